@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit};
 
-/// Assignment of packets to tins.
+/// The tins, and how code points are assigned to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Diffserv {
@@ -23,7 +23,7 @@ pub enum Diffserv {
     Precedence,
 }
 
-/// Isolation between flows and hosts.
+/// The packets that share a queue, and the hosts that get equal shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -59,9 +59,9 @@ params! {
     pub struct CakeParams {
         /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, CAKE sends at the link's rate.
         bandwidth: Option<BitRate> = None,
-        /// Assignment of packets to tins.
+        /// The tins, and how code points are assigned to them.
         diffserv: Diffserv = Diffserv::Diffserv3,
-        /// Isolation between flows and hosts.
+        /// The packets that share a queue, and the hosts that get equal shares.
         isolation: Isolation = Isolation::TripleIsolate,
         /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
@@ -71,7 +71,7 @@ params! {
         target: Option<Duration> = None,
         /// Bytes that the line adds to each IP packet, -64 to 256; null: packet sizes are used unchanged (raw).
         overhead: Option<i16> = None,
-        /// Minimum bytes on the line for a packet, 0 to 256.
+        /// Minimum size of a packet on the line in bytes, 0 to 256.
         mpu: u16 = 0,
         /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
         framing: Framing = Framing::None,
@@ -83,14 +83,14 @@ params! {
         /// Ingress mode, for a shaper behind the bottleneck: packets dropped here count as sent, and each bulk flow may keep two
         /// packets queued.
         ingress: bool = false,
-        /// Clears the code points of packets once they are assigned to tins.
+        /// Sets the code point of each packet to 0 once the packet is assigned to a tin.
         wash: bool = false,
-        /// Splits packets of several segments (`tso`) on arrival; false: such a packet stays whole in its queue, and is charged
-        /// the overhead of every segment.
+        /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue, and is
+        /// charged the overhead of every segment.
         split_gso: bool = true,
-        /// A second limit, in bytes; null: four times the bytes of `bandwidth` in `rtt`, at least 4 MiB.
+        /// A second limit, in bytes; null: four times the bytes that `bandwidth` carries in `rtt`, at least 4 MiB.
         memory_limit: Option<Bytes> = None,
-        /// Limit on all tins together.
+        /// Maximum length of all tins together.
         limit: Limit = Limit::Packets(10_240),
     }
 }

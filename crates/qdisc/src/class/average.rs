@@ -42,7 +42,7 @@ pub(crate) struct Average {
 }
 
 impl Average {
-    /// Creates an average with weight `w`, which is zero and idle.
+    /// Creates an average of zero with weight `w`, for an empty queue.
     pub(crate) fn new(w: f64, sampling: Sampling) -> Self {
         Self { w: Weight::new(w), sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
     }

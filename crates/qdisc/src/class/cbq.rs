@@ -47,7 +47,7 @@ pub struct Class {
     /// Lets the class also use capacity that the others leave. Default true.
     #[serde(default = "yes")]
     pub borrow: bool,
-    /// Limit of the class's queue. Default 60p.
+    /// Maximum length of the class's queue. Default 60p.
     #[serde(default = "limit")]
     pub limit: Limit,
     /// RED on the class's own occupancy; by default, drops at the tail only.
@@ -71,7 +71,7 @@ params! {
     pub struct CbqParams {
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes; every packet must belong to exactly one, the most specific.
+        /// The classes. Every packet must match one; if it matches several, it belongs to the most specific.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

@@ -58,7 +58,7 @@ pub struct Class {
     /// Weight of a sample in the class's average. Default 0.002.
     #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
-    /// Sampling of the class's average. Default arrivals.
+    /// When the class's average is sampled. Default arrivals.
     #[serde(default)]
     pub sampling: Sampling,
 }
@@ -92,14 +92,14 @@ fn packets(most: u32) -> Test {
 }
 
 params! {
-    /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED 15/30/0.1, marked datagrams up to 10 packets, all others up
-    /// to 2.
+    /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), marked datagrams
+    /// with a threshold of 10 packets, all others with one of 2.
     pub struct CbtParams {
-        /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes; every packet must belong to exactly one, the most specific.
+        /// The classes. Every packet must match one; if it matches several, it belongs to the most specific.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

@@ -85,13 +85,15 @@ pub struct Match {
     /// Destination ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dport: Vec<u16>,
-    /// Source addresses, as numbers.
+    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, node i, counted from 0 in the order of names,
+    /// has the address 10.0.0.0 + i.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub src: Vec<u32>,
-    /// Destination addresses, as numbers.
+    /// Destination addresses, as 32-bit numbers, like the source addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dst: Vec<u32>,
-    /// Flows, by their slot in the host's table.
+    /// Flows, by number: flows are numbered from 0 in the order in which they begin. In a simulation, a new connection gets the
+    /// number of one that has ended, if there is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<u32>,
 }

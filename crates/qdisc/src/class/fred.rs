@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Limit, Prob, Problem, ensure};
 
-/// Treatment of a flow within its share while the average is at or above `max_th`.
+/// What happens to a flow within its share while the average is at or above `max_th`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
@@ -35,9 +35,9 @@ pub enum ManyFlows {
 }
 
 params! {
-    /// Parameters of FRED. Limit and thresholds are MMCN 1999's, the rest the paper's.
+    /// Parameters of FRED. The limit and the thresholds are MMCN 1999's; the rest are those of Lin & Morris 1997.
     pub struct FredParams {
-        /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Average below which there are no random drops; also the maximum number of packets that one flow may have queued. Unit:
         /// packets.
@@ -51,7 +51,7 @@ params! {
         weight: f64 = WEIGHT,
         /// Packets that every flow may have queued before random drops can hit it: 2 for small buffers, 4 for large ones.
         minq: u32 = 2,
-        /// Treatment of flows within their share at and above `max_th`.
+        /// What happens to a flow within its share while the average is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
         /// Size of a typical packet, which determines how fast the average of an idle queue decays.
         packet: Bytes = Bytes(1000),

@@ -7,7 +7,7 @@
 //! C's head   with probability p_C = p'^2: mark, or drop if it cannot be marked
 //! L's head   linux: with probability k p': mark;  then, if its sojourn time > step_thresh: mark (both may count the packet)
 //!            rfc9332: with probability max(ramp, k p'): mark
-//! overload   if k p' > 1: L drops with probability p_C and marks all others; C drops regardless of the ECN field
+//! overload   if k p' > 1 (rfc9332: k p' >= 1): L drops with probability p_C and marks all others; C drops regardless of ECN
 //! ```
 //!
 //! If a packet of L should be marked but is not ECN-capable, Linux drops it; in rfc9332, C's law applies to it instead (RFC 9332

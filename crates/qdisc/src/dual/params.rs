@@ -28,7 +28,7 @@ pub enum Dualpi2Variant {
     Rfc9332,
 }
 
-/// L's marking for its own queue.
+/// How packets of L are marked for L's own delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Native {
@@ -43,7 +43,8 @@ params! {
     pub struct Dualpi2Params as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
-        /// Limit on both queues together; null: 10000p, 250ms (rfc9332, where each arrival needs room for at least 1500 bytes).
+        /// Maximum length of both queues together; null: 10000p, 250ms (rfc9332, where each arrival needs room for at least 1500
+        /// bytes).
         limit: Option<Limit> = None => match p.variant {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),
@@ -71,18 +72,19 @@ params! {
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
         /// k: packets in L are marked with probability k p', those in C with p'^2. Linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
-        /// L's marking for its own queue; null: step, ramp (rfc9332).
+        /// How packets of L are marked for L's own delay; null: step, ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// step: sojourn time above which packets of L are marked; or, in packets ("5p"), marks those that leave more packets
-        /// behind.
+        /// With `native` step: packets of L are marked if their sojourn time is longer than this or, given in packets ("5p"), if
+        /// they leave more than this many behind.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
-        /// step: applies only to packets that found at least this many packets in L on arrival.
+        /// With `native` step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,
-        /// ramp: delay above which marks begin.
+        /// With `native` ramp: delay above which marks begin.
         min_th: Duration = Duration::from_micros(800),
-        /// ramp: delay at and above which every packet is marked.
+        /// With `native` ramp: delay at and above which every packet is marked.
         max_th: Duration = Duration::from_micros(1200),
-        /// ramp: no marks while at most this many packets are in L, including the departing one (Th_len).
+        /// With `native` ramp: the ramp marks nothing while at most this many packets are in L, including the departing one
+        /// (Th_len).
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
@@ -91,8 +93,8 @@ params! {
         time_shift: Option<Duration> = None,
         /// How marks and drops with a given probability are drawn; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
-        /// Drops on overload (k p' > 1): L drops packets with probability p'^2 and marks all others, C drops regardless of the
-        /// ECN field; false: p' is at most 1/k, and the queues may grow to the limit.
+        /// Drops on overload (k p' above 1): L drops packets with probability p'^2 and marks all others, C drops regardless of
+        /// the ECN field. If false, p' is at most 1/k, and the queues may grow to the limit.
         drop_overload: bool = true,
         /// Applies the coupled law on arrival instead of at the head. The step and the ramp always apply at the head.
         drop_early: bool = false,
@@ -104,10 +106,10 @@ params! {
         /// Differentiated services code points whose packets go to L regardless of the ECN field, such as 45, non-queue-building
         /// (NQB).
         l_dscp: Vec<u8> = Vec::new(),
-        /// Packets that are in L because of their code point alone are neither marked nor dropped (Linux's class 2); false: linux
-        /// applies L's law to them, rfc9332 C's.
+        /// Packets that are in L because of their code point alone are neither marked nor dropped (Linux's class 2). If false,
+        /// they are subject to L's law (linux) or C's law (rfc9332).
         l_dscp_exempt: bool = false,
-        /// Splits packets of several segments (`tso`) on arrival; false: such a packet stays whole in its queue.
+        /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue.
         split_gso: bool = true,
     }
 }

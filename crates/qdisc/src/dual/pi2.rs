@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! every tupdate   p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old), bounded to [0, 1]
-//! classic         p_C  = p'^2          scalable   p_CL = k p'          overload   k p' > 1
+//! classic         p_C  = p'^2          scalable   p_CL = k p'          overload   k p' > 1 (RFC 9332: k p' >= 1)
 //! recur(p)        count <- count + p;  if count > 1: count <- count - 1, and hit
 //! ```
 //!

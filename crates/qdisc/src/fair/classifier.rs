@@ -28,7 +28,7 @@ use units::{Duration, Problem, Time, ensure};
 /// Maximum number of queues; more are refused as a likely mistake.
 const MOST_QUEUES: u64 = 1 << 20;
 
-/// Assignment of packets to queues.
+/// How packets are assigned to queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
@@ -36,7 +36,7 @@ const MOST_QUEUES: u64 = 1 << 20;
 pub enum ClassifierSpec {
     /// A hash chooses among a number of queues.
     Hash(HashParams),
-    /// A hash chooses a group. A session takes the first unused queue in it, and keeps that queue while it lasts.
+    /// A hash chooses a group. A session takes the first unused queue in the group, and keeps that queue while it is active.
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
     Isolated(IsolatedParams),
@@ -60,7 +60,7 @@ params! {
     }
 }
 
-/// Choice of the queue that a session shares if all queues of its group are in use.
+/// The queue that a session shares if all queues of its group are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
@@ -79,7 +79,7 @@ params! {
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
-        /// Choice of the queue that a session shares if all queues of its group are in use; ARRIS 2013 does not specify it.
+        /// The queue that a session shares if all queues of its group are in use; ARRIS 2013 does not specify it.
         when_full: WhenFull = WhenFull::First,
         /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
         /// possible and the fewest sessions collide. ARRIS 2013 does not specify it.

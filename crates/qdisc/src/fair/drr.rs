@@ -17,7 +17,7 @@ use units::{Bytes, Limit};
 params! {
     /// Parameters of DRR. The defaults are ns-2's.
     pub struct DrrParams {
-        /// Limit on all queues together.
+        /// Maximum length of all queues together.
         limit: Limit = Limit::Bytes(Bytes(25_000)),
         /// Number of queues.
         queues: u32 = 10,
@@ -26,7 +26,7 @@ params! {
         quantum: Bytes = Bytes(250),
         /// Header fields that are hashed.
         key: HashKey = HashKey::FiveTuple,
-        /// Choice of the packets that are dropped when the shared memory is full.
+        /// The packets that are dropped when the shared memory is full.
         overflow: Overflow = Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: 1 }),
         /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
         law: LawSpec = LawSpec::None,

@@ -32,7 +32,7 @@ use units::{Bytes, Duration, Limit};
 params! {
     /// Parameters of fq_codel, with tc's names and defaults.
     pub struct FqCodelParams {
-        /// Limit on all queues together.
+        /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),
         /// Number of queues.
         flows: u32 = 1024,

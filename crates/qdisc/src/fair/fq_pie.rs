@@ -20,7 +20,7 @@ use units::{Bytes, Limit};
 params! {
     /// Parameters of fq_pie. The defaults are tc's.
     pub struct FqPieParams {
-        /// Limit on all queues together.
+        /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),
         /// Number of queues.
         flows: u32 = 1024,

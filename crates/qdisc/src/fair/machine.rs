@@ -17,11 +17,11 @@ pub struct Fair {
     scheduler: Scheduler,
     overflow: Overflow,
     law_sees: LawSees,
-    /// Limit on all queues together.
+    /// Maximum length of all queues together.
     room: Room,
     /// A second limit on all queues together, in bytes.
     memory: Option<Room>,
-    /// Limit on each queue.
+    /// Maximum length of each queue.
     queue_room: Option<Room>,
     /// `limit` in packets, and the number of queues, for ns-2's overflow rule.
     shares: (u32, u32),

@@ -11,33 +11,33 @@ use units::{Bytes, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
-    /// The backlog of its own queue (RFC 8290's text, fq_pie).
+    /// The backlog of the packet's own queue (RFC 8290's text, fq_pie).
     Own,
-    /// The backlog of all queues together, even if its own queue is empty (Linux fq_codel).
+    /// The backlog of all queues together, even if the packet is the last of its own queue (Linux fq_codel).
     Total,
-    /// The backlog of all queues together, but zero if its own queue is empty, so that CoDel never drops a queue's last packet
-    /// (ns-2 SFQ-CoDel).
+    /// The backlog of all queues together, but zero for the last packet of a queue, so that CoDel never drops it (ns-2
+    /// SFQ-CoDel).
     TotalUnlessLast,
 }
 
 params! {
     /// Parameters of a composition: a choice for each of its four parts.
     pub struct FairParams {
-        /// Limit on all queues together.
+        /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
         /// A second limit on all queues together, in bytes; null: none.
         memory_limit: Option<Bytes> = None,
-        /// Limit on each queue; null: the law's `limit`, or only the shared limit.
+        /// Maximum length of each queue; null: the law's `limit`, or only the shared limit.
         queue_limit: Option<Limit> = None,
-        /// Assignment of packets to queues.
+        /// How packets are assigned to queues.
         classifier: ClassifierSpec = ClassifierSpec::Hash(HashParams::default()),
-        /// The order of service.
+        /// The order in which queues are served.
         scheduler: SchedulerSpec = SchedulerSpec::PacketRoundRobin,
         /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
         law: LawSpec = LawSpec::None,
         /// The backlog passed to a queue's law.
         law_sees: LawSees = LawSees::Own,
-        /// Choice of the packets that are dropped when the shared memory is full.
+        /// The packets that are dropped when the shared memory is full.
         overflow: Overflow = Overflow::Tail,
     }
 }

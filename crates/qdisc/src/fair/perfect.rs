@@ -19,13 +19,13 @@ use units::{Bytes, Limit};
 params! {
     /// Parameters of perfect isolation.
     pub struct PerfectParams {
-        /// Limit on all queues together.
+        /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
         /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
-        /// Bytes per turn; null: one packet per turn.
+        /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// Choice of the packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        /// The packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
         overflow: Overflow = Overflow::Tail,
         /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
         law: LawSpec = LawSpec::None,

@@ -27,7 +27,7 @@ use units::{Bytes, Problem, ensure};
 /// Minimum quantum, bytes: with a smaller one, each packet would take many rounds.
 const LEAST_QUANTUM: u64 = 64;
 
-/// The order of service.
+/// The order in which queues are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
@@ -50,7 +50,7 @@ pub enum SchedulerSpec {
 units::word_or_table!(SchedulerSpec);
 
 params! {
-    /// Bytes per turn.
+    /// Parameters of schedulers that count bytes.
     #[derive(Copy, Eq)]
     pub struct Quantum {
         /// Bytes that a queue may send in one turn.

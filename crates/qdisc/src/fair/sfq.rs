@@ -36,11 +36,11 @@ pub enum SfqVariant {
 }
 
 params! {
-    /// Parameters of SFQ. The defaults of some depend on `variant`.
+    /// Parameters of SFQ. Some defaults depend on `variant`.
     pub struct SfqParams as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: SfqVariant = Mckenney,
-        /// Limit on all queues together; null: 128p, 40p (ns2), 127p (linux).
+        /// Maximum length of all queues together; null: 128p, 40p (ns2), 127p (linux).
         limit: Option<Limit> = None => Limit::Packets(match p.variant {
             Mckenney => 128,
             Ns2 => 40,
@@ -56,12 +56,12 @@ params! {
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
         /// Time between changes of the hash's salt; null: never.
         perturb: Option<Duration> = None,
-        /// Bytes per turn; null: one packet per turn, 1514B (linux).
+        /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,
-        /// Limit on each queue; null: only the shared limit, 127p (linux).
+        /// Maximum length of each queue; null: only the shared limit, 127p (linux).
         queue_limit: Option<Limit> = None,
-        /// Choice of the packets that are dropped when the shared memory is full; null: longest by bytes, ns2_sfq (ns2), longest
-        /// by packets (linux).
+        /// The packets that are dropped when the shared memory is full; null: longest by bytes, ns2_sfq (ns2), longest by packets
+        /// (linux).
         overflow: Option<Overflow> = None => match p.variant {
             Mckenney => longest(Measure::Bytes),
             Ns2 => Overflow::Ns2Sfq,

@@ -23,11 +23,11 @@ use units::{Bytes, Duration, Limit};
 params! {
     /// Parameters of SFQ-CoDel. The defaults for bins and CoDel are ns-2's; the limit of 1000 packets is that of tc-codel(8).
     pub struct SfqCodelParams {
-        /// Limit on all bins together.
+        /// Maximum length of all bins together.
         limit: Limit = Limit::Packets(1000),
         /// Number of bins.
         queues: u32 = 1024,
-        /// Bytes per turn; null: one packet per turn, ns-2's default.
+        /// Bytes that a bin may send in one turn; null: one packet per turn, ns-2's default.
         quantum: Option<Bytes> = None,
         /// CoDel's acceptable standing delay.
         target: Duration = Duration::from_millis(5),

@@ -18,18 +18,18 @@ use units::{Duration, Limit};
 params! {
     /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013.
     pub struct SfqHssParams {
-        /// Limit on all queues together.
+        /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
         /// Number of groups among which the hash chooses.
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
-        /// Choice of the queue that a session shares if all queues of its group are in use.
+        /// The queue that a session shares if all queues of its group are in use.
         when_full: WhenFull = WhenFull::First,
         /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
         /// possible and the fewest sessions collide.
         timeout: Duration = Duration::ZERO,
-        /// Choice of the packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        /// The packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
         overflow: Overflow = Overflow::Tail,
         /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
         law: LawSpec = LawSpec::None,

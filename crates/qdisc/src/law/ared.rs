@@ -36,12 +36,12 @@ pub enum Adaptation {
 }
 
 params! {
-    /// Parameters of Adaptive RED: gentle RED as in ns-2, and the adaptation of max_p. Where the paper gives no default, it is
+    /// Parameters of Adaptive RED: gentle RED as in ns-2, whose max_p is adapted. Defaults that the paper does not give are
     /// ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
-        /// Limit of the queue; null: 1000p.
+        /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
         /// Average at which early drops begin; null: max(5 packets, half of `target` at the link's rate), in bytes.
         min: Option<Limit> = None,
@@ -53,13 +53,13 @@ params! {
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average; null: derived from the link's rate by `auto_weight`.
         weight: Option<f64> = None,
-        /// Derivation of w from the link's rate.
+        /// How w is derived from the link's rate.
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
         /// How drops are spaced: the step from p_b to p_a.
         spacing: Spacing = Spacing::Wait,
-        /// Effect of packet size on the probability.
+        /// How a packet's size affects its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,
         /// Time between adaptations (floyd2001).
         interval: Duration = Duration::from_millis(500),
@@ -67,11 +67,11 @@ params! {
         top: Prob = Prob::constant(0.5),
         /// Lower bound of max_p.
         bottom: Prob = Prob::constant(0.01),
-        /// Factor of max_p while the average is low (floyd2001).
+        /// Factor by which max_p is multiplied at an adaptation while the average is below the target band (floyd2001).
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops ECN-capable packets, too, in the forced region.
+        /// Drops ECN-capable packets, too, while the average is above the ramp.
         harddrop: bool = true,
     }
 }

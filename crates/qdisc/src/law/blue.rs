@@ -16,7 +16,7 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure};
 params! {
     /// Parameters of BLUE.
     pub struct BlueParams {
-        /// Limit of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
         /// d1, the step up when the queue overflows.
         increment: Prob = Prob::constant(0.02),

@@ -29,7 +29,7 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, positive};
 params! {
     /// Parameters of COBALT. The defaults are CAKE's.
     pub struct CobaltParams {
-        /// Limit of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),

@@ -45,7 +45,7 @@ params! {
     /// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034.
     pub struct DocsisPieParams {
         /// BUFFER_SIZE, the Target Buffer of the service flow; null: 100ms at the sustained rate. The law becomes active when a
-        /// third of it is filled.
+        /// third of the buffer is filled.
         limit: Option<Limit> = None,
         /// LATENCY_TARGET, the target delay.
         target: Duration = Duration::from_millis(10),

@@ -86,7 +86,7 @@ pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Effect of an idle period on the average.
+/// How the average changes during an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
@@ -226,8 +226,8 @@ pub enum Spacing {
     /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
     /// One draw u from [0, 1) for each gap, which ends when count p >= u (Linux). At a constant p, the gap is uniform on 1 ...
-    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap: if p rises from 0.02 to 0.05 after 10 packets, a
-    /// share of 0.35 of all gaps ends at the next packet, against 0.08 with method 2.
+    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap: if p rises from 0.02 to 0.05 after 10 packets,
+    /// 35 % of all gaps end at the next packet; with method 2, 8 % would do so.
     OneDraw,
 }
 
@@ -264,7 +264,7 @@ impl Spacing {
     }
 }
 
-/// Effect of packet size on the probability.
+/// How a packet's size affects its drop probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ByteMode {
@@ -292,11 +292,11 @@ pub(crate) enum Early {
 pub(crate) struct Rules {
     /// Distribution of the gaps between drops.
     pub spacing: Spacing,
-    /// Effect of packet size on the probability.
+    /// How a packet's size affects its drop probability.
     pub byte_mode: ByteMode,
     /// MEAN_PKTSIZE, bytes.
     pub avpkt: u64,
-    /// Packets queued up to which there is no early drop.
+    /// No early drop while at most this many packets are queued.
     pub min_queue: u32,
     /// True if the first packet after the average has reached `min` is always kept.
     pub first_passes: bool,

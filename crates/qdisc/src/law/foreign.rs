@@ -53,8 +53,8 @@ pub struct ForeignParams {
     /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
     /// `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
-    /// Limit of the queue, as in droptail; null: 1000p if the law manages a single queue; in a fair discipline, only the shared
-    /// limit.
+    /// Maximum length of the queue, as in droptail; null: 1000p if the law manages a single queue; in a fair discipline, only the
+    /// shared limit.
     pub limit: Option<Limit>,
     /// Text of each file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

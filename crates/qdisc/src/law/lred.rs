@@ -58,7 +58,7 @@ pub struct LredProfile {
     pub min_th: Limit,
     /// MAXth, the value at which the ramp ends.
     pub max_th: Limit,
-    /// Pmin, the probability at `min_th` (10c).
+    /// Pmin, the probability at `min_th` (only with `curve` 10c).
     pub p_min: Prob,
     /// Pmax, the probability at `max_th`.
     pub p_max: Prob,
@@ -67,16 +67,16 @@ pub struct LredProfile {
 params! {
     /// Parameters of LRED. The defaults are those of ARRIS 2013 Figure 11.
     pub struct LredParams {
-        /// Limit of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Shape of the probability.
+        /// How the drop probability grows with the delay or the depth.
         curve: Curve = Curve::C10,
         /// MINth, below which nothing is dropped. A time is compared with the head's sojourn time, packets or bytes with the
         /// depth.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
         /// MAXth, the value at which the ramp ends, in the unit of `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
-        /// Pmin, the probability at `min_th` (10c).
+        /// Pmin, the probability at `min_th` (only with `curve` 10c).
         p_min: Prob = Prob::constant(0.01),
         /// Pmax (called Pa in 10a and 10b), the probability at `max_th`.
         p_max: Prob = Prob::constant(0.05),
@@ -85,7 +85,7 @@ params! {
         /// Gain of an integral term, in 1/s; 0: no such term, as in the document. With the term, MINth is the target delay
         /// instead of the delay at which drops begin.
         integral: f64 = 0.0,
-        /// Definition of the sojourn time.
+        /// How the sojourn time is measured.
         sojourn: Sojourn = Sojourn::Queue,
         /// Latency-based WRED: thresholds and probabilities for packets with a given DSCP or precedence. Not valid with an
         /// integral term.

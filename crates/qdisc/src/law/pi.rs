@@ -23,19 +23,20 @@ const PROB_HIGH: f64 = 8.5;
 /// drop_prob below which no packet is dropped while the delay is low. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
-/// Factor of a step by the current drop probability: steps are small while the probability is small.
+/// The table of factors by which a step is multiplied, depending on the current drop probability: steps are small while the
+/// probability is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
     /// No scaling.
     None,
-    /// 1/8 below 1 %, 1/2 below 10 %, otherwise 1 (2013).
+    /// 1/8 below 1 %, 1/2 below 10 %, otherwise 1 (draft-pan-aqm-pie-00, 2013).
     Coarse,
     /// 1/2048 below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 1e-3, 1/8 below 1 %, 1/2 below 10 %, otherwise 1 (RFC
     /// 8033).
     Rfc8033,
-    /// As rfc8033 below 10 %; then 2 below 1, 8 below 10, otherwise 32 (RFC 8034, whose probability is that of 1024 bytes and may
-    /// exceed 1).
+    /// As rfc8033 below 10 %; from there, 2 below a probability of 1, 8 below 10, otherwise 32 (RFC 8034, whose probability is
+    /// that of 1024 bytes and may exceed 1).
     Rfc8034,
 }
 

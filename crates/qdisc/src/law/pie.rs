@@ -188,7 +188,7 @@ impl Pie {
 }
 
 /// Shortest time between updates. An idle queue makes up for every missed update: if they were 2 ns apart, these would be 500
-/// million for each idle second. The sources have 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
+/// million for each idle second. The sources use 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that are too frequent.

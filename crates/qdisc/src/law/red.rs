@@ -47,7 +47,7 @@ pub enum RedVariant {
     Linux,
 }
 
-/// Derivation of w from the link's rate if `weight` is omitted.
+/// How w is derived from the link's rate if `weight` is omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWeight {
@@ -59,11 +59,11 @@ pub enum AutoWeight {
 }
 
 params! {
-    /// Parameters of RED. The defaults of some depend on `variant`.
+    /// Parameters of RED. Some defaults depend on `variant`.
     pub struct RedParams as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: RedVariant = Floyd93,
-        /// Limit of the queue, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
+        /// Maximum length of the queue, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
         limit: Option<Limit> = None,
         /// Average at which early drops begin: packets, bytes or time at the link's rate. The average has the unit of the
         /// thresholds. Null: 5p (floyd93), 15p (altq), max(5 packets, half of 5 ms at the link's rate) in bytes (ns2), max / 3
@@ -74,18 +74,18 @@ params! {
         max: Option<Limit> = None,
         /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
-        /// w, the weight of a sample in the average; null: derived from `burst` if that is given (always with linux), otherwise
-        /// 0.002, or derived from the link's rate by `auto_weight` (ns2).
+        /// w, the weight of a sample in the average; null: derived from `burst` if that is given (always with linux); otherwise
+        /// from the link's rate by `auto_weight` if that is given (always with ns2); otherwise 0.002.
         weight: Option<f64> = None,
         /// Number of packets in a burst that an empty queue accepts without drops, as in tc: w is the largest power of 1/2 with
         /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: none, (2 min + max) / (3 avpkt) (linux).
         burst: Option<u32> = None,
-        /// Derivation of w from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
+        /// How w is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Time to send a typical packet, for idle times; null: the time of `avpkt` at `bandwidth` or at the link's rate; without
-        /// `bandwidth`, 800us (altq: 1000 bytes at 10 Mbit/s).
+        /// Time to send a typical packet, for idle times; null: the time of `avpkt` at `bandwidth`; without `bandwidth`, 800us
+        /// (altq: 1000 bytes at 10 Mbit/s) or the time at the link's rate (others).
         packet_time: Option<Duration> = None,
         /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.
         bandwidth: Option<BitRate> = None,
@@ -97,9 +97,9 @@ params! {
             Altq => Spacing::Stretched,
             Linux => Spacing::OneDraw,
         },
-        /// Effect of packet size on the probability; null: off (floyd93, altq, linux), counted (ns2).
+        /// How a packet's size affects its drop probability; null: off (floyd93, altq, linux), counted (ns2).
         byte_mode: Option<ByteMode> = None => if p.variant == Ns2 { ByteMode::Counted } else { ByteMode::Off },
-        /// Effect of an idle period on the average; null: decay (floyd93), decay_once_asked (linux), decay_and_sample (ns2,
+        /// How the average changes during an idle period; null: decay (floyd93), decay_once_asked (linux), decay_and_sample (ns2,
         /// altq).
         idle: Option<IdleDecay> = None => match p.variant {
             Floyd93 => IdleDecay::Decay,
@@ -109,9 +109,9 @@ params! {
         /// Lets the probability rise from `probability` at max to 1 at 2 max, instead of being 1 from max on; null: false, true
         /// (ns2).
         gentle: Option<bool> = None => p.variant == Ns2,
-        /// Packets queued up to which there is no early drop; null: 0 (floyd93, linux), 1 (ns2, altq).
+        /// No early drop while at most this many packets are queued; null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
-        /// Keeps the first packet after the average has reached `min`; null: false (floyd93), true.
+        /// Keeps the first packet after the average has reached `min`; null: true, false (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

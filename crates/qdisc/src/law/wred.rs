@@ -70,9 +70,10 @@ pub struct RampParams {
 params! {
     /// Parameters of WRED. The defaults are Cisco's.
     pub struct WredParams {
-        /// Limit of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Top of the ladder: `max` of packets without a profile. Their `min` is (9 + precedence) / 18 of it, rounded down.
+        /// Top of the ladder: the average at which every packet without a profile is dropped. Their `min` is (9 + precedence) /
+        /// 18 of it, rounded down.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p of packets without a profile (mark probability denominator 10).
         probability: Prob = Prob::constant(0.1),
@@ -86,7 +87,7 @@ params! {
         avpkt: Bytes = Bytes(1000),
         /// How drops are spaced: the step from p_b to p_a.
         spacing: Spacing = Spacing::Uniform,
-        /// Effect of packet size on the probability.
+        /// How a packet's size affects its drop probability.
         byte_mode: ByteMode = ByteMode::Off,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

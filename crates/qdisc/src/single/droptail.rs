@@ -27,7 +27,7 @@ const MOST_SEGMENTS: u8 = 45;
 params! {
     /// Parameters of drop-tail. The default limit is that of a Linux interface (txqueuelen).
     pub struct DroptailParams {
-        /// Limit of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
+        /// Maximum length of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(1000),
         /// Stores one packet (or byte) less than `limit`, as ns-2's DropTail does, whose test is `q + 1 >= limit`.
         ns2_off_by_one: bool = false,

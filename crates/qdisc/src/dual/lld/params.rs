@@ -11,7 +11,7 @@ use units::{Duration, Limit, Problem, ensure, within};
 /// Longest MAXTH: its TLV has 16 bits, in units of a microsecond.
 const LONGEST: Duration = Duration(65_535_000);
 
-/// Estimate of the Low Latency queue's delay at an arrival.
+/// How the Low Latency queue's delay is estimated at an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
@@ -27,12 +27,13 @@ params! {
         /// Code points whose packets go to the Low Latency queue regardless of the ECN field: non-queue-building (NQB) traffic.
         /// Operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
-        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link it is higher: the ramp
-        /// below it begins at the time of two packets of 2000 bytes or later.
+        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link it is raised, so that
+        /// the ramp never begins below the transmission time of two 2000-byte packets.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
         lg_range: u8 = 19,
-        /// Estimate of the Low Latency queue's delay; null: virtual_queue in a modem, which must request grants, otherwise bytes.
+        /// How the Low Latency queue's delay is estimated; null: virtual_queue in a modem, which must request grants, otherwise
+        /// bytes.
         delay_estimate: Option<DelayEstimate> = None,
         /// k: packets of the Low Latency queue are marked with a probability of at least k times the square root of the Classic
         /// queue's drop probability.
@@ -45,7 +46,7 @@ params! {
         scheduling_weight: u8 = 230,
         /// Queue protection: while the Low Latency queue is long, packets of the flows that build it go to the Classic queue.
         queue_protection: bool = true,
-        /// CRITICALqL: no packet is sanctioned up to this delay; null: the effective MAXTH.
+        /// CRITICALqL: no packet is sanctioned while the delay is at most this; null: the effective MAXTH.
         critical_ql: Option<Duration> = None,
         /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL. At twice that delay, half the score
         /// is enough.
@@ -57,7 +58,8 @@ params! {
         bucket_id_size: u8 = 5,
         /// ATTEMPTS: number of buckets that are tried for a flow.
         attempts: u8 = 2,
-        /// DOCSIS-PIE on the Classic queue. If its limit is null, it is 100ms at the peak rate.
+        /// DOCSIS-PIE on the Classic queue. If its limit is null, it is 100ms at the queue's highest rate: the larger of its
+        /// service flow's MSR and peak rate or, without either, the peak rate of the aggregate.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }

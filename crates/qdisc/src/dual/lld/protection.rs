@@ -3,7 +3,7 @@
 //! ```text
 //! bucket     successive slices of the flow's hash name two of 32 buckets: the flow uses the one that is its own, otherwise the
 //!            first that has expired; if there is none, a 33rd, which all such flows share
-//! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B/s), at most 5 s ahead
+//! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B per 2^30 ns), at most 5 s ahead
 //! score      t_exp - now                                               decreases by 1 s per s
 //! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
 //! ```

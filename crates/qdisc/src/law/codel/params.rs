@@ -38,7 +38,7 @@ pub enum Reentry {
     MinusTwoOrScaled,
 }
 
-/// The moment at which count is incremented.
+/// When count is incremented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountStep {
@@ -60,7 +60,7 @@ pub enum Entry {
     AtSecondInterval,
 }
 
-/// Arithmetic of 1/sqrt(count).
+/// How 1/sqrt(count) is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InverseSqrt {
@@ -81,11 +81,11 @@ pub enum Sojourn {
 }
 
 params! {
-    /// Parameters of CoDel. The defaults of the parameters below `variant` depend on it.
+    /// Parameters of CoDel. Some defaults depend on `variant`.
     #[derive(Copy)]
     pub struct CodelParams as p {
-        /// Limit of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p if CoDel manages a single
-        /// queue; in a fair discipline, only the limit that all queues share.
+        /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p if CoDel manages
+        /// a single queue; in a fair discipline, only the limit that all queues share.
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),
@@ -104,8 +104,8 @@ params! {
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
-        /// Bytes behind the head up to which nothing is dropped; null: 1514B, 511B (acm_queue), the largest packet so far, but at
-        /// least 256B (draft01, kmn).
+        /// Nothing is dropped while at most this many bytes are queued behind the head; null: 1514B, 511B (acm_queue), the
+        /// largest packet so far, but at least 256B (draft01, kmn).
         max_packet: Option<Bytes> = None,
         /// Count with which CoDel resumes if it enters the dropping state within `window`; null: delta, minus_two (draft01,
         /// acm_queue), minus_two_or_scaled (kmn).
@@ -121,7 +121,7 @@ params! {
             Variant::Draft01 | Variant::Kmn => 8,
             Variant::AcmQueue => 1,
         },
-        /// The moment at which count is incremented; null: with_drop, if_still_above (draft01, kmn).
+        /// When count is incremented; null: with_drop, if_still_above (draft01, kmn).
         count_step: Option<CountStep> = None => match p.variant {
             Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
             _ => CountStep::WithDrop,
@@ -135,7 +135,7 @@ params! {
         /// Waits only interval / sqrt(count) before the first drop if the delay exceeds the target again within `window`; null:
         /// false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
-        /// Arithmetic of 1/sqrt(count); null: exact, newton16 (linux).
+        /// How 1/sqrt(count) is computed; null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {
             Variant::Linux => InverseSqrt::Newton16,
             _ => InverseSqrt::Exact,
@@ -144,7 +144,8 @@ params! {
 }
 
 impl CodelParams {
-    /// Returns the bytes behind the head up to which nothing is dropped; `None` for the largest packet so far.
+    /// Returns the number of bytes behind the head at or below which nothing is dropped; `None` for the size of the largest
+    /// packet so far.
     pub(super) fn max_packet(&self) -> Option<Bytes> {
         self.max_packet.or(match self.variant {
             Variant::Rfc8289 | Variant::Linux => Some(Bytes(1514)),

@@ -23,7 +23,7 @@ pub enum PieVariant {
     Draft2013,
 }
 
-/// The way in which qdelay is estimated.
+/// How qdelay is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
@@ -33,7 +33,7 @@ pub enum DelayEstimate {
     DepartureRate,
 }
 
-/// The delay on which, besides the probability, the decision on an arrival depends.
+/// The delay that decides, together with the probability, whether an arrival is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgedBy {
@@ -59,11 +59,11 @@ const fn ms(ms: u64) -> Duration {
 }
 
 params! {
-    /// Parameters of PIE. The defaults of some depend on `variant`.
+    /// Parameters of PIE. Some defaults depend on `variant`.
     pub struct PieParams as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: PieVariant = PieVariant::Rfc8033,
-        /// Limit of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
         /// QDELAY_REF, the target delay; null: 15ms, 20ms (draft2013).
         target: Option<Duration> = None => ms(if p.variant == Draft2013 { 20 } else { 15 }),
@@ -73,7 +73,7 @@ params! {
         alpha: f64 = 0.125,
         /// Weight of the change since the last update, in 1/s; 1.25 is tc's 20.
         beta: f64 = 1.25,
-        /// MAX_BURST: time without drops after a quiet period; null: 150ms, 100ms (draft2013).
+        /// MAX_BURST: after a quiet period, nothing is dropped for this time; null: 150ms, 100ms (draft2013).
         max_burst: Option<Duration> = None => ms(if p.variant == Draft2013 { 100 } else { 150 }),
         /// Marks ECN-capable packets instead of dropping them, while the probability is below `mark_ecnth`.
         ecn: bool = false,
@@ -83,18 +83,18 @@ params! {
         bytemode: bool = false,
         /// MEAN_PKTSIZE, the mean packet size; null: 1000 bytes, 1514 (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
-        /// Bytes queued up to which there is no early drop; null: 2 avpkt, 2 avpkt - 1 (linux, which requires fewer than two
-        /// packets).
+        /// No early drop while at most this many bytes are queued; null: 2 avpkt, 2 avpkt - 1 (linux, which requires fewer than
+        /// two packets).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay below half of `target` at which arrivals are kept while the probability is below 0.2; null: last_update,
-        /// present (linux).
+        /// The delay that is compared with half of `target`: if it is lower and the probability is below 0.2, the arrival is
+        /// kept; null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
         /// Events that use up the burst allowance; null: updates, departures (linux with `delay = "timestamp"`).
         allowance: Option<AllowanceClock> = None => match (p.variant, p.delay()) {
             (Linux, DelayEstimate::Timestamp) => AllowanceClock::Departures,
             _ => AllowanceClock::Updates,
         },
-        /// The way in which the delay is estimated; null: timestamp, departure_rate (draft2013).
+        /// How the delay is estimated; null: timestamp, departure_rate (draft2013).
         delay: Option<DelayEstimate> = None => match p.variant {
             Draft2013 => DelayEstimate::DepartureRate,
             _ => DelayEstimate::Timestamp,
@@ -110,7 +110,7 @@ params! {
         /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). Needs `limit`; 0: always
         /// active.
         activation: Prob = Prob::default(),
-        /// Scaling of steps by the current probability; null: rfc8033, coarse (draft2013).
+        /// The table that scales steps by the current probability; null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
         /// Delay above which each update adds 0.02; null: never (rfc8033), 250ms (linux), 200ms (draft2013).
         delay_high: Option<Duration> = None,
