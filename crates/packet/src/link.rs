@@ -142,7 +142,7 @@ pub struct OpportunityCounts {
 }
 
 impl OpportunityCounts {
-    /// Gaps above this are long. It is CoDel's interval: CoDel takes a longer gap for a standing queue.
+    /// Gaps above this are long. It is CoDel's interval: in a longer gap, CoDel finds a standing queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
     /// Returns what was counted since `before`. The longest gap is that of the whole run.

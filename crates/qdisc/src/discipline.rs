@@ -20,8 +20,8 @@ pub struct Context<'a> {
 
 /// A queue and its decisions on which packets to accept, mark and drop.
 ///
-/// Contract: to hold packets back, the host does not call `dequeue`. If `dequeue` returns `None` although packets are queued, the
-/// host calls `wake` at `next_wake`; if the link is idle then, it calls `dequeue` once. Every packet passed to `enqueue` is
+/// Contract: a host that must hold packets back does not call `dequeue`. If `dequeue` returns `None` although packets are queued,
+/// the host calls `wake` at `next_wake`; if the link is idle then, it calls `dequeue` once. Every packet passed to `enqueue` is
 /// either returned by `dequeue` or reported to `cx.fate` as dropped, exactly once. `packet.stamp` is the time of arrival, set by
 /// [`Queue`](crate::Queue) before it calls `enqueue`. A refused arrival, and no other drop, is reported with
 /// [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.

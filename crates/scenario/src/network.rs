@@ -210,8 +210,8 @@ impl Network {
         Err(None)
     }
 
-    /// Computes the next links: shortest paths by number of links, of equal ones that with the first link name; then the explicit
-    /// routes.
+    /// Computes the next links: those of the paths with the fewest links (among equals, the link whose name sorts first), then
+    /// those of the explicit routes.
     fn resolve_routes(&self, scenario: &Scenario) -> Result<Routes, Problem> {
         let nodes = self.nodes.len();
         let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];

@@ -14,7 +14,7 @@ const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 /// The services that have their own rate, so that their link has none.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
-/// Adds to the schema of a link which of its keys exclude one another: a link has one service, or only its rate.
+/// Adds the keys that exclude one another to the schema of a link: a link has one service, or only its rate.
 pub(crate) fn one_service(schema: &mut schemars::Schema) {
     let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
     let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });

@@ -204,7 +204,7 @@ fn path(network: &Network, a: u16, b: u16, span: Duration) -> Path {
     path
 }
 
-/// Returns a large number in words: "3 x 10^12".
+/// Formats a large number: "3 x 10^12".
 fn about(n: f64) -> String {
     let digits = units::math::log10(n) as i32;
     if digits < 6 {
@@ -216,11 +216,11 @@ fn about(n: f64) -> String {
 
 /// Bytes of a histogram with a value in every bin.
 const HISTOGRAM: u64 = 275_000;
-/// Bytes of a recorded link, per bin and in total: five series, a histogram, and the distribution of its queue's length.
+/// Bytes of a link: per bin for its five series, and once for its histogram and the distribution of its queue's length.
 const LINK: [u64; 2] = [60, HISTOGRAM + 80_000];
-/// Bytes of each direction of a flow with series, per bin and in total.
+/// Bytes of each direction of a flow: per bin for its series, and once for everything else.
 const ROW: [u64; 2] = [100, 1_500];
-/// Bytes of a flow without series, for its counters and its connection.
+/// Bytes of a flow apart from its directions, for its counters and its connection.
 const FLOW: u64 = 2_000;
 /// Bytes of an application without its flows, for the delays in both directions and the times of its files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;

@@ -1,7 +1,7 @@
 //! The load of a flow's hosts: the number of their bulk flows.
 //!
 //! ```text
-//! host load = max(1, bulk flows of the source, bulk flows of the destination)      a side that the isolation does not count is 0
+//! host load = max(1, bulk flows of the source, bulk flows of the destination)      a side that the isolation ignores counts 0
 //! turn      = quantum / host load
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! The tables of a tin, for its queues and its hosts: 1024 places in one array.
 //!
 //! ```text
-//! place     h mod 1024          set     the eight places that differ from it in the lowest three bits
+//! place     h mod 1024          set     the eight places whose numbers differ only in the lowest three bits
 //! ```
 
 /// Number of places, for queues and for hosts.

@@ -7,9 +7,9 @@
 //!                         clear_c <- max(clear_c, now - burst) + 8 s / (share_c * rate)
 //! ```
 //!
-//! With `borrow` (the default), a class may also use capacity that the other classes leave, so the link is never idle while such
-//! a class has packets. Without it, the class gets its share and no more. Each class's queue drops at its tail, or early by RED
-//! on its own occupancy.
+//! With `borrow` (the default), a class may also use capacity that the other classes leave unused, so the link is never idle
+//! while such a class has packets. Without it, the class gets its share and no more. Each class's queue drops at its tail, or
+//! early by RED on its own occupancy.
 //!
 //! Source: MMCN 1999 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
 //! 1995 for the scheduler.
@@ -29,7 +29,7 @@ use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
 /// Quantum of the class with the smallest share, bytes: a full Ethernet packet, so that every turn can send one.
 const QUANTUM: f64 = 1500.0;
-/// Packets of `QUANTUM` bytes that a class without borrowing may send back to back after a pause.
+/// Credit that a class without borrowing saves during a pause, in packets of `QUANTUM` bytes.
 const BURST_PACKETS: u64 = 2;
 
 /// One class of traffic.

@@ -9,11 +9,12 @@
 //! ```
 //!
 //! Source: ARRIS 2013 Figure 10. Its values of (MINth, MAXth, Pmin, Pmax) are (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12, and
-//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. It does not define ECN. Its conclusion recommends "Latency-based WRED", that
-//! is LRED with packet priorities: this is `profiles`, whose values the document leaves open.
-//! Departs: the document does not define its average. Here it is an EWMA over the heads examined, with weight `weight`; 1 is the
-//! document's own "real-time". `integral` is not in the document. A curve alone is a proportional controller, whose error grows
-//! with the drops that are needed; an integral term removes the error and makes MINth the target (studies/scte2013/README.md).
+//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. It does not define ECN. Its conclusion recommends "Latency-based WRED", which
+//! is LRED with packet priorities; `profiles` provides this, with values that the document leaves open.
+//! Departs: the document does not define its average. Here it is an EWMA over the heads examined, with the weight `weight`; a
+//! weight of 1 is no average, which the document calls "real-time". `integral` is not in the document. A curve alone is a
+//! proportional controller, whose error grows with the drops that are needed; an integral term removes the error and makes MINth
+//! the target (studies/scte2013/README.md).
 
 use super::codel::Sojourn;
 use super::early::{self, Measure};

@@ -60,7 +60,7 @@ impl LawParams for PieParams {
 
 /// The estimate of the departure rate, as time per byte.
 ///
-/// It is measured in cycles of `dq_threshold` bytes, which start only while the backlog is at least that.   Source: RFC 8033
+/// It is measured in cycles of `dq_threshold` bytes, which start only while the backlog is at least that large. Source: RFC 8033
 /// §5.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {

@@ -92,8 +92,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that the name in tc implies, as JSON. They are not applied to a name without words that is also the name in a
-    /// scenario: that means the defaults.
+    /// Parameters that the name in tc implies, as JSON. They are not applied to a bare name that is also a name in a scenario,
+    /// since it means the discipline with its defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// Words of the discipline, in groups that several disciplines have in common.
     pub words: &'static [&'static [Word]],
