@@ -40,7 +40,7 @@ pub enum Curve {
     /// RED's ramp on the sojourn time: thresholds as times; `p_min` is not used.
     #[serde(rename = "10b")]
     B10,
-    /// A step to `p_min`, then a ramp to `p_max`, constant above; on depth or sojourn time. The document's simulations use it.
+    /// A step to `p_min`, then a ramp to `p_max`, constant above; on depth or sojourn time. The simulations of ARRIS 2013 use it.
     #[serde(rename = "10c")]
     C10,
 }

@@ -14,7 +14,7 @@
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
 //! Units: L counts bytes of frames with the MAC header; C and the limits count them without it (as docsis-ns3).
-//! Interpretations:  any ECN-capable packet in L can be marked, even ECT(0) with an NQB code point; a sanctioned packet is not
+//! Interpretations: any ECN-capable packet in L can be marked, even ECT(0) with an NQB code point; a sanctioned packet is not
 //! marked.
 //! Departs: DOCSIS-PIE's clock stops while an update would change nothing.
 

@@ -12,7 +12,7 @@
 //! probability; the coupled probability is left out, because the Classic queue causes it, not the flow.
 //!
 //! Source: RFC 9957 §4, §5.   Units: ns; bytes with the MAC header.
-//! Interpretations:  a flow is its 5-tuple in the direction of the packet; its hash is that of the fair disciplines, without
+//! Interpretations: a flow is its 5-tuple in the direction of the packet; its hash is that of the fair disciplines, without
 //! salt.
 
 use super::DocsisLldParams;

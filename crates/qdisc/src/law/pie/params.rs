@@ -104,8 +104,8 @@ params! {
         dq_threshold: Option<Bytes> = None => Bytes(if p.variant == Draft2013 { 10_000 } else { 1 << 14 }),
         /// Weight of a measuring cycle in the average time per byte; null: 0.25 (DQ_THRESHOLD/2^16 of RFC 8033), 0.5 (draft2013).
         dq_weight: Option<f64> = None => if p.variant == Draft2013 { 0.5 } else { 0.25 },
-        /// De-randomises drops: there is none while the sum of the probabilities since the last drop is below 0.85, and a certain
-        /// one when it reaches 8.5; null: false, true (linux).
+        /// De-randomises drops: nothing is dropped while the sum of the probabilities since the last drop is below 0.85, and a
+        /// packet is dropped for certain when the sum reaches 8.5; null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
         /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). Needs `limit`; 0: always
         /// active.
