@@ -16,9 +16,10 @@ pub struct App {
     /// Earliest start. The seed draws the actual start from `start` to `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
-    /// Width of the random start. Default: the scenario's `start_spread`; if it has none, the sending interval of periodic
-    /// traffic (`voip`, `ping`, `messages`, `cbr` at constant intervals), at most 1s, which randomises its phase; 0s for
-    /// `game`, and for `proshare` and other `cbr`, which draw their own start; 100ms for all other traffic.
+    /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`; if it has none, the
+    /// sending interval of periodic traffic (`voip`, `ping`, `messages`, `cbr` at constant intervals), at most 1s, which
+    /// randomises its phase; 0s for `game`, and for `proshare` and other `cbr`, which draw their own start; 100ms for all other
+    /// traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Time from which the application starts nothing new. Transfers in progress may finish; an endless transfer does not stop

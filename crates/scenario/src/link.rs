@@ -27,10 +27,11 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Upper bound on the jitter added to a packet's propagation delay: drawn for each packet, uniform from zero.
+    /// Maximum jitter: a delay added to the propagation delay, drawn for each packet uniformly from zero to this.
     #[serde(default)]
     pub jitter: Duration,
-    /// Random delay added to the propagation delay, as by late hosts: percentiles, as in `summary.live.lateness_ms`.
+    /// Random delay added to the propagation delay, like the lateness of packets in a live run: percentiles, as in
+    /// `summary.live.lateness_ms`.
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so
