@@ -107,8 +107,8 @@ pub(crate) struct AckSample {
     pub ecn: bool,
     /// Segments newly delivered. This field and the next two are set only if ECN is in use.
     pub segments: u32,
-    /// CE-marked packets reported by this ACK. With AccECN they are the growth of its counter, which includes pure ACKs;
-    /// otherwise, all segments that an ACK with ECE delivers.
+    /// CE-marked packets reported by this ACK. With AccECN, their number is the growth of its counter, which also counts marked
+    /// pure ACKs. Otherwise, all segments delivered by an ACK with ECE count as marked.
     pub ce_packets: u32,
     /// Payload bytes of the packets in `ce_packets`.
     pub ce_bytes: u64,

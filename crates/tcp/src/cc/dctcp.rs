@@ -49,7 +49,7 @@ words! {
     /// Form of DCTCP.
     pub(crate) enum DctcpForm {
         /// As in the RFC: the share of marks is counted in bytes, and the window is cut once at the end of each window that had
-        /// marks. It grows otherwise.   Source: RFC 8257 §3.3.
+        /// marks. Between cuts it grows, even while marks arrive.   Source: RFC 8257 §3.3.
         "rfc8257" Rfc8257,
         /// As in Linux: alpha is a whole number of 1024ths, marks and cuts are counted in whole segments, and the window does not
         /// grow in the round after a mark.
