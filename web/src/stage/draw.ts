@@ -1,6 +1,6 @@
 // Draws a pane: the setting once per size, on a canvas below; the packets of a scene in every frame, on a canvas above.
 
-import { named, type Hop, type Layout } from "./layout";
+import { nameHeight, type Hop, type Layout } from "./layout";
 import { FALLING, WAITING, type Scene } from "./positions";
 import { PURE_ACK, SYN, type PacketTable } from "./table";
 
@@ -230,20 +230,18 @@ function queueBox(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
 }
 
 function lineNames(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
-  if (hop.rows <= 1) return;
-  const high = hop.queue.h / hop.rows;
   c.strokeStyle = ink.line;
   c.lineWidth = 1;
   hop.names.forEach((name, row) => {
-    const base = hop.queue.y + hop.queue.h - row * high;
+    const { x, y, w, h } = hop.boxes[row]!;
     if (row > 0) {
       c.beginPath();
-      c.moveTo(hop.queue.x, base);
-      c.lineTo(hop.queue.x + hop.queue.w, base);
+      c.moveTo(x, y + h);
+      c.lineTo(x + w, y + h);
       c.stroke();
     }
     c.fillStyle = ink.muted;
-    if (high >= 11) text(c, name, hop.queue.x + 4, named(high) > 0 ? base - high + 13 : base - high / 2 + 4, hop.queue.w * 0.6, "left");
+    if (h >= 11) text(c, name, x + 4, nameHeight(h) > 0 ? y + 13 : y + h / 2 + 4, w * 0.6, "left");
   });
 }
 

@@ -31,14 +31,13 @@ export interface Hop {
   cell: number;
   onWire: number;
   columns: number;
-  /** Rows of cells that one line fills at most, and the space between the bottom of a line's box and its first row. */
-  turns: number;
-  pad: number;
-  /** Lines of the queue, by their number; the row of each, from the bottom. */
+  /** Lines of the queue, by their number, from the bottom up. */
   lines: number[];
+  /** The box of each line, and the bottom of its packets. */
+  boxes: Box[];
+  bases: number[];
   /** What each line is called: its own name, or the flows whose packets wait there. */
   names: string[];
-  rows: number;
   chosen: boolean;
 }
 
@@ -72,12 +71,11 @@ function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   return most;
 }
 
-/** The greatest number of packets that wait in one line of a link's queue at once; and the lines that are used. */
-export function fullest(table: PacketTable, link: number): { line: number; lines: number[] } {
+/** The greatest number of packets that wait at once in each line of a link's queue, in the order of the lines. */
+function fullest(table: PacketTable, link: number): Map<number, number> {
   const { legs, entered } = table.legs(link);
   const counts = new Map<number, number>();
   for (const leg of legs) counts.set(table.legLine[leg]!, (counts.get(table.legLine[leg]!) ?? 0) + 1);
-  let most = 0;
   for (const [line, count] of counts) {
     const [begins, ends] = [new Float64Array(count), new Float64Array(count)];
     let n = 0;
@@ -87,9 +85,24 @@ export function fullest(table: PacketTable, link: number): { line: number; lines
       begins[n] = entered[i]!;
       ends[n++] = table.legServed(leg);
     }
-    most = Math.max(most, mostAtOnce(begins.subarray(0, n), ends.subarray(0, n)));
+    counts.set(line, mostAtOnce(begins.subarray(0, n), ends.subarray(0, n)));
   }
-  return { line: most, lines: [...counts.keys()].filter((l) => l !== NO_LINE).sort((x, y) => x - y) };
+  return new Map([...counts].sort(([x], [y]) => x - y));
+}
+
+/** The greatest number of packets that wait at once in one line of a link's queue. */
+export const fullestLine = (table: PacketTable, link: number): number => (link < 0 ? 1 : Math.max(1, ...fullest(table, link).values()));
+
+/** The boxes of the lines in a queue, from the bottom up: each high enough for its name, the rest by the packets that wait in it. */
+function boxesOf(queue: Box, most: number[]): Box[] {
+  const least = Math.min(20, queue.h / most.length);
+  const sum = most.reduce((a, b) => a + b, 0);
+  let bottom = queue.y + queue.h;
+  return most.map((n) => {
+    const h = least + ((queue.h - least * most.length) * n) / sum;
+    bottom -= h;
+    return { ...queue, y: bottom, h };
+  });
 }
 
 /** The name of a line: that of its queue, or, where queues only have numbers, those of the flows in it. More than one collide there. */
@@ -103,7 +116,7 @@ function lineName(table: PacketTable, link: number, line: number): string {
 }
 
 /** The height that the name of a line takes above its packets, in a line of this height: none if the name stands beside them. */
-export const named = (high: number): number => (high >= 30 ? 14 : 0);
+export const nameHeight = (high: number): number => (high >= 30 ? 14 : 0);
 
 /** The greatest number of packets on a link's wire at once. */
 function crowd(table: PacketTable, link: number): number {
@@ -125,12 +138,11 @@ function room(tree: Tree, link: string, most: number): number {
   return unit === "p" && size <= 3 * most ? size : most;
 }
 
-/** The cell, `largest` at most, and the columns with which `count` packets fit into a box, in rows. */
-function packed(box: Box, count: number, largest: number): { cell: number; columns: number } {
+/** The cell, `largest` at most, with which `count` packets fit into a box, in rows. */
+function packed(box: Box, count: number, largest: number): number {
   let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
   while (cell > LEAST_CELL && Math.floor(box.w / cell) * Math.floor(box.h / cell) < count) cell -= 0.5;
-  cell = Math.max(LEAST_CELL, cell);
-  return { cell, columns: Math.max(1, Math.floor(box.w / cell)) };
+  return Math.max(LEAST_CELL, cell);
 }
 
 /** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that panes beside one another have one scale. */
@@ -179,25 +191,29 @@ interface Place {
 function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }: Place): Hop {
   const link = table.link(name);
   const long = Math.abs(to - from);
-  const known = link >= 0 ? fullest(table, link) : { line: 0, lines: [] };
+  const known: [number, number][] = link >= 0 ? [...fullest(table, link)] : [];
   const modem = table.head.links[link]?.modem === true;
   const queueWidth = chosen ? long * (modem ? 0.5 : 0.62) : Math.min(long * 0.4, 70);
   const modemWidth = modem ? long * 0.14 : 0;
   const gap = chosen ? 10 : 4;
   const begin = way > 0 ? from + gap : from - gap - queueWidth;
   const high = chosen ? y + 10 - top : 18;
-  const lines = known.lines.slice(0, MOST_ROWS);
-  const rows = lines.length > 1 ? Math.min(MOST_ROWS, known.lines.length) : 1;
+  const named = known.filter(([line]) => line !== NO_LINE).slice(0, MOST_ROWS);
+  const most = Math.max(1, ...known.map(([, n]) => n));
+  const several = named.length > 1;
+  const lines = several ? named.map(([line]) => line) : [NO_LINE];
   const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
-  const one = rows > 1 ? { ...queue, h: queue.h / rows - named(queue.h / rows) - 2 } : queue;
-  const count = Math.max(rows > 1 ? known.line : room(tree, name, known.line), chosen ? 6 : 1);
   // one scale for all panes: the cell that the fullest of them needs in a whole queue
-  const { cell, columns } = packed(one, count, chosen ? packed(queue, fewest, LARGEST_CELL).cell : LARGEST_CELL);
-  const turns = Math.ceil(count / columns);
-  const pad = rows > 1 ? 1 + Math.max(0, (one.h - turns * cell) / 2) : 0;
+  const largest = chosen ? packed(queue, fewest, Math.min(LARGEST_CELL, queueWidth / 10)) : LARGEST_CELL;
+  const counts = several ? named.map(([, n]) => Math.max(1, n)) : [Math.max(room(tree, name, most), chosen ? 6 : 1)];
+  const boxes = several ? boxesOf(queue, counts) : [queue];
+  const free = boxes.map((box) => (several ? box.h - nameHeight(box.h) - 2 : box.h));
+  const cell = Math.min(...boxes.map((box, i) => packed({ ...box, h: free[i] ?? 0 }, counts[i] ?? 1, largest)));
+  const columns = Math.max(1, Math.floor(queueWidth / cell));
+  const bases = boxes.map((box, i) => box.y + box.h - (several ? 1 + Math.max(0, ((free[i] ?? 0) - Math.ceil((counts[i] ?? 1) / columns) * cell) / 2) : 0));
   const after = way > 0 ? begin + queueWidth + (modem ? 6 : 0) : begin - (modem ? 6 : 0) - modemWidth;
   const x0 = way > 0 ? after + modemWidth : modem ? after : begin;
   const onWire = link < 0 ? cell : Math.max(4, Math.min(cell, (1.15 * Math.abs(to - x0)) / Math.max(1, crowd(table, link))));
-  const names = lines.map((line) => lineName(table, link, line));
-  return { link, name, way, names, queue, modem: { x: after, y: y - 12, w: modemWidth, h: 24 }, x0, x1: to, y, cell, onWire, columns, turns, pad, lines, rows, chosen };
+  const names = several ? lines.map((line) => lineName(table, link, line)) : [];
+  return { link, name, way, names, queue, modem: { x: after, y: y - 12, w: modemWidth, h: 24 }, x0, x1: to, y, cell, onWire, columns, lines, boxes, bases, chosen };
 }

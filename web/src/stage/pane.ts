@@ -5,7 +5,7 @@ import type { Engine } from "../engine";
 import { secondsText } from "../quantities";
 import type { Result, Tree } from "../types";
 import { inkOf, nearest, Painter, type Ink } from "./draw";
-import { fullest, layout, type Layout } from "./layout";
+import { fullestLine, layout, type Layout } from "./layout";
 import { positions, Scene, WIRE, type Motion } from "./positions";
 import { wayThrough } from "./route";
 import { PacketTable, upTo } from "./table";
@@ -159,7 +159,7 @@ export class Pane {
 
   /** The most packets that wait at once. */
   get most(): number {
-    return this.table === null || this.old || this.link < 0 ? 1 : fullest(this.table, this.link).line;
+    return this.table === null || this.old ? 1 : fullestLine(this.table, this.link);
   }
 
   /** Draws with cells for at least this number of packets. */

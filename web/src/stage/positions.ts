@@ -106,9 +106,9 @@ const sideOf = (size: number): number => 0.86 * Math.max(0.42, Math.min(1, Math.
 
 /** The row of a leg's line, from the bottom. */
 function rowOf(table: PacketTable, hop: Hop, leg: number): number {
-  if (hop.rows <= 1) return 0;
+  if (hop.lines.length <= 1) return 0;
   const row = hop.lines.indexOf(table.legLine[leg] ?? 0);
-  return row < 0 ? hop.rows - 1 : row;
+  return row < 0 ? hop.lines.length - 1 : row;
 }
 
 /** While the link sends a packet, the line behind it moves up by one place. */
@@ -146,7 +146,6 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
 /** The cell of a place: rows from the bottom up, each in the direction opposite to the one below. */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
-  const base = queue.y + queue.h - (row * queue.h) / hop.rows - hop.pad;
   const turn = Math.floor(place / columns);
   const along = place - turn * columns;
   // between the last place of a row and the first of the next it climbs
@@ -154,7 +153,7 @@ function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): vo
   const column = turn % 2 === 0 ? along - climb : columns - 1 - along + climb;
   const head = way > 0 ? queue.x + queue.w - cell / 2 : queue.x + cell / 2;
   out.x[n] = head - way * column * cell;
-  out.y[n] = base - (turn + climb + 0.5) * cell;
+  out.y[n] = hop.bases[row]! - (turn + climb + 0.5) * cell;
 }
 
 function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
