@@ -297,7 +297,7 @@ mod tests {
         let r = dumbbell(5_000_000, 1_000_000_000, 10, 40, 60.0);
         // packets count when they are enqueued, and at most 10 windows of 40 wait at the end
         assert!((25_000..25_500).contains(&r.bottleneck_packets), "{r:?}");
-        // a data packet takes 3 hops, and half an ACK takes 3: 4.5 events
+        // each data packet takes 3 hops, and an ACK for every two data packets takes 3 more: 4.5 events per data packet
         let per_packet = r.events as f64 / r.bottleneck_packets as f64;
         assert!((4.4..4.6).contains(&per_packet), "{per_packet}");
         assert!(r.cpu_ns > 0 && r.ns_per_packet() > 0.0);

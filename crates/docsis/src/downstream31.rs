@@ -5,8 +5,8 @@
 //!           deficit above 0 sends. A round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a
 //!           packet's bytes are subtracted.  A flow that may send alone has no deficit
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
-//! symbols   it occupies the channel from the next symbol on, at the channel's rate. It arrives three symbols (encoder, channel,
-//!           decoder) and the interleaver's delay after the start of its last symbol
+//! symbols   it occupies the channel from the next symbol on, at the channel's rate. It arrives after the start of its last
+//!           symbol by the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
 //! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there, 230 of 256 is the ratio of L to
@@ -314,7 +314,8 @@ mod tests {
 
     #[test]
     fn a_lonely_packet_takes_symbols_pipeline_and_interleaver() {
-        // a packet waits for the next symbol of 22.5 us, and arrives 60 us (interleaver) and 45 us after the symbol began
+        // a packet waits for the next symbol of 22.5 us, and arrives 60 us (pipeline) plus 45 us (interleaver) after the symbol
+        // began
         let p = params(300, None);
         for offset in [0, 1, 10_000, 22_499, 22_500] {
             let mut down = Downstream31::new(&p);

@@ -6,7 +6,7 @@
 //! | measure | quantity | memory |
 //! |---|---|---|
 //! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 275 KB |
-//! | [`TimeWeighted`] | a queue's length: share of time at each length | 8 B per length, at most 512 KB |
+//! | [`TimeWeighted`] | a queue's length: share of time at each length | 8 B per length, at most 524 KB |
 //! | [`Series`] | any quantity over time, in equal bins | 8 to 24 B per bin |
 //! | [`LinkMeter`] | the three above for one link, fed as a [`record::Sink`] | their sum |
 //! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |

@@ -32,7 +32,8 @@ pub(crate) struct Egress {
     pub queue: Queue,
     pub rate: Option<BitRate>,
     pub propagation: Propagation,
-    /// True if the queue was empty when the link last requested a packet. Otherwise the next request is at `free_at`.
+    /// True if the last request for a packet returned none: the queue was empty, or the server holds its packets back. Otherwise
+    /// the next request is at `free_at`.
     pub idle: bool,
     pub free_at: Time,
     pub transmit_dropped: Count,

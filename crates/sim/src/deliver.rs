@@ -16,10 +16,10 @@ const IN_CACHE: usize = 128;
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Engine<S> {
-    /// Prefetches the connections of the packets behind the one that link `i` has just brought to its host.
+    /// Prefetches the connections of the packets that follow the one that link `i` has just brought to its host.
     ///
-    /// With ten thousand connections, a packet finds none of the half dozen cache lines that it touches in the cache. But the
-    /// next packets are known: they wait in the link's ring.
+    /// With ten thousand connections, none of the half dozen cache lines that a packet needs is in the cache. But the next packets
+    /// are known: they are in the link's ring.
     #[inline]
     pub(crate) fn prefetch_next(&self, i: u16) {
         if self.conns.len() <= IN_CACHE {

@@ -152,7 +152,7 @@ impl<S: Sink> Engine<S> {
         true
     }
 
-    /// Ends the warm-up just before this moment: every sum begins again at 0.
+    /// Ends the warm-up just before the current time: all sums restart at 0.
     pub(crate) fn begin(&mut self) {
         self.net.begin(self.net.now());
         for slot in 0..self.conns.len() {

@@ -24,7 +24,7 @@ fn subject(end: &End, side: usize) -> Subject {
 }
 
 impl<S: Sink> Engine<S> {
-    /// Makes the readings that the sink requests, at each of its moments up to `now`. There is no event between them and `now`.
+    /// Makes the readings that the sink requests, at each requested time up to `now`. No event lies between these times and `now`.
     #[inline(never)]
     pub(crate) fn read_probes(&mut self, now: Time) {
         while self.net.sink.next_reading() <= now {

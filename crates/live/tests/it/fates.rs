@@ -189,7 +189,7 @@ fn bare(scenario: &Scenario, script: &[Step]) -> Vec<Fate> {
 }
 
 fn script() -> impl Strategy<Value = Vec<Step>> {
-    // on average 1.5 times the load that 10 Mbit/s can carry: gaps of 0 to 1.2 ms, packets of 60 to 1500 bytes
+    // gaps of 0 to 1.2 ms and packets of 60 to 1500 bytes: on average 780 B in 0.6 ms, or 10.4 Mbit/s on a link of 10 Mbit/s
     proptest::collection::vec((0u64..1_200_000, 0u16..5, 60u16..=1500, any::<bool>()), 1..400).prop_map(|steps| {
         let mut at = Time::ZERO;
         steps

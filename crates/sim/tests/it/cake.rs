@@ -1,4 +1,4 @@
-//! CAKE under TCP: how hosts share a link, what the ACK filter gains, and a call among bulk flows.
+//! CAKE under TCP: how hosts share a link, the gain of the ACK filter, and a call among bulk flows.
 
 use crate::common::{number, run};
 

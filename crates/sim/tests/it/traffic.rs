@@ -88,8 +88,8 @@ fn datagrams_go_down_the_line() {
     assert_eq!(number(&outcome, "links.up.offered_packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets_reverse"), 9980.0);
-    // each of 500 frames of 218 B takes 20 ms and 0.1744 ms, and up to 0.8 ms behind a datagram; the last one is in flight at the
-    // end
+    // each of the 500 frames of 218 B takes 20 ms of propagation and 0.1744 ms of transmission, and waits up to 0.8 ms for a
+    // datagram; the last frame is in flight at the end
     assert_eq!(number(&outcome, "apps.voip.voip.judged"), 499.0);
     assert_eq!(number(&outcome, "apps.voip.voip.lost_percent"), 0.0);
     let delay = number(&outcome, "apps.voip.voip.delay_ms.max");
