@@ -77,7 +77,7 @@ def _write(done: Validated, folder: Path) -> None:
 
 
 def _print(done: Validated, console: Console) -> None:
-    """Prints a table for each scenario, the unsupported scenarios, the cells outside, and the shares."""
+    """Prints a table for each scenario, the unsupported scenarios, the values outside, and the shares."""
     for scenario in done.scenarios:
         if scenario.cells:
             show(scenario.table(), console)

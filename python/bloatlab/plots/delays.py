@@ -17,7 +17,7 @@ _LABELS = {"sojourn": "queue of {}", "delay": "{}, one way", "rtt": "{}, round t
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Why there is no distribution to draw, or none that all runs have."""
+    """Returns why no distribution can be drawn, or why no quantity is in all runs; None if one can be drawn."""
     for run in runs:
         if not distributions(run):
             return (
@@ -42,7 +42,8 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # No link or application is in all runs. Each run then has its first round trip, or else its longest queue.
+    # No link or application is in all runs. So each run is shown by its first round-trip time, or else by its longest
+    # queue.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):

@@ -19,7 +19,7 @@ from bloatlab.plots.kind import Options
 from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Axes, Figure, Width
 
-#: The id of labels at the right edge; also their group in SVG.
+#: The id of the labels at the right edge, which is also the name of their group in SVG.
 _BESIDE = "beside"
 
 #: Height of a line of text relative to its size.
@@ -64,14 +64,14 @@ def _layout(of: SizedFigure) -> Any:
 
 
 def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
-    """A sentence above the figure, wrapped to its width, and below it a legend if there are several labels."""
+    """Draws a sentence above the figure, wrapped to its width, and below it a legend if there are several labels."""
     if len(labels) > 1:
         legend(of, labels, ticks=ticks)
     _title(of, text)
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line in the colour and dashes of its place. Skips NaN."""
+    """Draws a line in the colour and dashes number `place`. Skips NaN."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
@@ -85,7 +85,10 @@ def shade(axes: Axes, x: Array, low: Array, high: Array, place: int) -> None:
 
 
 def log_scale(axes: Axes, axis: Literal["x", "y"]) -> None:
-    """Makes an axis logarithmic, with plain numbers; one that began at 0 now begins at the smallest positive value."""
+    """Makes an axis logarithmic, with plain numbers.
+
+    An axis that began at 0 now begins at the smallest positive value.
+    """
     of = axes.xaxis if axis == "x" else axes.yaxis
     low, high = sorted((axes.get_xlim if axis == "x" else axes.get_ylim)())
     if low <= 0.0:
@@ -121,7 +124,7 @@ def adjust(of: SizedFigure, options: Options) -> None:
 
 
 def _title(of: SizedFigure, text: str) -> None:
-    """A line above everything, wrapped to the width; it replaces the sentence of an overview."""
+    """Draws a title above everything, wrapped to the width; it replaces the sentence of an overview."""
     wrapped = "\n".join(textwrap.wrap(text, int(style.WIDTHS[of.width].inches * 72.0 / (of.text * 1.15 * 0.68))))
     styling: Any = {"size": of.text * 1.15, "weight": "bold"}
     if of.figure.legends:
@@ -136,7 +139,7 @@ def _title(of: SizedFigure, text: str) -> None:
 def legend(
     of: SizedFigure, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = ""
 ) -> None:
-    """A legend above the figure, or above one of its axes, for the lines of places 0, 1, 2 ...
+    """Draws a legend above the figure, or above one of its axes, for the lines with the styles 0, 1, 2, ...
 
     `ticks` describes vertical ticks in the colours of the lines, as the last entry.
     """
@@ -173,7 +176,7 @@ def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) ->
 
 
 def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
-    """The labels of lines for `beside`, at the heights where the lines end. The limits of y are final by then."""
+    """The labels of lines for `beside`, at the heights where the lines end. The limits of y must be final."""
     low, high = axes.get_ylim()
     place_of = axes.transScale.transform
     (_, bottom), (_, top) = place_of((1.0, low)), place_of((1.0, high))
@@ -210,7 +213,7 @@ def settle(of: SizedFigure) -> None:
 
 
 def spread(places: Sequence[float], need: float, room: float) -> list[float]:
-    """Moves ascending places as little as possible until each is `need` from the next, within [0, `room`]."""
+    """Moves ascending positions as little as possible until each is `need` from the next, within [0, `room`]."""
     moved = list(places)
     for _ in range(200):
         worst = 0.0

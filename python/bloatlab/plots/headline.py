@@ -14,7 +14,7 @@ from bloatlab.tables import listed, number
 
 @dataclass(frozen=True)
 class Score:
-    """A measure of an application: its path in the summary, its row, its digits, and half a sentence with its unit."""
+    """A measure of an application: its path in the summary, its row's label, its digits, and a phrase with its unit."""
 
     path: str
     row: str
@@ -96,7 +96,7 @@ def _rate(value: float | None) -> str:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """A sentence: the wait, the first score and the rate of one run; the first score and the rates of several."""
+    """A sentence: for one run, the wait, the first score and the rate; for several, the first score and the rates."""
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
     if not clauses:
         return listed([run.label for run in runs])

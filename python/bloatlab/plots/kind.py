@@ -20,7 +20,7 @@ class Options:
     x: str | None = None
     #: Columns of a sweep, as patterns.
     columns: Sequence[str] = ()
-    #: A line above the figure.
+    #: A title above the figure.
     title: str = ""
     #: A name for each result, in order; by default how the results differ.
     labels: Sequence[str] = ()

@@ -196,7 +196,7 @@ def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *
 
 
 def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
-    """Whether results are too far apart for a linear axis, judged by each median and maximum.
+    """Whether the results are too far apart for a linear axis, judged by the median and the maximum of each.
 
     Rates always have a linear axis: a flow that gets nothing belongs at the bottom.
     """

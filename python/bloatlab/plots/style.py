@@ -25,7 +25,7 @@ Width = Literal["column", "page", "slide"]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A figure's width in inches, its text in points, and how many dots per inch a PNG has."""
+    """A figure's width in inches, the size of its text in points, and the dots per inch of a PNG."""
 
     inches: float
     text: float
@@ -51,7 +51,7 @@ RC: dict[str, Any] = {
     for name, value in _FILE["rc"].items()
 }
 
-#: Axes whose scale is logarithmic; `none` is neither.
+#: The axes whose scale is logarithmic; with `none`, neither is.
 Log = Literal["x", "y", "xy", "none"]
 
 #: Values that span more than this factor get a logarithmic scale.

@@ -36,7 +36,7 @@ class Run:
     result: Result | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table; empty if the run has none of this name."""
+        """A table of the run; empty if the run has no table of this name."""
         return self.tables.get(name, pl.DataFrame())
 
     @property

@@ -17,7 +17,7 @@ from bloatlab.scenario import quantity
 from bloatlab.statistics import interval
 from bloatlab.tables import spread
 
-#: Columns that are drawn by default, as far as a table has them, most telling first.
+#: Columns that are drawn by default, as far as a table has them, the most important first.
 DEFAULT_COLUMNS = (
     "links.*.sojourn_ms.p99",
     "apps.*.voip.mos",
@@ -100,7 +100,7 @@ class Axis:
 
 
 def axis(of: Sweep, name: str) -> Axis:
-    """One axis, sorted if its values are numbers, otherwise in the order of the table."""
+    """One axis: its values are sorted if they are numbers, otherwise in the order of the table."""
     values = of.frame[name].unique(maintain_order=True).to_list()
     numbers = {value: number for value in values if (number := number_of(value)) is not None}
     if len(numbers) < len(values) or len(values) < 2:
@@ -139,10 +139,10 @@ def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
 
 @dataclass(frozen=True, slots=True)
 class OverSeeds:
-    """The average over seeds at one place, and its interval.
+    """The average over seeds at one grid point, and its interval.
 
-    Mean and 95 % interval (Student's t) of a sweep, as in its table; with one seed, all three are its value. Median and
-    central 80 % of a study, as in its tables; infinity means "never happened".
+    For a sweep, mean and 95 % interval (Student's t), as in its table; with one seed, the mean and both ends are its
+    value. For a study, median and central 80 %, as in its tables; infinity means "never happened".
     """
 
     middle: float

@@ -1,4 +1,4 @@
-"""The reasons of cells, opened by touch or keyboard; a part that several cells share is printed once.
+"""The reasons behind table cells, opened by touch or keyboard. A part that several cells share is printed once.
 
 A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part of its own and
 a part that it shares with other cells. The shared part becomes a numbered explanation that lists its cells.

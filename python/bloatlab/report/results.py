@@ -26,10 +26,10 @@ from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextTable, listed, row
 
-#: The most runs that have a colour of their own in a chart, and the most lines of one run.
+#: Largest number of runs that have a colour of their own in a chart, and largest number of lines of one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
-#: The link of all charts over time, which zoom together.
+#: The `link` of all charts over time, by which they zoom together.
 TIME = "time"
 
 #: Title of each quantity over time.

@@ -1,4 +1,4 @@
-"""The report of a sweep: the measures that the axes change, the best and worst places, and a table of all places."""
+"""The report of a sweep: the measures that the axes change, the best and worst grid points, and a table of all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: The most measures in the answer, the most charts, and the most lines of a chart.
+#: Largest number of measures in the answer, of charts, and of lines in a chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
 #: A combination of values of the axes, as text.
@@ -27,7 +27,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """One measure at every place."""
+    """One measure at every grid point."""
 
     name: str
     at: Mapping[Place, OverSeeds]
@@ -39,7 +39,7 @@ class Swept:
 
     @property
     def ends(self) -> tuple[Place, Place]:
-        """The places with the smallest and the largest value."""
+        """The grid points with the smallest and the largest value."""
         return min(self.at, key=lambda place: self.at[place].middle), max(
             self.at, key=lambda place: self.at[place].middle
         )
@@ -71,7 +71,7 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
 
 
 def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Swept]:
-    """The measures that the axes change, the most telling first."""
+    """The measures that the axes change, the most important first."""
     found: list[Swept] = []
     columns = measures(sweep, (), most=len(sweep.values))
     for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # reverse directions come last

@@ -21,7 +21,7 @@ Measures = Mapping[str, float]
 #: The measures of every seed, by the key of the run.
 Runs = Mapping[str, Sequence[Measures]]
 
-#: The reason of a cell that differs and has no experiment that explains it.
+#: The reason of a value that differs and that no experiment explains.
 NOT_EXPLAINED = "not explained"
 
 
@@ -50,7 +50,7 @@ class Published:
     interval_rule: bool = True
 
     def cell(self, runs: Runs, explain: Callable[[Published, Spread], str] | None = None) -> Cell | None:
-        """The value and ours; None if that case was not run. `explain` gives the reason of one that differs, or ""."""
+        """The published value and ours; None if that case was not run. `explain` gives the reason of a difference, or ""."""
         spread = over_seeds(runs, self.run, self.measure)
         if spread is None:
             return None
@@ -130,7 +130,7 @@ Value = tuple[str, str] | Callable[[Runs], Any]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim about several values: `holds` is the expression over them, `ours` the sentence that gives them.
+    """A claim about several values: `holds` is an expression over them, `ours` a sentence that states them.
 
     Both take the values in order; a text is filled in by `str.format`. A value that is None was not run.
     """
@@ -153,7 +153,7 @@ class Claim:
 def judged(
     runs: Runs, values: Sequence[Value], holds: Callable[..., bool], ours: str | Callable[..., str]
 ) -> tuple[str, bool] | None:
-    """The sentence that gives the values, and the result of the expression over them; None if a value was not run."""
+    """The sentence that states the values, and the result of the expression over them; None if a value was not run."""
     found = [median_of(runs, *value) if isinstance(value, tuple) else value(runs) for value in values]
     if any(value is None for value in found):
         return None
@@ -223,7 +223,7 @@ def medians(runs: Runs) -> dict[str, dict[str, float | None]]:
 
 
 def telling(value: float, band: Band, digits: int) -> int:
-    """The least number of digits, from `digits` on, that shows on which side of a limit the value lies."""
+    """The smallest number of digits, at least `digits`, that shows on which side of a limit the value lies."""
     if not math.isfinite(value):
         return digits
     holds = band.holds(value)

@@ -1,6 +1,6 @@
 """The declarations of a study, in files beside it: its texts, tables and figures in `study.toml`, its claims in `claims.toml`.
 
-A claim is an expression and a sentence over named values, each the median of a measure of a case:
+A claim is an expression and a sentence over named values. Each value is the median of a measure of a case:
 
     [red-latency]
     where = "RED L78"

@@ -34,7 +34,7 @@ def points(
 
 
 def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread | None]:
-    """A measure of each case (by its `str`) over seeds; None for one that was not run."""
+    """A measure of each case (by its `str`) over seeds; None for a case that was not run."""
     return [over_seeds(runs, str(case), measure) for case in cases]
 
 

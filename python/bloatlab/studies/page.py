@@ -81,12 +81,12 @@ def claims(results: Results) -> Iterable[TextTable]:
 
 
 def statements(results: Results) -> Iterable[TextTable]:
-    """Every cell, published and ours."""
+    """Every published value, and ours."""
     return [statements_table(results.scorecard, "Published and ours")] if results.scorecard.cells else []
 
 
 def differences(digits: Mapping[str, int]) -> Blocks:
-    """Every counted cell outside its tolerance, with the digits of its metric."""
+    """Every counted value outside its tolerance, with the digits of its metric."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         table = outside_table(results.scorecard, digits)
@@ -96,7 +96,7 @@ def differences(digits: Mapping[str, int]) -> Blocks:
 
 
 def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Blocks:
-    """The study's rules as paragraphs, its tolerances, and the shares of its cells."""
+    """The study's rules as paragraphs, its tolerances, and the shares of values within them."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         own = results.study.rules

@@ -1,8 +1,8 @@
 """Published values, and the values of our scenarios that are compared with them as parameters.
 
 `published.csv` in a study's folder holds every quantitative statement of its paper, and nothing that we measured. A note
-begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation. `parameters.toml`
-holds the things that the paper leaves open, `readback.csv` the places of its parameters in our scenarios.
+begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation. `parameters.toml` holds the
+parameters that the paper leaves open, `readback.csv` the paths of its stated parameters in our scenarios.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bloatlab.tables import Spread
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of `published.csv`, as written."""
+    """A row of `published.csv`, as written."""
 
     case: str
     metric: str
@@ -43,9 +43,10 @@ def rows(study: str) -> Sequence[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of `readback.csv`: a parameter of the paper, and its place in a resolved scenario.
+    """A row of `readback.csv`: a parameter of the paper, and its path in a resolved scenario.
 
-    `share` is the part of the paper's value that the scenario has at this place: 1/2 for one of two directions, 1460/1500 for payload.
+    `share` is the part of the paper's value that the scenario has at this path: 1/2 for one of two directions, 1460/1500 for
+    payload.
     """
 
     case: str
@@ -61,7 +62,7 @@ class Place:
 
 
 def places(study: str) -> Sequence[Place]:
-    """The lines of a study's `readback.csv`."""
+    """The rows of a study's `readback.csv`."""
     found = csv.DictReader(text(study, "readback.csv").splitlines())
     return tuple(
         Place(r["case"], r["metric"], r["scenario"], r["path"], r["unit"], float(Fraction(r["share"]))) for r in found
@@ -69,7 +70,10 @@ def places(study: str) -> Sequence[Place]:
 
 
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
-    """For each line of a study's `readback.csv`, by case and metric, a function that reads our value; `resolved` gives a scenario by its name."""
+    """Returns a function that reads our value, for each row of a study's `readback.csv`, by case and metric.
+
+    `resolved` returns the resolved scenario of a name.
+    """
 
     def read(place: Place) -> float:
         return place.read(resolved(place.scenario))
@@ -89,14 +93,14 @@ def toml(study: str, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A thing that a paper leaves open: our value, the argument for it, and the values that sensitivity runs try."""
+    """A parameter that a paper leaves open: our value, the argument for it, and the values that sensitivity runs try."""
 
     field: str
     ours: Any
     what: str
     why: str
     others: tuple[Any, ...]
-    #: Whether the calibration cases depend on it; the others were chosen by argument alone.
+    #: Whether the calibration cases depend on the parameter; the other parameters were chosen by argument alone.
     calibrated: bool
 
 
@@ -148,7 +152,7 @@ def row_cell(
     row: Row, published: Sequence[float], ours: Spread, verdict: Verdict, reason: str,
     bands: Sequence[Band] = (), tables: tuple[int, ...] = (),
 ) -> Cell:  # fmt: skip
-    """A row of the paper as a cell."""
+    """A row of the paper as a cell of the scorecard."""
     agrees = {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(verdict)
     return Cell(
         row.case, row.metric, row.unit, tables, tuple(published), row.value, ours.median, ours.low, ours.high, tuple(bands),

@@ -54,7 +54,7 @@ def reproduce(study: Study, options: Options) -> Results:
 
 
 def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: range) -> str:
-    """Prints the first line and the warning of a run that proves nothing; returns the warning, or ""."""
+    """Prints the first line and, if the runs prove nothing, a warning; returns the warning, or ""."""
     extent = study.extent(options) if study.extent else counted(sum(len(batch.cases) for batch in plan), "case")
     line = f"[bold]{study.name}[/]  {extent}, {counted(len(seeds), 'seed')}, {options.workers}"
     options.console.print(line, highlight=False)
@@ -119,7 +119,7 @@ def bind(results: Results) -> None:
     """Writes the study's folder.
 
     report.html          the page for readers
-    scorecard.json       cells, claims and summary as data: what `-f json` prints
+    scorecard.json       values, claims and summary as data: the output of `-f json`
     runs.parquet         a row per run: case, seed, scenario hash and every measure
     figures/*.svg        the figures, and .png beside each
     scenarios/*.json     resolved scenarios, first seed, by the name of the case
@@ -168,7 +168,7 @@ def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
 def report(results: Results, console: Console, *, full: bool = False) -> None:
     """Prints goals, differences, the answer and the path of the report, in about 20 lines of at most 80 columns.
 
-    With `full`, every table comes first: the study's own, the claims, and the shares of every table and metric.
+    With `full`, all tables are printed first: the study's own, the claims, and the shares of every table and metric.
     """
     card, claims = results.scorecard, results.claims
     if full:

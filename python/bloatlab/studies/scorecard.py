@@ -1,11 +1,11 @@
-"""The scorecard of a study: published cells and our values, judged by rules fixed before the runs.
+"""The scorecard of a study: published values and ours, judged by rules fixed before the runs.
 
     band       the values that a rule accepts for one published value
-    within     our value lies in the band of a published value (or between two published values of one cell),
+    within     our value lies in the band of a published value (or between the two values of one table cell),
                or a published value lies in our interval and that interval is narrower than the band
     origin     the source: the paper, a textbook, others who measured the same, or this project
 
-A study defines its cells, their bands and any further conditions; this module judges and counts. Only values and
+A study defines its published values, their bands and any further conditions; this module judges and counts. Only values and
 sentences of the paper itself are counted.
 """
 
@@ -35,17 +35,17 @@ class Origin(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The verdict on a cell. Only the first two are counted."""
+    """The verdict on a published value. Only the first two are counted."""
 
     WITHIN = "within"
     OUTSIDE = "outside"
-    #: A free parameter was chosen on it.
+    #: The value was used to choose a free parameter.
     CALIBRATION = "calibration"
-    #: It repeats or combines other cells.
+    #: The value repeats or combines other values.
     DERIVED = "derived"
-    #: An input of the paper, which our scenarios use.
+    #: The value is an input of the paper, which our scenarios use.
     PARAMETER = "parameter"
-    #: No run or computation could test it; the reason says why.
+    #: No run or computation could test the value; the reason says why.
     UNTESTED = "not tested"
 
 
@@ -62,7 +62,7 @@ class Band:
         return self.high - self.low
 
     def holds(self, value: float) -> bool:
-        """Returns true if `value` is accepted; the edges are."""
+        """Returns true if `value` is accepted. Both limits are accepted."""
         return self.low - SLACK <= value <= self.high + SLACK
 
     def words(self, digits: int | None = None) -> str:
@@ -117,7 +117,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A published cell and our value. `published` holds one value, or those of two runs; it is empty for a text.
+    """A published table cell and our value. `published` holds one value, or those of two runs; it is empty for a text.
 
     `bands` holds the accepted values, one band for each published value. `agrees` is the result of the rule, also for
     calibration cells, which are not counted; it is None for derived ones.
@@ -141,7 +141,7 @@ class Cell:
 
     @property
     def counted(self) -> bool:
-        """True for judged cells of the paper, which shares count."""
+        """True for judged values of the paper, which are the ones that shares count."""
         return self.origin is Origin.PAPER and self.within is not None
 
     @property
@@ -150,11 +150,11 @@ class Cell:
         return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
 
     def accepted(self, digits: int | None = None) -> str:
-        """The accepted values as text; empty for a cell without bands."""
+        """The accepted values as text; empty if there are no bands."""
         return " or ".join(band.words(digits) for band in joined(self.bands))
 
     def as_data(self) -> dict[str, Any]:
-        """The cell as JSON: infinities ("never happened") become null, two published values a list."""
+        """The values as JSON: infinities ("never happened") become null, two published values a list."""
         several = len(self.published) > 1
         number = len(self.published) == 1 and math.isfinite(self.published[0])
         published = list(self.published) if several else self.published[0] if number else self.printed
@@ -178,7 +178,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Scorecard:
-    """All cells of a study, and the shares that it aims at."""
+    """All published values of a study, and the shares that it aims at."""
 
     study: str
     seeds: int
@@ -188,12 +188,12 @@ class Scorecard:
 
     @property
     def of_judged(self) -> Share:
-        """The share of judged cells that are within, for a study without goals. The target is all of them."""
+        """The share of judged values that are within, for a study without goals. The target is all of them."""
         return share("checks against theory", (cell.within for cell in self.cells), 1.0)
 
     @property
     def goals(self) -> Sequence[Share]:
-        """The stated shares; without any, the share of all judged cells."""
+        """The stated shares; without any, the share of all judged values."""
         return self.shares or [self.of_judged]
 
     @property
@@ -227,14 +227,14 @@ class Scorecard:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A share that a study states: its cells, and the part of them that should be within (None: only reported)."""
+    """A share that a study states: its values, and the part of them that should be within (None: only reported)."""
 
     name: str
     wanted: float | None = None
     of: Callable[[Cell], bool] = lambda _: True
 
     def share(self, cells: Sequence[Cell]) -> Share:
-        """Computes the share of its cells that are within."""
+        """Computes the share of its values that are within."""
         return share_of(self.name, [cell for cell in cells if self.of(cell)], self.wanted)
 
 
@@ -261,12 +261,12 @@ def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, in
 
 
 def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> Share:
-    """The share of the counted `cells` that are within."""
+    """The share of the counted values in `cells` that are within."""
     return share(name, (c.within for c in cells if c.counted), wanted)
 
 
 def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
-    """Shares per table of the paper; a cell of two tables appears in both, and once in the total."""
+    """Shares per table of the paper. A value that two tables print appears in both, and once in the total."""
     numbers = sorted({n for cell in cells for n in cell.tables})
     return {str(n): share_of(str(n), [c for c in cells if n in c.tables]) for n in numbers}
 
@@ -290,7 +290,7 @@ def joined(bands: Sequence[Band]) -> list[Band]:
 
 
 def _tally(cells: Sequence[Cell], origin: Origin) -> dict[str, int]:
-    """Counts the judged cells of an origin, and those within."""
+    """Counts the judged values of an origin, and those within."""
     of = share("", (c.within for c in cells if c.origin is origin))
     return {"cells": of.cells, "within": of.within}
 

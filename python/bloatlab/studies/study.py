@@ -43,7 +43,7 @@ class StudyError(InputError):
 class Options:
     """How to reproduce a study. Progress is printed on `console`.
 
-    `store` keeps runs and finds them again; without one, everything is run. The runs are made by `executor`, or by
+    `store` keeps runs so that they need not be repeated; without one, everything is run. The runs are made by `executor`, or by
     `jobs` threads of this process. `live` also runs the cases on kernels, in a study that has `on_kernels`. `sets` are
     values that override those of every scenario, as in `bloatlab run --set`.
     """
@@ -204,7 +204,7 @@ class Study:
     """A study: runs, published values, claims, tables, figures, answer.
 
     A simple one has `cases`, `build` and `measure`, and `published` values of those cases. With several kinds of runs it has
-    `batches` instead; with rules of its own for published values it has `cells`.
+    `batches` instead; with rules of its own for published values, it has `cells`.
     """
 
     name: str
@@ -222,7 +222,7 @@ class Study:
     #: Further runs on request, by name, with the question of each: `batches` reads `Options.experiments`.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
-    #: Runs that depend on the results of the others, and the reasons from them for cells and claims that differ.
+    #: Runs that depend on the results of the other runs, and the reasons that they give for values and claims that differ.
     further: Callable[[Results], Sequence[Batch]] | None = None
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells
     explain_claims: Callable[[Results, Sequence[Checked]], Sequence[Checked]] = lambda _, claims: claims
@@ -232,7 +232,7 @@ class Study:
     #: The reason why a published value differs from ours ("": not explained).
     explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
-    #: Shares of cells that should be within; without any, every judged cell should be.
+    #: Shares of values that should be within; without any, every judged value should be.
     goals: Sequence[Goal] = ()
     #: The tolerances in words, for a reader.
     rules: Sequence[tuple[str, str]] = ()
@@ -323,7 +323,7 @@ class Results:
 
     @functools.cached_property
     def scorecard(self) -> Scorecard:
-        """The judged cells."""
+        """The judged values."""
         card = self.study.scorecard(self.runs, self.proves_nothing)
         return replace(card, cells=self.study.explain_cells(self, card.cells))
 
@@ -373,7 +373,7 @@ class Results:
         return self.options.out / REPORT
 
     def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON: `cells`, `claims`, a `summary`, and the study's own keys; `live` with --live."""
+        """The scorecard as JSON: `cells`, `claims`, a `summary`, and the study's own keys; with --live, also `live`."""
         data = self.scorecard.as_data()
         data["summary"]["claims"] = {str(origin): count(self.claims, origin).as_data() for origin in Origin}
         data |= {"claims": [claim.as_data() for claim in self.claims], **self.study.data(self)}

@@ -1,4 +1,4 @@
-"""Tables that all studies use, for the terminal and the page: shares, claims, cells, medians."""
+"""Tables that all studies use, for the terminal and the page: shares, claims, published values, medians."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MARKS = {
     Verdict.UNTESTED: "-",
 }
 
-#: The field of a table for a cell.
+#: The function that makes a table's field from a cell of the scorecard.
 Field = Callable[[Cell], str | TextCell]
 
 
@@ -121,7 +121,7 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """A row per goal (the stated shares, or all judged cells if none is stated), and one for the paper's claims."""
+    """A row per goal (the stated shares, or all judged values if none is stated), and one for the paper's claims."""
     rows: list[list[TextCell]] = []
     for of in card.goals:
         word = {"good": "reached", "bad": "not reached"}.get(of.tone, "")
@@ -133,7 +133,7 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 
 
 def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
-    """Lines for a terminal: the metrics with the most cells outside their tolerance, and the paper's claims that differ."""
+    """Lines for a terminal: the metrics with the most values outside their tolerance, and the paper's claims that differ."""
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
     if outside:
@@ -149,7 +149,7 @@ def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
     return found
 
 
-#: Most metrics that `misses` names.
+#: Largest number of metrics that `misses` names.
 _MISSES = 5
 
 #: The title of the table of shares.
@@ -223,7 +223,7 @@ def cells_table(
     *,
     below: bool = False,
 ) -> TextTable:
-    """A row for each cell: the fields by the heads of their columns, the last one with words."""
+    """A row for each of `cells`: its fields by the heads of their columns, the last one as text."""
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
     return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)
 
@@ -247,7 +247,7 @@ def as_printed(cell: Cell) -> str:
 
 
 def between(cell: Cell, digits: int) -> str:
-    """The central 80 % of a cell's value over seeds."""
+    """The central 80 % of our value over seeds."""
     return f"{number(cell.low, digits)} to {number(cell.high, digits)}"
 
 
@@ -268,7 +268,7 @@ def significant(value: float) -> str:
 
 
 def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
-    """Every counted cell outside its tolerance, with the reason."""
+    """Every counted value outside its tolerance, with the reason."""
     outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE and c.counted]
     fields: dict[str, Field] = {
         "case": lambda c: c.case,

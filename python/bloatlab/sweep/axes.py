@@ -167,7 +167,7 @@ def _axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
 
 
 def _range(place: str, given: Mapping[str, Any]) -> list[Any] | Between:
-    """The values from one end to the other, or the range that a sample draws from."""
+    """The values from one end of the range to the other, or the range itself if a sample draws its values."""
     known(given, ("from", "to", "steps", "step", "log"), f"{place}: ")
     low, high = (_end(place, given, key) for key in ("from", "to"))
     if not low.like(high):
@@ -280,7 +280,7 @@ def _sample(given: Any, axes: Mapping[str, Between]) -> list[_Drawn]:
 
 
 def _where(given: Any, places: Sequence[At], axes: Sequence[str]) -> list[At]:
-    """The grid points at which every line holds; ` or ` separates the alternatives of a line."""
+    """The grid points at which every condition of `where` holds; ` or ` separates the alternatives of a condition."""
     if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
         raise GridError('where: expected conditions, such as ["link.up.rate <= link.down.rate", "queue != codel"]')
     lines = [[_condition(line, part.strip(), places, axes) for part in re.split(r"\s+or\s+", line)] for line in given]
@@ -337,5 +337,5 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
 
 
 def label(value: Any) -> Any:
-    """A value of an axis as it appears in a column of a table."""
+    """A value of an axis in the form that a column of a table has."""
     return value if isinstance(value, (str, int, float)) else toml_value(value)

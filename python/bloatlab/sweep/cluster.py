@@ -4,9 +4,9 @@
         gather(points, measure, store=store, executor=Dask(client))
 
 A batch takes about half a second, so that even runs of 10 ms are worth sending; the last batches are smaller, so that
-all workers finish together. The cluster only has to run a function somewhere, at least once. Dask gives the batch of a
-dead worker to another one. Results of a worker with another build are refused, and it gets no more batches. `done` is
-called in this process, with the index of each point, so results do not depend on where they were computed.
+all workers finish together. The cluster only has to run each function on some worker, at least once. Dask gives the
+batch of a dead worker to another. Results of a worker with another build are refused, and it gets no more batches.
+`done` is called in this process, with the index of each point, so results do not depend on where they were computed.
 
 Needs the extra `cluster` (dask, distributed).
 """
@@ -43,7 +43,8 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Number of dead workers that a run may have had. After another death, in a batch of its own, it counts as the cause.
+#: Number of workers that may die with a run in their batch. If another dies with the run alone in its batch, the run
+#: counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler with TLS.
@@ -191,7 +192,7 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
             except LawError as error:
                 found.append(_Done(index, failure=problems(error)[0], law=True))
                 break
-            except Exception as error:  # noqa: BLE001  raised where the sweep is
+            except Exception as error:  # noqa: BLE001  raised again in the process of the sweep
                 found.append(_Done(index, failure=f"{type(error).__name__}: {error}"))
                 break
     return build, worker.address, time.perf_counter() - begun, found
@@ -356,7 +357,7 @@ class _Sending:
         self.seconds = mean if self.seconds is None else 0.7 * self.seconds + 0.3 * mean
 
     def _failed(self, batch: Sequence[int], error: BaseException) -> None:
-        """Handles a batch whose workers died, or that none could begin.
+        """Handles a batch whose workers died, or that no worker could begin.
 
         Since one run may be the cause, each is sent again in a batch of its own.
         """

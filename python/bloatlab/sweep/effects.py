@@ -1,6 +1,6 @@
 """The effects of the axes: the share of a measure's variance due to each axis, and to each pair of axes together.
 
-Of the values y of all runs, with the models "mains" (every axis by itself) and "pairs" (and every two of them):
+The values y of all runs are fitted by two models: "mains" has every axis by itself, "pairs" also every two axes:
 
     of an axis           RSS(mains without it) - RSS(mains)
     of two axes          RSS(mains) - RSS(mains and these two together)
@@ -10,7 +10,8 @@ Of the values y of all runs, with the models "mains" (every axis by itself) and 
 each divided by sum (y - mean)^2. On a full grid these shares add up to 1. With zipped axes, filters or samples, axes
 depend on each other and the sum may differ: each share is what the axis explains beyond all others (type II sums of
 squares). An axis of names or of few values has a mean for each value. A sampled axis is a parabola of its value, or of
-its logarithm. F compares with the mean square of seeds: `p` is the probability that seeds alone give such a share.
+its logarithm. The F test compares with the mean square of seeds: `p` is the probability that seeds alone give such a
+share.
 """
 
 import itertools
@@ -32,7 +33,7 @@ MOST_COLUMNS = 600
 #: An axis of more numbers than this is modelled as a parabola.
 MOST_LEVELS = 50
 
-#: A parabola is of the logarithm if the largest value is at least this multiple of the smallest.
+#: A parabola is in the logarithm if the largest value is at least this multiple of the smallest.
 LOG_FROM = 20.0
 
 
@@ -111,7 +112,7 @@ class _Model:
         return found
 
     def left(self, terms: Sequence[tuple[str, ...]]) -> float:
-        """The residual sum of squares (RSS) of a model of a mean and these terms."""
+        """The residual sum of squares (RSS) of a model that has a mean and these terms."""
         parts = [np.ones((self._target.size, 1))]
         for first, *more in terms:
             product = self._coded[first]

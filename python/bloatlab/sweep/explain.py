@@ -19,7 +19,10 @@ TRIALS, TRIAL_SECONDS = 8, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The number of runs, of which `kept` are stored. `tried` trials of the others took `seconds` of CPU on average."""
+    """The number of runs, of which `kept` are stored.
+
+    `tried` trials of runs that are not stored took `seconds` of CPU time on average.
+    """
 
     runs: int
     kept: int

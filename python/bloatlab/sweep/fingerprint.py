@@ -43,7 +43,7 @@ def core() -> str:
 
 @functools.cache
 def build() -> str:
-    """SHA-256 of all of bloatlab in this process: core, Python files, and the versions that `code` includes.
+    """SHA-256 of the whole of bloatlab in this process: core, Python files, and the versions that `code` includes.
 
     Raises `Unsure` if a file is newer than this process.
     """
@@ -154,7 +154,7 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def _imports(name: str, path: Path) -> Iterator[str]:
-    """All names that a module's source imports, with those that are no modules: `_source` returns None for these."""
+    """All names that a module's source imports. Some are not modules; `_source` returns None for them."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in _statements(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""A study declared: axes, seeds, and the function that makes a scenario from a point on the axes."""
+"""Grids: axes, seeds, and the function that makes a scenario from a point on the axes."""
 
 from __future__ import annotations
 

@@ -5,12 +5,12 @@
     FOLDER/lock                      locked by a process while it makes and joins parts
     FOLDER/NAME.damaged              a damaged file, moved aside
 
-A process writes a part under a temporary name, renames it, and then removes the files whose runs are in it. If it is
-killed in between, some runs are in two files. They count once, and the next process that packs the folder removes the
-files whose runs are all in others.
+A process writes a part under a temporary name, renames it, and then removes the files whose runs are in it. If the
+process is killed in between, some runs are in two files. They count once, and the next process that packs the folder
+removes the files whose runs are all in others.
 
 A file is removed only when its runs are in another file. Damaged files are moved aside. A file that cannot be read
-(`OSError`) counts as neither.
+(`OSError`) is neither removed nor moved.
 """
 
 import contextlib
@@ -96,7 +96,10 @@ def journals(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool]:
-    """Locks the parts within this context against changes by others (`reading`: by anyone); false if others do."""
+    """Locks the parts within this context against changes by other processes (with `reading`, by any process).
+
+    Yields false if another process holds the lock.
+    """
     file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         yield journal.lock(file, wait=wait, shared=reading)
@@ -148,7 +151,7 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """The runs in journals that are not among `known`, each once; and the journals with anything but whole runs."""
+    """The runs in journals that are not among `known`, each once; and the journals that hold more than whole runs."""
     runs: list[Kept] = []
     damaged: list[Path] = []
     for path in paths:
@@ -180,8 +183,8 @@ def _joined(
 ) -> tuple[list[pl.DataFrame], set[Part]]:
     """Joins new tables with small parts of the same columns. Returns the tables, and the parts that they replace.
 
-    A part is joined only with at least a quarter as many runs as it has. So a run is rewritten only a few times,
-    however many sweeps there are.
+    A part is joined only if at least a quarter as many runs are added to it. So each run is rewritten only a few times,
+    even after many sweeps.
     """
     joined: list[pl.DataFrame] = []
     gone: set[Part] = set()

@@ -1,4 +1,4 @@
-"""Executors: they run points and return one value for each. The local one is a pool of threads.
+"""Executors run points and return one value for each. The local executor is a pool of threads.
 
 A simulation releases the GIL, so threads use all cores, and results need not cross processes. Each result is reduced in
 the thread that computed it: a sweep of hundreds of runs holds a few numbers per run, not its series.

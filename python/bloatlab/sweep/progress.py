@@ -7,7 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Watch:
-    """Receives the progress of a sweep's runs, from any thread; this one shows nothing."""
+    """Receives the progress of a sweep's runs, from any thread; this base class shows nothing."""
 
     def begin(self, total: int) -> None:
         """The sweep begins, with `total` runs."""
@@ -23,7 +23,7 @@ class Watch:
 
 
 class _Bar(Watch):
-    """A progress bar for all runs; a run in progress counts by the share of its time that is simulated."""
+    """A progress bar for all runs; a run in progress counts as the share of its time that is simulated."""
 
     def __init__(self, what: str, console: Console) -> None:
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())

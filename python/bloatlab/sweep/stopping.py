@@ -1,13 +1,13 @@
 """Adds seeds until the means are known well enough.
 
-until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half width: of the mean, or in its unit
-seeds = 10                                                                 # to begin with
-most_seeds = 100                                                           # the limit
+until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half width: in % of the mean, or in the
+unit seeds = 10                                                                 # to begin with most_seeds = 100
+# the limit
 
 A grid point takes seeds in order. It stops at the first number of seeds (at least `seeds`) at which every interval
-(95 %, Student's t) is narrow enough, or at the limit. That number depends only on the results, not on how many runs go
-on at a time; further runs are kept in the store, but not in the table. Since it depends on the values, such an interval
-contains the true mean a little less often than 95 %: begin with ten seeds or more.
+(95 %, Student's t) is narrow enough, or at the limit. That number depends only on the results, not on how many runs are
+made in parallel; further runs are kept in the store, but not in the table. Since the number of seeds depends on the
+values, such an interval contains the true mean a little less often than 95 %: begin with ten seeds or more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The half width of a column's interval that is narrow enough; with `relative`, as a share of the mean.
+    """The largest accepted half width of a column's interval; with `relative`, as a share of the mean.
 
     `column` may contain `*`.
     """

@@ -3,8 +3,9 @@
     STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet
     STORE/sweeps/                 the runs of each sweep (see `sweeps`)
 
-CORE names the compiled core, CODE the source that reduced the run; in that folder, a run has the hash of its scenario
-with its seed. If the core, the reduction or anything in the scenario changes, old entries are no longer found.
+CORE names the compiled core, CODE the source that reduced the run. In that folder, a run is identified by the hash of
+its scenario with its seed. If the core, the reduction or anything in the scenario changes, old entries are no longer
+found.
 
 A finished run is appended at once to its writer's journal (see `journal`). Journals of finished writers become Parquet
 files of many runs (see `parquet`). Any number of processes may write to a store, and be killed at any time.

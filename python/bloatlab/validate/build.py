@@ -234,7 +234,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 
 def cuts(entry: Entry) -> bool:
-    """Whether a burst crosses its host's link whole and is cut before s0, so that its segments arrive together."""
+    """Whether a burst crosses its host's link whole and is split before s0, so that its segments arrive together."""
     return not entry.rest.get("tso") and _bursts(entry) != 1
 
 
@@ -311,5 +311,5 @@ def flow_names(entry: Entry) -> list[str]:
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """The random start of a flow, in [0, 1) s: besides the random numbers of disciplines, all that a seed changes."""
+    """The random start of a flow, in [0, 1) s. A seed changes only these and the random numbers of disciplines."""
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311

@@ -1,9 +1,9 @@
-"""Cells: the kernel's value and ours, within the reference's tolerance or outside, and tables of them.
+"""Judges each metric: whether our value is within the tolerance of the kernel's. Makes the tables.
 
-within  iff  |ours - value| <= tol        ours = mean over seeds, as `value` is the kernel's
+within  iff  |ours - value| <= tol        ours, value: means over the seeds and over the kernel's runs
 
-A cell outside its tolerance may have an explanation: an experiment, as changes of the scenario (`--set`s of the
-command), the value that it gives, and the conclusion. Other cells outside are "not explained".
+A value outside its tolerance may have an explanation: an experiment, as changes of the scenario (`--set`s of the
+command), the value that it gives, and the conclusion. Other values outside are "not explained".
 """
 
 import math
@@ -23,7 +23,7 @@ WANTED: Mapping[Grade, float] = {"A": 0.90, "B": 0.80}
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An experiment that moves a cell: its `--set`s, the value that they give, and the conclusion."""
+    """An experiment that changes a value: its `--set`s, the value that they give, and the conclusion."""
 
     sets: tuple[str, ...]
     gives: float
@@ -65,11 +65,11 @@ class Cell:
 
     @property
     def within(self) -> bool | None:
-        """Whether it is within tolerance; None without a value."""
+        """Whether our value is within tolerance; None if there is none."""
         return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
 
     def as_data(self) -> dict[str, Any]:
-        """The cell as JSON."""
+        """The metric as JSON."""
         return {
             "scenario": self.scenario,
             "metric": self.metric,
@@ -89,7 +89,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One scenario: its cells, or the reason why it is not supported."""
+    """One scenario: its metrics, or the reason why it is not supported."""
 
     entry: Entry
     cells: Sequence[Cell]
@@ -122,16 +122,16 @@ class Validated:
 
     @property
     def cells(self) -> list[Cell]:
-        """All judged cells."""
+        """All judged metrics of all scenarios."""
         return [c for s in self.scenarios for c in s.cells if c.within is not None]
 
     def share(self, grade: Grade) -> Share:
-        """The share of a grade's judged cells that are within tolerance."""
+        """The share of a grade's judged metrics that are within tolerance."""
         return share(grade, (c.within for c in self.cells if c.grade == grade), WANTED.get(grade))
 
     @property
     def met(self) -> bool:
-        """Whether the wanted shares are reached; false if no cell of grade A was judged."""
+        """Whether the wanted shares are reached; false if no metric of grade A was judged."""
         return self.share("A").cells > 0 and all(self.share(grade).met for grade in WANTED)
 
     def as_data(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Validated:
         }
 
     def shares(self) -> TextTable:
-        """Cells within tolerance by grade."""
+        """The number of metrics within tolerance, by grade."""
         rows: list[list[TextCell]] = []
         for of in map(self.share, GRADES):
             percent = TextCell(f"{100.0 * of.share:.1f} %" if of.cells else "-", of.tone)
@@ -157,7 +157,7 @@ class Validated:
         return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
 
     def outside(self) -> TextTable:
-        """The judged cells outside their tolerance, of all scenarios."""
+        """The judged metrics outside their tolerance, of all scenarios."""
         rows = [row(c.scenario, c.metric, c.grade, *c.texts()) for c in self.cells if c.within is False]
         return TextTable("Outside tolerance", ["scenario", "metric", "", "kernel", "ours", "tolerance"], rows, left=2)
 
@@ -169,7 +169,7 @@ class Validated:
 def judge(
     entry: Entry, by_seed: Sequence[Mapping[str, float]], explained: Mapping[tuple[str, str], Explanation]
 ) -> list[Cell]:
-    """The cells of a scenario, from the metrics of each seed."""
+    """Judges the metrics of a scenario; `by_seed` has our values."""
     cells: list[Cell] = []
     for metric, kernel in entry.metrics.items():
         values = [row.get(metric, math.nan) for row in by_seed]

@@ -5,13 +5,10 @@ goodput     payload of the bulk flows * 8 / window; pages and datagrams not coun
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
 drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, as tc's
 mark_frac   marks / sent; step_marks, pi_marks: marks by dualpi2's step and by its law; mark_per_l_pkt: all marks per
-            packet that joined L
-ce_frac     packets marked with CE as reported to the sender / its delivered segments
-retrans     segments of a group's flows that were retransmitted in the window
-backlog     packets in the discipline, sampled every 10 to 30 ms
-cwnd0       window of the first flow in segments, sampled every 100 ms
-thirds      30 s each, without their first 5 s
-ss_exit     first slow start threshold of the first flow in segments, and its time since the flow's start
+packet that joined queue L ce_frac     packets marked with CE as reported to the sender / its delivered segments retrans
+segments of a group's flows that were retransmitted in the window backlog     packets in the discipline, sampled every
+10 to 30 ms cwnd0       window of the first flow in segments, sampled every 100 ms thirds      30 s each, without their
+first 5 s ss_exit     first slow start threshold of the first flow in segments, and its time since the flow's start
 head_age    waiting time of the first packet in each of dualpi2's queues; prob: its p', or pie's probability; both are
             sampled when backlog is
 rx_MB_5s    payload of all flows in the first 5 s; drops_5s, qlen_max_5s: drops and the longest queue in this time
@@ -53,7 +50,7 @@ THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "l
 
 #: Bins between two samples of the queue: 10 to 30 ms.
 LOOKS = (1, 2, 3)
-#: Length of the beginning that group D measures, s.
+#: Length of the part at the start that group D measures, s.
 BEGINNING_S = 5.0
 #: Bins between two samples of a window: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
@@ -109,7 +106,7 @@ class _Flows:
         return found
 
     def windows(self, window: Window) -> dict[str, float]:
-        """Mean congestion window, segments, and smoothed round trip of the first flow of each group."""
+        """Mean congestion window in segments and smoothed round trip, both of the first flow of each group."""
         found: dict[str, float] = {}
         for g in range(len(self.entry.flows)):
             frame = self.frames.get(flow_name(g, 0))
@@ -242,7 +239,8 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
 def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
     """CE marks of the discipline; for dualpi2, also the marks of its two rules.
 
-    `mark_per_l_pkt` is all marks of the discipline, including those of C, per packet that joined L (METHOD.md).
+    `mark_per_l_pkt` is all marks of the discipline, including those in queue C, per packet that joined queue L
+    (METHOD.md).
     """
     frame = _queue(result, window)
     if "marked_packets" not in frame.columns:
@@ -294,7 +292,7 @@ def law(result: Result, window: Window) -> dict[str, float]:
 
 
 def _sampled(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
-    """The bins at whose ends the queue is sampled, with random gaps of `LOOKS`."""
+    """The bins at whose ends the queue is sampled. The gaps between samples are random, within `LOOKS`."""
     draw = random.Random(f"validate/{result.scenario.name}/{result.seed}/looks")  # noqa: S311
     found: list[int] = []
     at = draw.choice(LOOKS) - 1

@@ -14,8 +14,8 @@ from typing import Any
 
 from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 
-#: Words inserted after a discipline's name, where bloatlab's default is not the kernel's. With cake, sizes include
-#: Ethernet.
+#: Words inserted after a discipline's name, where bloatlab's default is not the kernel's. With cake, sizes include the
+#: Ethernet header.
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
     "fq_codel": "variant linux memory_limit 32Mb",

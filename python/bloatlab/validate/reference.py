@@ -75,12 +75,12 @@ class Entry:
     rest: Mapping[str, Any]
 
 
-#: Keys that an entry must have; all keys that are read here; keys that are comments.
+#: The keys that an entry must have, all keys that this module reads, and the keys that are comments.
 _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")
 
-#: The datagrams of group d, which the file leaves out (METHOD.md).
+#: The datagrams of group d, which are not in the file (METHOD.md).
 _BLAST = Udp(30.0, 60.0, 10e6, 1000, 0)
 
 

@@ -31,7 +31,7 @@ def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution
 
 
 def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool) -> None:
-    """Limits an axis of delays: from 0 (a logarithmic one: the smallest value) to just beyond the largest value."""
+    """Limits an axis of delays: from 0, or from the smallest value if it is logarithmic, to just beyond the largest."""
     high = max(most) or 1.0
     if log:
         log_scale(axes, "x")
@@ -41,7 +41,7 @@ def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool
 
 
 def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Limits the axis. Its scale depends on medians and 99 %, because single packets may not wait at all."""
+    """Limits the axis. Its scale depends on medians and 99th percentiles, since single packets may not wait at all."""
     typical = [max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)]
     ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]
     span(axes, *ends, log=style.logarithmic(typical, "x", log))
@@ -58,7 +58,7 @@ def draw_cdf(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None
 
 
 def draw_ccdf(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Draws the share above each value, except the last, which no value exceeds."""
+    """Draws the share above each value, except for the largest value, which no other exceeds."""
     least = 1.0
     for place, of in enumerate(found):
         above = (1.0 - of.shares())[:-1]

@@ -84,7 +84,7 @@ def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Why there is no ellipse to draw."""
+    """Returns why no ellipse can be drawn, or None."""
     found, _ = clouds(runs)
     if len(found) < (1 if len(runs) == 1 else len(runs)):
         return (

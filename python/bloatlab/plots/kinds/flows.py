@@ -18,7 +18,7 @@ _MOST = 4
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Why there are no flows to draw."""
+    """Returns why no flows can be drawn, or None."""
     if len(runs) > _MOST:
         return f"flows are drawn for at most {_MOST} results at once"
     for run in runs:

@@ -1,4 +1,4 @@
-"""The kind heatmap: one measure over two axes of a sweep, with its mean over seeds in each field."""
+"""The kind heatmap: the mean of one measure over seeds, for each combination of values of two axes of a sweep."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def draw(of: Sweep, options: Options) -> Figure:
 
 
 def _scaled(axes: Axes, options: Options) -> None:
-    """Makes y logarithmic if the means span two decades; otherwise y begins at 0, unless half were empty then."""
+    """Makes y logarithmic if the means span two decades. Otherwise y begins at 0, unless half of it would be empty."""
     low, high = axes.dataLim.intervaly
     middles = [float(y) for drawn in axes.lines for y in np.asarray(drawn.get_ydata(), dtype=float)]
     if style.logarithmic(middles, "y", options.log):
@@ -79,7 +79,7 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
 
 
 def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
-    """Draws a row per name and a panel per measure, side by side; dots of other axes are a little apart."""
+    """Draws a row per name and a panel per measure, side by side. Dots of other axes' values are slightly apart."""
     size = WIDTHS[options.width]
     names = [name for name, _ in groups(of, others)] if others else []
     if options.width == "column":

@@ -18,7 +18,7 @@ from bloatlab.plots.over_time import TimePanel, draw_time_panel, mark_changes, n
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Run
 
-#: Panels that can show the wait, in order of preference; the panel of rates is below.
+#: Panels that can show the wait, in order of preference. The panel of rates is drawn below the chosen one.
 _WAIT = ("sojourn", "rtt", "queue")
 
 #: Largest number of results for which a table of scores has room.

@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Directions of measures for which the core declares none; here they are traded for each other.
+#: Directions that measures have in this plot only, since the core declares none for them.
 _WAYS = {"utilisation": "more is better"}
 
 
@@ -84,7 +84,7 @@ def conditions(of: Sweep) -> list[Axis]:
 
 
 def unfit(of: Sweep) -> str | None:
-    """Why there is no Pareto front to draw."""
+    """Returns why no Pareto front can be drawn, or None."""
     if chosen(of, ()) is None:
         return f"{of.label}: a Pareto front needs two measures of which more or less is better; name them with -c"
     return None
@@ -97,7 +97,7 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place with both measures; `best` if it is on the front of its line."""
+    """A grid point with both measures; `best` is true if it is on the front of its line."""
 
     name: str
     x: float
@@ -106,7 +106,7 @@ class Spot:
 
 
 def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple[str, list[Spot]]]:
-    """The places of each line, by its name; the name is empty if there is only one line."""
+    """The grid points of each line, by the name of the line; the name is empty if there is only one line."""
     fixed = conditions(of)
     free = [a for a in axes_of(of) if a.name not in {f.name for f in fixed}]
     found: list[tuple[str, list[Spot]]] = []
@@ -120,7 +120,7 @@ def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws one marker per place; the markers on the front of their line are filled, labelled and joined."""
+    """Draws one marker per grid point; the markers on the front of their line are filled, labelled and joined."""
     both = chosen(of, options.columns)
     if both is None:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")

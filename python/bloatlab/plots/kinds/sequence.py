@@ -2,8 +2,8 @@
 
 It is drawn from captures at both ends of a link. The left one has the packets that arrive at the link's queue, with
 those that it drops, and the returning ACKs; the right one has the packets that left the link. A segment that is only in
-the left capture was dropped if a later one is in the right capture. Otherwise it may still be in the queue: captures do
-not show which, so it is drawn as not arrived.
+the left capture was dropped if the right capture has a later segment. Otherwise it may still be in the queue: captures
+do not show which, so it is drawn as not arrived.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Trace:
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Why there is no capture to draw."""
+    """Returns why no capture can be drawn, or None."""
     if len(runs) > 1:
         return "a sequence is drawn of one result at a time"
     folder = runs[0].captures
@@ -93,7 +93,7 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
-    """Whether each segment left the link: an arrival is of the last equal segment offered before it."""
+    """Whether each segment left the link; an arrival counts for the last equal segment sent before it."""
     arrivals: dict[tuple[int, int], list[float]] = {}
     for one in right:
         if one.flow == flow and one.length > 0:

@@ -12,7 +12,7 @@ from bloatlab.plots.subjects import Run
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Why there are no series to draw."""
+    """Returns why no series can be drawn, or None."""
     for run in runs:
         if not (recorded(run) or flows(run) or pings(run)):
             return (

@@ -47,7 +47,7 @@ _SENDER = (
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Why there is no trace to draw."""
+    """Returns why no trace can be drawn, or None."""
     if len(runs) > 1:
         return "a trace is drawn of one result at a time"
     if not {"trace_links", "trace_flows"} & set(runs[0].tables):

@@ -1,7 +1,7 @@
-"""The claims of CableLabs 2012, of `claims.toml`: the values that they are about.
+"""The values that the claims of CableLabs 2012 in `claims.toml` are about.
 
-A claim about one or five transfers that differs is checked again on the same transfers without pages
-(`without_pages`): the claim is printed with that result, and keeps the verdict of the paper's test cases.
+If a claim about one or five transfers differs, it is checked again on the same transfers without pages (`without_pages`). It is
+then printed with that result, but keeps the verdict of the paper's test cases.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 
 
 def _retries(runs: Runs) -> float | None:
-    """The largest number of retries of a connection in D04/21 whose retries were all at the paper's times."""
+    """The largest number of retries of any connection in D04/21 whose retries were all at the paper's times."""
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
 
@@ -60,7 +60,7 @@ _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """Adds to each claim that differs the result of the same transfers without pages, which `alone` has by case."""
+    """Adds to each claim that differs its result for the same transfers without pages; `alone` has their runs by case."""
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}
 

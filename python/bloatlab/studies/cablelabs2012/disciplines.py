@@ -1,7 +1,7 @@
 """The nine cases with every discipline: the paper's three and those of its future work, in the same tables.
 
-The paper publishes values only for its own three queues, whose rows are those of Tables 3 to 8, with as many
-seeds as the others here. A field is the median over seeds.
+The paper publishes values only for its own three queues. Their rows are the runs of Tables 3 to 8, with as many seeds as the other
+disciplines have here. Each number is a median over seeds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
-#: A page load that never ends counts as the whole run in a mean over cases.
+#: In a mean over cases, a page load that never ends counts as long as the run.
 NEVER_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Discipline:
-    """A discipline in place of the paper's three: the scenario's `queue`, and the argument for its parameters."""
+    """A discipline that replaces the paper's three: the scenario's `queue`, and the argument for its parameters."""
 
     label: str
     queue: Mapping[str, Mapping[str, Any]]
@@ -53,8 +53,8 @@ COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.
 #: The functions that `disciplines.toml` names.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
-#: Headings above the columns of the nine cases: the bulk traffic, and its number of columns. A column's own head is the case
-#: and its round trip.
+#: Headings above the columns of the nine cases: the bulk traffic, and its number of columns. The head of a column is its case and
+#: round trip.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 

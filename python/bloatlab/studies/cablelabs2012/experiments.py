@@ -1,8 +1,8 @@
-"""Further runs by name: experiments that CableLabs 2012 mentions and does not report, and the effect of its open points.
+"""Further runs by name: experiments that CableLabs 2012 mentions but does not report, and the effect of points that it leaves open.
 
 `tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with one thing read
-differently and is judged by the study's rules like the study itself; for a cell that differs, the readings that could explain
-it are run (`rules.EXPLANATIONS`). The other experiments have no published values; each shows a table of ours.
+differently and is judged by the study's rules like the study itself; if a value differs, the readings that could explain it are run
+(`rules.EXPLANATIONS`). The other experiments have no published values; each prints a table of ours.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: The study's former values of three parameters, from before it followed the paper's words for them.
+#: Earlier values of three parameters, used before the study followed the paper's words for them.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -55,7 +55,7 @@ ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")
 
 _FIELDS = {field.name for field in fields(Setup)}
 
-#: The cases in which a free parameter can change anything; all cases, if it is not listed.
+#: The cases in which a free parameter can change anything. A parameter that is not listed matters in all cases.
 MATTERS = {
     "cbr_size": lambda case: case.number == 6,
     "bulk_initial_window": lambda case: case.number != 1,
@@ -80,7 +80,7 @@ class Trial:
     @property
     def key(self) -> str:
         """Name in results: the case and the label of the change."""
-        if self.setup.queue is not None:  # the paper's name of a case (D01, C01) would say another queue
+        if self.setup.queue is not None:  # the paper's name of a case (D01, C01) would name another queue
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 
@@ -94,12 +94,13 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """The buffers with which, by CableLabs 2012 §4.1.3, one CUBIC flow does not stay at 75 % of the link."""
+    """The buffers with which one CUBIC flow does not stay at 75 % of the link, according to CableLabs 2012 §4.1.3."""
     return _each(_cases(Queue.CODEL, 3), {f"limit {n}p": {"limit": f"{n}p"} for n in (130, 170)})
 
 
 def alone() -> list[Trial]:
-    """The transfers of §4.1 and Figures 2 to 9, and that of D02, without pages: the first page is requested at the end of the run.
+    """The transfers of §4.1 and Figures 2 to 9, and that of D02, without pages: the first page is not requested before the end of
+    the run.
 
     Only D04 runs for the whole time, since the paper's sentence about it is about the whole time.
     """
@@ -110,7 +111,7 @@ def alone() -> list[Trial]:
 
 
 def with_pages(key: str) -> str:
-    """The key of the same run with pages: that of the claims."""
+    """The key of the same run with pages, which the claims use."""
     return key.removesuffix(" alone").removesuffix(",")
 
 
@@ -156,7 +157,7 @@ def _crossed(table: Mapping[str, Any]) -> list[Trial]:
 
 
 def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str, Changes]]:
-    """The values of an axis: the words of each, and the fields of a `Setup` that it changes."""
+    """The values of an axis: the label of each, and the fields of a `Setup` that it changes."""
     if isinstance(values, str):
         return list(ALTERNATIVES.items())
     named = values if isinstance(values, dict) else {str(value): value for value in values}

@@ -1,7 +1,7 @@
 """Figures 2 to 9 of CableLabs 2012 from our runs, in the paper's order.
 
-Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05): the paper's ramp of
-0.6 s is six round trips of slow start at 100 ms; at 20 ms they would take 0.12 s. Figures 8 and 9 are D04 with 21 packets.
+Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05): the paper's ramp takes 0.6 s, which is
+six round trips of slow start at 100 ms; at 20 ms, six round trips would take 0.12 s. Figures 8 and 9 are D04 with 21 packets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Frames = Mapping[str, pl.DataFrame]
 
 _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
-#: Colour and name of each queue where they are drawn over each other.
+#: Colour and name of each queue in figures that draw several queues over each other.
 COLOURS = {_LARGE: style.COLOURS[1], _SMALL: style.COLOURS[2], _CODEL: style.COLOURS[0]}
 NAMES = {_LARGE: "DropTail, 417 packets (1 s)", _SMALL: "DropTail, 21 packets (50 ms)", _CODEL: "CoDel"}
 

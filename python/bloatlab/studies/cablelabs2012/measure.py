@@ -23,8 +23,8 @@ PEAK_MBIT = 20.0
 SUSTAINED_MBIT = 5.0
 BURST_MB = 10.0
 
-#: A transfer is at the peak rate from 95 % of it on, since voice, ACKs and GETs use the rest. It has left the peak rate below
-#: 90 %; by the text, it falls to 75 %.
+#: A transfer counts as at the peak rate from 95 % of that rate on, since voice, ACKs and GETs use the rest. It has left the peak
+#: rate when it is below 90 %; according to the paper, it falls to 75 %.
 FULL, LEFT = 0.95, 0.9
 
 #: Attempt times of a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1, 4, 10, ...).
@@ -37,7 +37,7 @@ def measure(result: Result) -> Measures:
 
 
 def cells(result: Result) -> Measures:
-    """The measured cells of Tables 3 to 8, by the names of `published.csv`."""
+    """The measured values of Tables 3 to 8, by the names of `published.csv`."""
     apps = result.summary["apps"]
     voice, web = apps["voip"]["voip"], apps["web"]["web"]
     loads = web["page_load_s"]
@@ -66,8 +66,8 @@ def burst(result: Result) -> Measures:
     """The ramp of the bulk transfer, the duration of the burst, and the rate after the transfer has left the peak rate.
 
     A rate is a mean over 0.3 s: three round trips, since in slow start a sender sends one bunch per round trip. Times
-    count from the transfer's first packet. These definitions are from before the first runs. Finer ones (0.2 s; left below
-    85 % or 87.5 %) were tried later: no verdict changed, and the paper does not require them, so these stay.
+    count from the transfer's first packet. These definitions were fixed before the first runs. Finer ones were tried later (means
+    over 0.2 s; limits of 85 % or 87.5 %): no verdict changed, and the paper does not require them, so the first definitions stay.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
@@ -158,7 +158,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """The number of retries of the connection with most of them, if all are at the paper's times; NaN if one is not."""
+    """The largest number of retries of a connection, if all retries are at the paper's times; NaN if one is not."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")

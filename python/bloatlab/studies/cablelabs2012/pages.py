@@ -1,7 +1,8 @@
-"""The tables and the answer of the study: Tables 3 to 8 as in the paper, each published value with ours; and the experiments.
+"""The tables and the answer of the study: Tables 3 to 8 as in the paper, with ours beside each published value; and the
+experiments.
 
-In the answer, a queue is better for a user in a load where it is better by a noticeable difference (`NOTICED`), and the same
-otherwise. Loads are the eight with bulk traffic; a number for all of them is their median.
+In the answer, one queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the queues are the
+same. The loads are the eight with bulk traffic; a number for all of them is their median.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def paper_tables(card: Scorecard) -> list[TextTable]:
 
 
 def blocks(card: Scorecard) -> list[TextTable]:
-    """Tables 3 to 8 in halves that fit a terminal: per cell published, ours, its interval, and a mark."""
+    """Tables 3 to 8 in halves that fit a terminal, each cell with the published value, ours, its interval, and a mark."""
     made = [
         _block(f"Table {n}. {heading}", metrics, columns, n)
         for n, _, droptail, of in _TABLES
@@ -340,7 +341,7 @@ def _points(of: Mapping[tuple[str, Queue], Beside]) -> list[Point]:
     return found
 
 
-#: The user of each metric, its unit and digits, and its scale.
+#: For each metric: the user whom it concerns, its unit and digits, and its scale.
 _WHO = ((MEDIAN, "For pages", "s", 1, 1.0), (MOS, "For calls", "MOS", 2, 1.0), (FTP, "For uploads", "MB", 0, 1e-3))
 
 _LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE_AND_UDP: "5+UDP", Bulk.BURSTY: "burst"}

@@ -69,7 +69,7 @@ def rows() -> Sequence[Row]:
 
 @functools.cache
 def measured() -> Sequence[PublishedCell]:
-    """The measured cells of Tables 3 to 8, each once: CoDel's two runs are one cell, and so are values of two tables."""
+    """The measured cells of Tables 3 to 8, each once: CoDel's two runs are one cell, and so is a value that two tables print."""
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():
         which = _case_of(row.case)
@@ -81,7 +81,7 @@ def measured() -> Sequence[PublishedCell]:
 
 @functools.cache
 def derived() -> Sequence[PublishedCell]:
-    """Cells that repeat or combine measured ones. The case of a comparison with CoDel is the DropTail one."""
+    """Cells that repeat or combine measured ones. A comparison of DropTail with CoDel has DropTail's case."""
     found = [row for row in rows() if row.metric in DERIVED]
     return tuple(_merge(which, row.metric, [row]) for row in found if (which := _case_of(row.case)) is not None)
 

@@ -1,4 +1,4 @@
-"""The judgement of every cell, and the readings that explain those that differ; `rules.md` states the rules."""
+"""Judges every published value, and finds the readings that explain differences; `rules.md` states the rules."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
 #: The tolerance of a published median page load longer than this, in s.
 LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 
-#: The most pages that may complete in a case for which the paper prints ">600" s as the time of one page.
+#: Largest number of pages that may complete in a case for which the paper prints ">600" s as the time of one page.
 NEVER_PAGES = 3.0
 
 #: The tolerance of DropTail minus CoDel, in kB of a transfer.
@@ -60,7 +60,7 @@ DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 #: Accepted shares of voice packets lost without any load, in %; the key is true for the small buffer.
 IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
-#: Metrics of whose cells 90 % should be within tolerance; of the other metrics' cells, 80 %.
+#: Metrics whose values should be within tolerance in 90 % of the cases; for other metrics, it is 80 %.
 HEADLINE = (MOS, FTP, MEDIAN, PAGES)
 
 GOALS = (
@@ -107,7 +107,7 @@ def cells(runs: Runs) -> Sequence[Cell]:
 
 
 def band(case: Case, metric: str, published: float) -> Band:
-    """The values of ours that agree with `published` in a cell of this case and metric."""
+    """The values of ours that agree with `published` for this case and metric."""
     if metric == LOST and case.number == 1:
         return IDLE_LOST[case.queue is Queue.DROPTAIL_21]
     long = metric == MEDIAN and published > LONG_LOAD_S
@@ -150,7 +150,7 @@ def _unjudged(cell: PublishedCell, ours: Spread, reason: str) -> Cell:
 
 
 def _difference(case: Case, spreads: Spreads) -> Finding | None:
-    """The second half of the FTP rule: the finding if the difference between the queues differs, or None."""
+    """The second half of the FTP rule: the finding if the difference between the queues is not the paper's, or None."""
     codel = Case(case.number, Queue.CODEL)
     droptails = [Queue.DROPTAIL_417, Queue.DROPTAIL_21] if case.queue is Queue.CODEL else [case.queue]
     for droptail in (Case(case.number, queue) for queue in droptails):
@@ -197,7 +197,7 @@ EXPLANATIONS = tuple(Explanation(**table) for table in toml("cablelabs2012", "re
 
 
 def candidates(case: str, metric: str) -> Sequence[Explanation]:
-    """The explanations that may apply to a cell, the more special first."""
+    """The explanations that may apply to a value, the more specific first."""
     return [e for e in EXPLANATIONS if fnmatchcase(case, e.cases) and fnmatchcase(metric, e.metrics)]
 
 
@@ -207,9 +207,9 @@ def _row(key: str) -> Sequence[str]:
 
 
 def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
-    """The readings that could explain a cell that differs, and the cases to run of each: whole rows of Table 2.
+    """The readings that could explain a value that differs, and the cases to run under each: whole rows of Table 2.
 
-    It is a whole row because the bytes of a transfer are judged by their difference between the queues.
+    Whole rows are run because the bytes of a transfer are judged by their difference between the queues.
     """
     asked: dict[str, dict[str, None]] = {}
     for cell in card:
@@ -220,7 +220,7 @@ def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
 
 
 def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) -> Sequence[Cell]:
-    """Adds to each cell that differs a reason: the result of every reading that was run for it."""
+    """Adds a reason to each value that differs: the result of every reading that was run for it."""
     others = {name: cells({**runs, **other}) for name, other in readings.items()}
 
     def reason(cell: Cell) -> Cell:
@@ -238,7 +238,7 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 
 
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
-    """The cause of a differing cell; `rows` has the counted cells of its case, by metric, under each reading that was run."""
+    """The cause of a differing value; `rows` has the counted cells of its case, by metric, under each reading that was run."""
     tried: list[str] = []
     for entry in candidates(cell.case, cell.metric):
         row = rows.get(entry.reading)

@@ -33,10 +33,10 @@ QUEUES = (5, 20, 100)
 CONGESTION = ("reno", "cubic", "bbr")
 TODAY = ("codel", "fq_codel", "pie")
 
-#: TCP's loss detection by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
+#: TCP parameters for loss detection by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
 DUPTHRESH = "dupthresh"
 
-#: Segments per packet in the kit's queues: at this rate Linux makes super-segments of at least two segments.
+#: Segments per packet in the queues of the lab's kit: at this rate Linux makes super-segments of at least two segments.
 SUPER = 2
 
 
@@ -68,8 +68,8 @@ class Case:
     """A configuration: the congestion control, and the queue of the bottleneck.
 
     `segments` is the number of segments that count as one packet of a drop-tail limit. A `queue` by name has its defaults.
-    `detection` is TCP's loss detection where it is not the preset's (linux-6: RACK-TLP). `jitter_us` is the most that the
-    links into the hosts add to a packet's delay, drawn uniformly.
+    `detection` is TCP's loss detection where it is not the preset's (linux-6: RACK-TLP). `jitter_us` is the largest delay that the
+    links into the hosts add to a packet; it is drawn uniformly.
     """
 
     congestion: str
@@ -134,8 +134,8 @@ def experiment_cases(name: str) -> list[Case]:
     return {"jitter": [Case("bbr", 100, jitter_us=us) for us in (0, 20, 50, 100, 200)]}[name]
 
 
-#: The start of each application, in s: the first number plus a random part of the second. Pages start after the first slow start, as in
-#: the lab, where the first fetch follows the set-up of the others.
+#: The start of each application, in s: the first number plus a random share of the second. Pages start after the first slow start,
+#: as in the lab, where the first fetch follows the start of the other programs.
 _STARTS: Mapping[str, tuple[float, float]] = {LONG: (0.0, 1.0), PING: (0.0, 0.1), PAGE: (5.0, 2.0)}
 
 

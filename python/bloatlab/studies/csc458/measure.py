@@ -14,10 +14,10 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full from this share of its greatest length on, since the report's "full" is read from a plot.
+#: A queue counts as full from this share of its maximum length on, since the report's "full" is read from a plot.
 FULL = 0.9
 
-#: Time from h1 into the queue of s0: one link (1 ms) and little else.
+#: Time from h1 into the queue of s0: the propagation delay of one link (1 ms); the rest is negligible.
 INTO_QUEUE_S = 0.001
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ def answered(result: Result) -> pl.DataFrame:
 
 
 def flow(result: Result) -> Measures:
-    """The long flow: goodput, losses, moves of its window."""
+    """The long flow: goodput, losses, changes of its window."""
     app = result.summary["apps"][LONG]
     window = cwnd(result)["cwnd_bytes"].to_numpy()
     steps = np.diff(window[window > 0])
@@ -109,7 +109,7 @@ def queue(result: Result) -> Measures:
     }
 
 
-#: The span over which a queue's climb is measured: a second, many round trips and a tenth of a sawtooth.
+#: The span over which the growth of a queue is measured: 1 s, which is many round trips and a tenth of a sawtooth.
 TREND_S = 1.0
 
 
@@ -130,7 +130,7 @@ def queue_series(result: Result) -> pl.DataFrame:
 
 
 def equation_2(result: Result, lab: Lab) -> Measures:
-    """Equation (2) of the CSC458 report, sample by sample: each ping and the queue that it met."""
+    """Equation (2) of the CSC458 report, sample by sample: each ping, and the queue on its arrival."""
     frame, series = answered(result), queue_series(result)
     if frame.height < 2 or series.height < 2:
         return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)

@@ -86,7 +86,7 @@ def experiment_tables(results: Results) -> list[TextTable]:
     ]
 
 
-#: The columns of the table of kernels, and for those that the report printed for Reno its names of the metrics.
+#: The columns of the table of kernels; for those that the report prints for Reno, the report's names of the metrics.
 LIVE_COLUMNS = DECLARED.columns("live")
 REPORTED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 

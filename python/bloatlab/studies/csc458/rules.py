@@ -16,7 +16,7 @@ WAITS = "max wait at 100 Mb/s"
 #: The tolerance of values for which only the report's own run exists.
 ALONE = Tolerance(factor=2.0)
 
-#: The tolerances of the longest waits by equation (1), in s, and by equation (2), in ms.
+#: The tolerances of the longest waits according to equation (1), in s, and equation (2), in ms.
 WAIT, ROUND_TRIP = Tolerance(share=0.05, least=0.002, unit="s"), Tolerance(share=0.05, least=2.0, unit="ms")
 
 #: The accepted values by queue and metric.
@@ -72,7 +72,7 @@ def in_second_reading(runs: Runs) -> Runs:
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: The margin of an order: the smaller value is smaller by at least this share of the larger one.
+#: The margin of an order: the smaller value must be smaller by at least this share of the larger one.
 MARGIN = 0.05
 
 #: "Mostly" and "most of the time" mean at least this share; "not most of the time" means at most the rest.
@@ -89,5 +89,5 @@ RULES = DECLARED.tolerances(
     {"ALONE": ALONE, "BANDS": BANDS, "MEAN": MEAN, "SD": SD, "WAIT": WAIT, "ROUND_TRIP": ROUND_TRIP}
 )
 
-#: The report's sentences and pictures, other runs of the kit, and what follows from both.
+#: The claims: the report's sentences and pictures, other runs of the kit, and conclusions from both.
 CLAIMS = DECLARED.claims({"below": _below, "MOSTLY": MOSTLY, "PACKET_MS": Lab().packet_ms()})
