@@ -99,8 +99,7 @@ def plateau() -> list[Trial]:
 
 
 def alone() -> list[Trial]:
-    """The transfers of §4.1 and Figures 2 to 9, and that of D02, without pages: the first page is not requested before the end of
-    the run.
+    """The transfers of §4.1 and Figures 2 to 9, and that of D02, without pages: the first page is requested in the last second.
 
     Only D04 runs for the whole time, since the paper's sentence about it is about the whole time.
     """

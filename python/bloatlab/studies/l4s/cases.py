@@ -1,16 +1,16 @@
 """The cases of the study and their scenarios: senders, round trips, queues.
 
-A flow's whole round trip is on its way back, so that a packet's delay is its wait in the queue and its own transmission. In the
-L4S tests half of it is in front of the bottleneck:
+In our own cases, the whole delay of a flow's round trip is on the reverse path, so that a packet's delay is its wait in the queue
+and its own transmission. In the L4S tests, half of the delay is in front of the bottleneck:
 
     server 1 --+--> r ==bottleneck, rate==> home
     server 2 --+
     servers  <--delay-- r <---------------- home
 
-The L4S tests are those of P. Heist and J. Morton (2020), as in their batch file and scripts; the rows of `published.csv` name their
-runs. Two hosts and a middlebox stand in network namespaces, without offloads (no super-packets). netem delays incoming packets by
-half of the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its defaults. All
-TCP negotiates AccECN (tcp_ecn = 3). ACKs pass a queue of the same kind, which is never full; it is left out here.
+The L4S tests are those of P. Heist and J. Morton (2020), as in their batch file and scripts; each row of `published.csv` names one
+of their runs. Two hosts and a middlebox stand in network namespaces, without offloads (no super-packets). netem delays incoming
+packets by half of the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its
+defaults. All TCP negotiates AccECN (tcp_ecn = 3). ACKs pass a queue of the same kind, which is never full; it is left out here.
 
     scenario 1   two uploads at once, 180 s; from 118 to 178 s        DualPI2, pfifo, fq_codel
     scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
@@ -30,7 +30,7 @@ from bloatlab.studies.published import rows, toml
 
 DECLARED = Declared("l4s")
 
-#: Payload of a full packet, and of one an eighth as large, in bytes.
+#: Payload of a full packet, and of a packet an eighth as large, in bytes.
 MSS, SMALL = 1448, 136
 #: Headers and time stamps of a segment, bytes.
 HEADERS = 52
@@ -38,7 +38,7 @@ HEADERS = 52
 FRAME = 1514 / 1500
 #: The time at which the rate of scenario 2 steps down, as a share of the run.
 STEP_AT = 0.5
-#: netem's slots in front of the queue: 0.8 to 5 ms from one to the next, up to 16 packets at once.
+#: netem's slots in front of the queue: one begins 0.8 to 5 ms after the last, and up to 16 packets leave at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
 #: TCP stacks, and the queues of our own cases and of the L4S tests, by name.
@@ -129,7 +129,7 @@ class Case:
 
 
 def _row(key: str) -> Case:
-    """The run of a row such as "dualpi2: cubic 10 / prague 10 at 50"."""
+    """The case of a row such as "dualpi2: cubic 10 / prague 10 at 50"."""
     queue, rest = key.split(": ")
     flows, rate = rest.split(" at ")
     loads = tuple(Load(stack, float(rtt)) for stack, rtt in (load.split() for load in flows.split(" / ")))
@@ -142,7 +142,7 @@ def _rows(where: str) -> tuple[Case, ...]:
 
 #: Scenario 1: pairs of round trips, in all orders of Prague and CUBIC.
 PAIRS = _rows("s1_table")
-#: Scenario 6: Prague and a flow of RFC 3168, with ECN or without.
+#: Scenario 6: Prague and a classic flow, with ECN (RFC 3168) or without.
 SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in _rows("s6_steady"))
 
 
@@ -151,7 +151,7 @@ def of_queue(name: str) -> tuple[Case, ...]:
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
-#: Experiments that explain ratios that differ: other versions of Prague, arrivals jittered by a packet's time, CUBIC without its
+#: Experiments that explain ratios that differ: other versions of Prague, arrivals that jitter by a packet's time, CUBIC without its
 #: Reno region.
 _PRAGUE = tuple(case for case in of_queue("dualpi2") if any(x.stack == "prague" for x in case.loads))
 OTHER_FORMS = tuple(case.of_version(form) for form in FORMS for case in _PRAGUE)
@@ -186,20 +186,21 @@ RTT, HALF, SHORT = 20.0, 10.0, 5.0
 
 
 def beside(rate: float, flows: int, rtt: float = RTT, mss: int = MSS) -> Case:
-    """Prague flows beside the same number of CUBIC flows."""
+    """The case of Prague flows beside the same number of CUBIC flows."""
     loads = (Load("prague7", rtt, flows), Load("cubic-noecn", rtt, flows))
     return Case("beside", "dualpi2", loads, rate, 40, 10, mss)
 
 
 def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss: int = MSS) -> Case:
-    """Prague flows alone, so that only the step of the L queue marks packets."""
+    """The case of Prague flows alone, in which only the step of the L queue marks packets."""
     return Case("alone", "dualpi2", (Load(stack, rtt, flows),), rate, 40, 10, mss)
 
 
 BESIDE = tuple(beside(rate, n) for rate in RATES for n in FLOWS)
 ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
-#: Experiments that explain longer waits: packets an eighth as large, and a short round trip with and without Prague's law of 25 ms.
+#: Experiments that explain longer waits: packets an eighth as large, and a short round trip with and without Prague's minimum
+#: virtual round trip of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
 SHORTER = tuple(
     alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague-rounds")
@@ -210,13 +211,13 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: Experiments that explain C's waits and shares at 4 Mbit/s: a step that spares a lone packet, and evenly spaced drops.
+#: Experiments that explain queue C's waits and shares at 4 Mbit/s: a step that never marks a lone packet, and evenly spaced drops.
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
 EVEN = tuple(replace(beside(rate, n), queue="dualpi2, even") for rate in (4.0, 20.0) for n in FLOWS)
 
-#: Coupling: one flow of each kind at the same round trip, whose rates have a closed form.
+#: Coupling: one flow of each kind at the same round trip; the ratio of their rates has a closed form.
 COUPLED = tuple(
     Case("coupled", "dualpi2", (Load("reno", rtt), Load(stack, rtt)), seconds=80, warm_up=20)
     for stack in ("prague-rounds", "prague7")
@@ -243,7 +244,7 @@ def _full(beside: float) -> tuple[Case, ...]:
     return tuple(Case("shares", queue, loads, seconds=10, warm_up=2) for queue in ("rfc9332, deep", "linux, deep"))
 
 
-#: `WEIGHTED`: both queues are always full, so the shares are the weights.
+#: `WEIGHTED`: both queues are always full, so their shares of the link are the weights.
 #: `TURN`: a rare classic packet beside a flood of L4S packets.
 WEIGHTED, TURN = _full(0.5), _full(SPARSE)
 

@@ -70,7 +70,7 @@ def pairs_tables(results: Results) -> list[TextTable]:
 
 
 def shared_tables(results: Results) -> list[TextTable]:
-    """Scenario 6: Prague's rate over that of the other flow, in one queue."""
+    """Scenario 6: Prague's rate divided by that of the other flow, in one queue."""
     judged = {cell.case: cell for cell in results.scorecard.cells if cell.metric == IMBALANCE}
     cases = [case for case in c.SHARED if str(case) in judged]
     rows = [
@@ -162,7 +162,7 @@ def figures(runs: Runs) -> list[Drawn]:
 
 
 def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measure: str) -> Series:
-    """Series `n` of `of` over places 0, 1, ..., a little apart from the others."""
+    """Series number `n` of `of` series at 0, 1, ..., shifted a little so that the series do not overlap."""
     xs = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2)
     return points(label, xs, of_cases(runs, cases, measure), style.COLOURS[n])
 
@@ -266,7 +266,7 @@ def _points(waits: Mapping[Case, float], runs: Runs) -> list[Point]:
 
 
 def draw(runs: Runs) -> Drawn:
-    """The waits of both queues over the rate, and the shares of both kinds."""
+    """The waits of both queues over the rate, and the shares of both kinds of traffic."""
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         return _line(label, place, 3, runs, [c.beside(rate, flows) for rate in c.RATES], measure)

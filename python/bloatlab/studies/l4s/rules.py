@@ -23,7 +23,7 @@ RATES, FORMS = Tolerance(factor=1.5), Tolerance(factor=2.0)
 STATIC, WEIGHTS = Tolerance(share=0.03), Tolerance(share=0.01)
 TOTALS = Band(46.5, 48.5)
 LOSSES = Tolerance(least=20.0, unit="percentage points")
-#: In the tests, exchanging the two flows changed each rate by this share.
+#: In the tests, exchanging the two flows changed each rate by up to this share.
 SWAP = 0.04
 
 _RFC, _BOOK = "RFC 9330 §5.1", "RFC 9332 App. C"
@@ -133,7 +133,7 @@ def _floods() -> Iterator[Published]:
 
     for case in c.NOT_ECT:
         offered = case.loads[0].share
-        # C has the part of the link that the few L packets leave
+        # C has the part of the link that the few packets in L leave over
         p_c, name = theory.excess(offered / (1.0 - c.SPARSE)), f"Not-ECT at {offered:g} C"
         yield exact(case, name, "p_C = 1 - C/A", "%", 100.0 * p_c, "c_dropped", STATIC, 100.0)
         yield exact(case, name, "C: mean wait = target", "ms", theory.TARGET, "first_wait_mean_ms", STATIC)
@@ -200,7 +200,7 @@ _GROUP_OF = {(value.case, value.metric): group for group, values in VALUES.items
 
 
 def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """The cells by group, in the order of the page."""
+    """The compared values by group, in the order of the page."""
     by_group: dict[str, list[Cell]] = {}
     for cell in found:
         by_group.setdefault(_GROUP_OF[cell.case, cell.metric], []).append(cell)
@@ -209,7 +209,7 @@ def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 # -------------------------------------------------------------------------------------------------------- explanations
 
-#: The part of an excess that may remain when most of it is explained.
+#: The part of an excess that may remain when an experiment explains most of it.
 REST = 0.25
 #: The promised limit of L's 99th percentile of wait, in ms.
 LIMIT = 2.0
@@ -220,9 +220,9 @@ _CASES = {str(case): case for case in c.cases()}
 def explain(runs: Runs, value: Published, ours: Spread) -> str:
     """The experiment that explains a value outside its band, with its result; "" for none.
 
-    It changes one thing and moves the value: first choice is one that brings it within the band; then one that brings it to the
-    other side, so that the changed thing matters and the tests' own value lies between; then one that removes three quarters
-    of the excess.
+    Each experiment changes one thing. The first choice is one that brings the value within the band; then one that brings it to the
+    other side of the band, so that the changed thing matters and the tests' own value lies between; then one that removes three
+    quarters of the excess.
     """
     band = value.band
     tried = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-#: DualPI2's target for C, L's delay at the step, and Prague's shortest virtual round trip. Unit: ms.
+#: DualPI2's target for C, L's delay at the step, and Prague's minimum virtual round trip. Unit: ms.
 TARGET, STEP, PRAGUE = 15.0, 1.0, 25.0
 #: The coupling factor k.
 COUPLING = 2.0
@@ -51,15 +51,18 @@ def coupled(p_c: float) -> float:
 
 
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
-    """The growth of Prague's queue, in ms, in the round trip before its marks return: each flow adds one segment, or if `scaled` (rtt / 25 ms)^2 of one."""
+    """The growth of Prague's queue, in ms, in the round trip before its marks return.
+
+    Each flow adds one segment, or with `scaled` (rtt / 25 ms)^2 of a segment.
+    """
     return flows * (min(rtt / PRAGUE, 1.0) ** 2 if scaled else 1.0) * packet_ms
 
 
 def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
-    """The queue, in ms, of flows that have their smallest window of two segments."""
+    """The queue, in ms, of flows that have the smallest window, two segments."""
     return max(2.0 * flows * packet_ms - rtt, 0.0)
 
 
 def under_way(packet_ms: float, share: float = 0.5) -> float:
-    """The smallest possible 99th percentile of L's waits, in ms, because a packet of C may be in transmission."""
+    """The smallest possible 99th percentile of L's waits, in ms, since a packet of C may be in transmission."""
     return packet_ms * max(1.0 - 0.01 / share, 0.0)

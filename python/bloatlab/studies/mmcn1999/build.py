@@ -3,9 +3,9 @@
     ftp, mm, udp --100 Mbit/s--> r1 --10 Mbit/s, the queue, 20 ms--> r2 --100 Mbit/s--> sink
 
 30 endless FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from 20
-to 60 s. Not in the slides, so ours: the round trip of 40 ms; Reno with 1500-byte packets; the blast's datagrams jitter
-within their spacing, since exact ones would lock into the phase of a drop-tail queue; sessions in three parts of the run,
-so that each part has its own delays and drops.
+to 60 s. Not in the slides, so chosen by us: the round trip of 40 ms; Reno with 1500-byte packets; jitter of the blast's datagrams
+within their spacing, since exactly spaced ones would lock into the phase of a drop-tail queue; separate sessions in three parts of
+the run, so that each part has its own delays and drops.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bloatlab.studies.published import toml
 
 SECONDS = 100
 BLAST_S = (20, 60)
-#: One way, without queues: 20 ms, and 0.1 ms on each access link.
+#: One-way delay without queues: 20 ms, and 0.1 ms on each access link.
 PROPAGATION_MS = 20.2
 LINK = "bottleneck"
 SESSIONS = 6
@@ -57,7 +57,7 @@ SCHEMES = tuple(
 QUEUES = {scheme.key: scheme.queue for scheme in SCHEMES}
 RED: Json = QUEUES["red"]["red"]
 
-#: The case in which a FIFO drops all traffic at the same rate, because its arrivals hardly depend on each other.
+#: The case in which a FIFO drops all traffic at the same rate, because the arrivals hardly depend on each other.
 LAW = "fifo, blast of fifty flows, smooth sessions"
 
 
@@ -88,7 +88,7 @@ def limited_transmit(key: str) -> str:
 
 
 def second_reading() -> list[Case]:
-    """The queues of the orders of tagged datagrams with limited transmit in the senders."""
+    """The queues that the orders of tagged datagrams compare, with limited transmit in the senders."""
     return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
@@ -116,9 +116,10 @@ def cbt(
     apart: bool = False,
     early: float = 0.0,
 ) -> Json:
-    """CBT with other thresholds, weights of the classes without RED, or classes. RED of TCP keeps its weight.
+    """CBT with other thresholds, other weights of the classes without RED, or other classes. The weight of TCP's RED stays.
 
-    With `early`, the classes of datagrams drop early instead: from half their threshold on, all of it at `early` times it.
+    With `early`, the classes of datagrams drop early instead: drops begin at half the threshold, and all packets are dropped at
+    `early` times the threshold.
     """
 
     def threshold(name: str, packets: int, match: Json) -> Json:

@@ -1,9 +1,9 @@
 """Reduces a run to the measures of tables, orders and figures, over the time of the blast (20 to 60 s) unless stated otherwise.
 
-drop rate     datagrams dropped over datagrams sent, in the queue compared
+drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without the path's propagation: waiting and serialisation
 jitter        mean difference of the delay from one packet of a session to its next
-buffer share  bytes of a class in the queue over all, by Little's law: throughput x (delay - propagation)
+buffer share  a class's part of the bytes in the queue, by Little's law: throughput x (delay - propagation)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 SPAN_S = BLAST_S[1] - BLAST_S[0]
 
 
-#: The time before the blast, without slow start.
+#: The time before the blast, without slow start, in s.
 _BEFORE = pl.col("t_s").is_between(5, BLAST_S[0], closed="left")
 
 

@@ -24,9 +24,9 @@ ORDERS, SLIDES = (1,), (2,)
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """An order: `measure` of `low` is below `most` x that of `high`, in every seed.
+    """An order of two queues: in every seed, `measure` of `low` is below `most` times that of `high`.
 
-    `chosen` names a change that was made after this order had been looked at; the order is then not judged.
+    `chosen` names a change of the study that was made after the result of this order was known; such an order is not judged.
     """
 
     low: str
@@ -38,7 +38,7 @@ class Gate:
     chosen: str = ""
 
     def cell(self, runs: Runs) -> Cell:
-        """The ratio of our runs; its worst seed counts."""
+        """The ratio in our runs; the worst seed is judged."""
         pairs = zip(runs[self.low], runs[self.high], strict=True)
         ratios = [_ratio(a[self.measure], b[self.measure]) for a, b in pairs]
         ours, worst = spread(ratios), max(ratios)
@@ -76,7 +76,8 @@ GATES = (
 #: The accepted difference from a number read off the chart: half of the space between two grid lines of its axis (0 to 1400).
 CHART = Tolerance(least=100.0, unit="kB/s")
 
-#: The tolerance of a share of three equal classes (from a third); and of the rates of two flows on one link, to the printed digit.
+#: The tolerance of the share of each of three equal classes, around one third; and of the rates of two flows on one link, to the
+#: printed digit.
 EQUAL_SHARE = Tolerance(least=0.02)
 FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
 
@@ -126,7 +127,7 @@ def _row(row: Row, runs: Runs) -> Cell:
 
 
 def _two_flows(row: Row, runs: Runs) -> Cell:
-    """10 and 1 Mbit/s on a link of 10 under RED: "10 -> 9 and 1 -> 0.9", each to the printed digit."""
+    """10 and 1 Mbit/s on a link of 10 Mbit/s under RED: "10 -> 9 and 1 -> 0.9", each to the printed digit."""
     fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
     slow = median_of(runs, "two flows, red", "slow_mbit")
     if slow is None:

@@ -24,7 +24,7 @@ from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import LINK, RED, RENO, Json
 from bloatlab.studies.published import toml
 
-#: Length of a run and of the part at its start that is left out, in s.
+#: Length of a run and of the warm-up that is left out, in s.
 SECONDS = 30
 WARM_UP_S = 5
 
@@ -71,7 +71,7 @@ def two_ftp_red(min_th: int) -> Json:
     return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
 
 
-#: When Floyd and Jacobson's FTPs start, ms; all others at once.
+#: Start times of Floyd and Jacobson's FTPs, ms; all other FTPs start at the beginning.
 _AT_MS = {"first": 200, "second": 600}
 
 
@@ -140,9 +140,9 @@ def windows(result: Result) -> NDArray[np.float64]:
 
 
 def in_step(rows: NDArray[np.float64]) -> float:
-    """Mean correlation of two of n series, from the variance of their sum: 0 to 1 (all in step).
+    """Mean correlation of two of n series, from the variance of their sum: from 0 to 1 (all move together).
 
-    With standard scores, Var(sum) = n + n (n - 1) r. NaN where fewer than two of them move at all.
+    With standard scores, Var(sum) = n + n (n - 1) r. NaN if fewer than two of the series vary at all.
     """
     moving = rows[rows.std(axis=1) > 0]
     n = len(moving)

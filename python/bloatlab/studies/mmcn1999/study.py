@@ -20,7 +20,7 @@ from bloatlab.tables import TextTable
 MEASURED = Measure("mmcn1999", measure, series)
 SMALL = Measure("mmcn1999-small", measure_small, series_small)
 
-#: The number of seeds of runs on which no order depends.
+#: Number of seeds for runs on which no order depends.
 FEW = 2
 
 #: Names of the batches.

@@ -115,15 +115,17 @@ OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B",
 #: A grant of 253 bytes every 2.025 ms, enough for the largest packet of a call or a game: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
 GUARANTEED = "1mbit"
 
-#: A router shapes to this share of the line's rate, so that packets wait in its own queue; and the line's sustained rates in Mbit/s.
+#: The share of the line's rate to which a router shapes, so that packets wait in its own queue; and the line's sustained rates in
+#: Mbit/s.
 SHARE, SUSTAINED = 0.95, {UP: 5.0, DOWN: 20.0}
 
-#: Bytes that DOCSIS adds to an IP packet, and its least size: tc-cake(8), `docsis`.
+#: Bytes that DOCSIS adds to an IP packet, and the minimum size of a frame: tc-cake(8), `docsis`.
 OVERHEAD, MPU = 18, 64
 
 LOW_MBIT, SLOW_MBIT = 1.0, 1.25
 
-#: Transfers of the short flows (`considerations.toml`): least and largest size in bytes, the law's shape, and their share of 5 Mbit/s.
+#: Transfers of the short flows (`considerations.toml`): minimum and maximum size in bytes, shape of the Pareto law, and share of 5
+#: Mbit/s.
 LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
 
 

@@ -84,7 +84,7 @@ def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
 
 
 def game_table(runs: Runs) -> TextTable:
-    """The game under every consideration: lines by TCP."""
+    """The game under every consideration: a row per consideration and line, a column per TCP."""
     title = "The game under every consideration: 99th percentile, ms"
     columns = [(s, "game_p99_ms", str(s), 0) for s in Stack]
     return _considered_table(title, runs, columns, _asked(runs, list(Stack)))
@@ -153,7 +153,7 @@ def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
 
 
 def _range(of: ByStack, measure: str, digits: int) -> str:
-    """From the least to the greatest of all TCPs."""
+    """The range from the smallest to the largest value of all TCPs."""
     medians = [values[measure] for values in of.values()]
     low, high = number(min(medians), digits), number(max(medians), digits)
     return low if low == high else f"{low} to {high}"

@@ -30,7 +30,7 @@ from bloatlab.studies.today.cases import (
 from bloatlab.tables import Spread, counted, spread
 from bloatlab.workloads.cable_loads import LOADED
 
-#: Least and largest one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
+#: Minimum and maximum one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
 IDLE = Band(5.0, 7.05)
 #: Times of a DOCSIS 3.1 modem with proactive grants, in ms: the interval of grants, preparation, a frame, and the interval at 1 Mbit/s (60
 #: frames).
@@ -38,12 +38,12 @@ GRANT, PREPARATION, FRAME, SLOW_GRANT = 2.025, 0.135, 0.135, 8.1
 LEAST_31 = 1.0 + PREPARATION + FRAME
 #: The delay from a request to its grant: MinReqGntDelay and a MAP interval. Unit: ms.
 LOOP = 1.62 + GRANT
-#: The full Low Latency queue at its share of 1 Mbit/s. Unit: ms.
+#: The delay of the full Low Latency queue at its share of 1 Mbit/s. Unit: ms.
 L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
-#: 417 packets and the transmit queue's 32 at 5 Mbit/s, without the delay of a lone packet. Unit: ms.
+#: The delay of 417 packets and the transmit queue's 32 at 5 Mbit/s, without that of a lone packet. Unit: ms.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
-#: The sustained rate and 10 MB of burst over the measured time, in Mbit/s; and 16 kB of burst over the 30 s of a quick look.
+#: The sustained rate plus 10 MB of burst over the measured time; and 16 kB of burst over the 30 s of a quick look. Unit: Mbit/s.
 LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
 SMALL_BURST = 0.128 / 30.0
 
