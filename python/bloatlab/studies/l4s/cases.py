@@ -50,7 +50,7 @@ FORMS = {"prague-rounds": "cuts in rounds", "prague6": "version 0.6", "prague7":
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One side of a case: `flows` TCP flows of a stack with a round trip in ms, or datagrams at `share` of the bottleneck."""
+    """One side of a case: `flows` TCP flows of a stack with a round trip in ms, or datagrams at `share` of the link's rate."""
 
     stack: str
     rtt: float = 20.0

@@ -114,7 +114,10 @@ def group_tables(results: Results, *names: str) -> list[TextTable]:
 
 
 def why_tables(runs: Runs) -> list[TextTable]:
-    """Two tables: variants of DualPI2 at 4 Mbit/s, where sending a packet takes three times the step's 1 ms; and the queues of flows alone beside their closed forms."""
+    """Two tables: variants of DualPI2 at 4 Mbit/s, and the queues of flows alone beside their closed forms.
+
+    At 4 Mbit/s, sending a packet takes three times the step's 1 ms.
+    """
     slow = c.SLOWEST[0].packet_ms
     forms = [x for n, one in enumerate(c.SLOWEST) for x in (one, c.STEP_BEHIND[n], *c.OF_THE_RFC[n :: len(c.SLOWEST)])]
     slow_note = DECLARED.text("slow", packet=number(slow, 1), wait=number(theory.under_way(slow), 2))

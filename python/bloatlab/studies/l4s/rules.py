@@ -54,7 +54,10 @@ def _row(
 
 
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
-    """The ratio of each pair. The sum only at 50 Mbit/s: at 10 the tests' own sums of ss's delivery rates are up to 3 % below a full link."""
+    """The ratio of the rates of each pair; at 50 Mbit/s, also their sum.
+
+    There is no sum at 10 Mbit/s, since the tests' own sums of ss's delivery rates are up to 3 % below a full link there.
+    """
     both = rates()
     for case in cases:
         first, second = both[str(case)]

@@ -219,7 +219,10 @@ OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
 def _identity(key: str) -> Callable[[Runs], float | None]:
-    """The largest relative error over seeds of TCP = C - U (1 - p), in which all traffic has the drop rate p of the unresponsive packets."""
+    """The largest relative error over seeds of TCP = C - U (1 - p), if all traffic had the same drop rate.
+
+    C is the link's rate, U the unresponsive traffic that is offered, and p its drop rate.
+    """
 
     def error(seed: Measures) -> float:
         return abs(seed["tcp_kbs"] / (LINK_KBS - OFFERED_KBS * (1.0 - seed["udp_drop_percent"] / 100.0)) - 1.0)

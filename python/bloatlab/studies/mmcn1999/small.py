@@ -71,7 +71,7 @@ def two_ftp_red(min_th: int) -> Json:
     return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
 
 
-#: Start times of Floyd and Jacobson's FTPs, ms; all other FTPs start at the beginning.
+#: Start times of Floyd and Jacobson's FTPs, ms; all other FTPs start at 0.
 _AT_MS = {"first": 200, "second": 600}
 
 

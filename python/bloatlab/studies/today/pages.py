@@ -133,7 +133,7 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
-    """A sentence about the line whose worst TCP delays the game least: its range over TCPs, and the effect of TCP alone."""
+    """A sentence about the line that delays the game least with the worst TCP: its range over TCPs, and the effect of TCP."""
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Line.MODEM_2012, {})
 
