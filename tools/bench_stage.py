@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ sys.path.insert(0, str(ROOT / "tests/python"))
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 from bloatlab.cli.play import PAGE, fragment  # noqa: E402
-from bloatlab.scenario import from_dict  # noqa: E402
-from browser import ARGUMENTS, chromium, opened  # noqa: E402
+from bloatlab.scenario import parse  # noqa: E402
+from browser import ARGUMENTS, chromium, opened  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 #: Four uploads fill a buffer of 500 packets.
 FULL = """
@@ -85,7 +84,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
         for name, text in (("the page as it opens", None), ("500 packets", FULL)):
-            given = "" if text is None else fragment(from_dict(tomllib.loads(text)))
+            given = "" if text is None else fragment(parse(text))
             with opened(browser, PAGE, fragment=given) as found:
                 found.page.wait_for_selector("body[data-stage]", timeout=60_000)
                 first = float(found.page.evaluate("document.body.dataset.stage"))

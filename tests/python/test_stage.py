@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +12,10 @@ import pytest
 
 import bloatlab
 from bloatlab.cli.play import PAGE, fragment
-from bloatlab.scenario import from_dict
+from bloatlab.scenario import Scenario, load
 from bloatlab.traces import packets
 from browser import Opened, opened, serious
+from playground import until
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = """
@@ -28,12 +28,13 @@ app.call = { from = "home", to = ["net"], traffic.voip = {} }
 """
 DROPTAIL = '{ droptail = { limit = "100p" } }'
 INSTANTS = 100
+STAGE = "document.getElementById('stage').stage"
 
 Open = Callable[..., Opened]
 
 
-def home(queue: str = DROPTAIL, rate: str = "5mbit") -> dict[str, Any]:
-    return tomllib.loads(HOME.replace("QUEUE", queue).replace("RATE", rate))
+def home(queue: str = DROPTAIL, rate: str = "5mbit") -> Scenario:
+    return bloatlab.parse(HOME.replace("QUEUE", queue).replace("RATE", rate))
 
 
 @pytest.fixture
@@ -43,8 +44,8 @@ def stage(browser: Any) -> Iterator[Open]:
         pytest.skip("the playground is not built: make playground")
     contexts: list[Any] = []
 
-    def begin(scenario: dict[str, Any], **options: Any) -> Opened:
-        context = opened(browser, PAGE, fragment=fragment(from_dict(scenario)), **options)
+    def begin(scenario: Scenario, **options: Any) -> Opened:
+        context = opened(browser, PAGE, fragment=fragment(scenario), **options)
         found = context.__enter__()
         contexts.append(context)
         found.page.wait_for_selector("body[data-stage]", timeout=30_000)
@@ -64,9 +65,10 @@ def at(found: Opened, second: float) -> dict[str, Any]:
     return answer
 
 
-def recorded(scenario: dict[str, Any], folder: Path) -> pl.DataFrame:
+def recorded(scenario: Scenario, folder: Path) -> pl.DataFrame:
     """Returns the packet table of the native core, in the order of its records."""
-    bloatlab.run(from_dict(scenario | {"trace": {"packets": ["up", "down"]}}), packets=folder / "packets")
+    traced = bloatlab.parse(scenario.as_toml(), sets=[("trace.packets", '["up", "down"]')])
+    bloatlab.run(traced, packets=folder / "packets")
     return packets(folder).collect()
 
 
@@ -169,7 +171,7 @@ def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, rate: s
     ],
 )
 def test_networks_of_many_links_have_a_stage(example: str, second: float, place: str, links: int, stage: Open):
-    scenario = tomllib.loads((ROOT / f"examples/{example}.toml").read_text())
+    scenario = load(ROOT / f"examples/{example}.toml")
     (pane,) = at(stage(scenario), second)["panes"]
     assert pane["ready"]
     assert place in {p["kind"] for p in pane["packets"]}
@@ -187,17 +189,15 @@ def test_the_clock_is_that_of_the_charts(stage: Open):
     assert (after["x"] - before["x"]) / over["width"] == pytest.approx(3 / 12, abs=0.02)
     middle = {"x": over["width"] / 4, "y": over["height"] / 2}
     found.page.locator("#delay-chart .u-over").click(position=middle)
-    found.page.wait_for_timeout(300)
-    now = found.page.evaluate("document.getElementById('stage').stage.read().t")
-    assert now == pytest.approx(3, abs=0.15)
+    until(found, f"Math.abs({STAGE}.read().t - 3) < 0.15")
 
 
 def test_a_text_points_at_a_part_of_the_run(stage: Open):
     found = stage(home())
     part = "{ detail: { from: '4s', until: '4.2s', speed: 0.01 } }"
     found.page.evaluate(f"document.dispatchEvent(new CustomEvent('bloatlab:stage', {part}))")
-    found.page.wait_for_timeout(500)
-    now = found.page.evaluate("document.getElementById('stage').stage.read()")
+    until(found, f"{STAGE}.read().t === 4")
+    now = found.page.evaluate(f"{STAGE}.read()")
     assert (now["t"], now["speed"], now["playing"]) == (4, 0.01, False)
     assert found.page.locator("#stage select[aria-label=speed]").evaluate("s => s.value") == "1/100"
 
@@ -208,16 +208,17 @@ def test_it_steps_by_packet_and_jumps_to_the_next_drop(stage: Open, tmp_path: Pa
     found = stage(scenario)
     at(found, 5)
     found.page.locator("#stage").get_by_role("button", name="drop", exact=True).click()
-    drop = rows.filter((pl.col("fate") == "dropped") & (pl.col("t_s") > 5) & (pl.col("link") == "up"))["t_s"].min()
-    found.page.wait_for_timeout(1500)
-    assert found.page.evaluate("document.getElementById('stage').stage.read().t") == pytest.approx(drop, abs=1e-8)
-    fates = at(found, float(drop))["panes"][0]["packets"]
+    drop = rows.filter((pl.col("fate") == "dropped") & (pl.col("t_s") > 5) & (pl.col("link") == "up"))["t_s"].to_list()[
+        0
+    ]
+    until(found, f"Math.abs({STAGE}.read().t - {drop}) < 1e-8")
+    fates = at(found, drop)["panes"][0]["packets"]
     assert "falling" in {p["kind"] for p in fates}
     found.page.locator("#stage .play").focus()
     found.page.keyboard.press(".")
-    found.page.wait_for_timeout(300)
-    events = rows.filter((pl.col("t_s") > drop) & (pl.col("link") == "up"))["t_s"].min()
-    assert drop < found.page.evaluate("document.getElementById('stage').stage.read().t") <= float(events) + 1e-9
+    until(found, f"{STAGE}.read().t > {drop}")
+    following = rows.filter((pl.col("t_s") > drop) & (pl.col("link") == "up"))["t_s"].to_list()[0]
+    assert found.page.evaluate(f"{STAGE}.read().t") <= following + 1e-9
 
 
 def test_a_packet_is_followed_and_its_flow_goes_on(stage: Open):
@@ -238,24 +239,22 @@ def test_two_disciplines_run_on_one_clock(stage: Open):
     found = stage(home())
     found.page.get_by_label("run another discipline beside").select_option("fq_codel")
     found.page.wait_for_selector("#stage .differences table")
-    found.page.wait_for_timeout(1000)
+    until(found, f"{STAGE}.read().panes.length === 2 && {STAGE}.read().panes.every((p) => p.ready)")
     panes = at(found, 8)["panes"]
     assert [p["title"] for p in panes] == ["droptail, 100 packets", "fq_codel"]
     waiting = [sum(p["kind"] == "waiting" for p in pane["packets"]) for pane in panes]
     assert waiting[0] > 3 * waiting[1]
     assert "call: quality" in found.page.inner_text("#stage .differences")
     found.page.get_by_role("button", name="remove fq_codel").click()
-    found.page.wait_for_timeout(500)
-    assert found.page.locator("#stage .pane").count() == 1
+    until(found, "document.querySelectorAll('#stage .pane').length === 1")
 
 
 def test_another_discipline_takes_the_stage(stage: Open):
     found = stage(home())
     before = sum(p["kind"] == "waiting" for p in at(found, 8)["panes"][0]["packets"])
     found.page.select_option('[data-path="link.up.queue"] > select', "codel")
-    found.page.wait_for_timeout(2000)
+    until(found, f"{STAGE}.read().panes[0].title.startsWith('codel') && {STAGE}.read().panes[0].ready")
     (pane,) = at(found, 8)["panes"]
-    assert pane["title"].startswith("codel")
     assert sum(p["kind"] == "waiting" for p in pane["packets"]) < before / 3
 
 
@@ -266,8 +265,7 @@ def test_it_stands_still_for_those_who_prefer_less_motion(stage: Open):
     assert "packets wait in the queue of up" in label
     found.page.locator("#stage .play").focus()
     found.page.keyboard.press("Enter")
-    found.page.wait_for_timeout(500)
-    assert found.page.evaluate("document.getElementById('stage').stage.read().playing")
+    until(found, f"{STAGE}.read().playing")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
