@@ -30,7 +30,7 @@ from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.reproduce import file_name
 from bloatlab.terminal import Console, emit, show
 
-#: The study that may be given in place of files.
+#: The study that may be given instead of files.
 STUDY = "csc458"
 
 

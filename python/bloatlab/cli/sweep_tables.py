@@ -37,7 +37,7 @@ def means(
     note = "" if max(counts) == 1 else f"Mean over {seeds}, {_how(method)}."
     labels = [[str(value) for value in place] for place, _ in found]
     heads = [axis.replace(".", "\n") for axis in axes]
-    # the least width of the axes' columns is that of their longest words
+    # the smallest width of the axes' columns is that of their longest words
     words = [[*axis.split("."), *(w for label in labels for w in label[n].split(" "))] for n, axis in enumerate(axes)]
     if sum(min(max(map(len, of_axis)), 40) + 2 for of_axis in words) > width - _LEAST_ROOM:
         texts = [", ".join(f"{a} = {v}" for a, v in zip(axes, place, strict=True)) for place in labels]

@@ -16,7 +16,7 @@ from bloatlab.tables import TextCell, TextTable
 #: Shared endings shorter than this many characters are not replaced, because a reference is no shorter.
 LEAST = 40
 
-#: A text with a larger share of digits than this is a cell's own measurement.
+#: A text with a larger share of digits than this is a measured value that belongs to one table cell alone.
 DIGITS = 0.03
 
 #: Number of cells that an explanation lists.

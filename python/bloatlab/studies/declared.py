@@ -46,7 +46,7 @@ NONE: Names = MappingProxyType({})
 #: A column of a table: measure, heading, digits.
 Column = tuple[str, str, int]
 
-#: Labels of an axis, each with its place.
+#: Labels of an axis, each with its position.
 Ticks = Sequence[tuple[float, str]]
 
 

@@ -166,7 +166,7 @@ def gather_until(
 
 
 def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> Stop:
-    """The first number of rows, from `least` on, that meets the targets; otherwise all rows."""
+    """The smallest number of rows, at least `least`, that meets the targets; otherwise all rows."""
     for n in range(least, len(rows)):
         stop = Stop(at, n, *_intervals(rows[:n], until))
         if stop.met:

@@ -83,7 +83,7 @@ def _steps() -> Iterator[Published]:
     yield _row(bursts, LOST, "%", 50.0, "about 50", "lost", LOSSES.band(50.0), scale=100.0)
 
 
-#: The promises to flows of both kinds: metric, unit, value, as printed, measure, band, source, place.
+#: The promises to flows of both kinds: metric, unit, value, value as printed, measure, band, source, and where it is stated.
 _WAITS = (
     (P99, "ms", 2.0, "below 2", "first_wait_p99_ms", Band(0.0, 2.0), Origin.PAPER, _RFC),
     (MEAN, "ms", 1.0, "below 1", "first_wait_mean_ms", Band(0.0, 1.0), Origin.PAPER, _RFC),
@@ -178,7 +178,7 @@ RULES = DECLARED.tolerances({
     "RATES": RATES, "TOTALS": TOTALS, "LOSSES": LOSSES, "FORMS": FORMS, "STATIC": STATIC, "WEIGHTS": WEIGHTS,
 })  # fmt: skip
 
-#: The groups of ratios: the words, and the cells.
+#: The groups of ratios: the label of each, and its values.
 PARTS: Sequence[tuple[str, Callable[[Cell], bool]]] = (
     ("through DualPI2", lambda cell: cell.case.startswith("dualpi2")),
     ("through fq_codel", lambda cell: cell.case.startswith("fq_codel:")),

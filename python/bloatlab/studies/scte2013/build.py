@@ -3,8 +3,9 @@
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
          <-------- down ----------        +-- net100   50 ms, for sessions with another round trip
 
-N sessions put files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all is TCP. The downstream direction is never a bottleneck. The same
-buffer downstream ("incorporated into the CMTS") is the mirror image: `down` has it, and files and messages go from the net to the user.
+N sessions upload files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream direction
+is never a bottleneck. The same buffer downstream ("incorporated into the CMTS") is the mirror image: link `down` has it, and files
+and messages go from the network to the user.
 
 A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
 """
@@ -19,7 +20,7 @@ from typing import Any, Literal
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
 from bloatlab.studies.published import toml, unknowns
 
-#: Length of a run in s, and of the part at its start that is left out of measures. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
+#: Length of a run in s, and of the warm-up that is left out of measures. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
 #: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s hold 8 of them per
 #: flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot end within 20 s.
 SECONDS = 300
@@ -52,7 +53,7 @@ Spec = dict[str, dict[str, Any]]
 #: The values of `Free.overflow` in a scenario.
 OVERFLOW: Mapping[str, Any] = {"tail": "tail", "longest": {"longest": {"by": "bytes", "from": "tail"}}}
 
-#: The code point of the gamer and one FTP session where a hash collision is forced.
+#: The code point of the gamer and of one FTP session, if a hash collision is forced.
 COLLISION_DSCP = 46
 
 
@@ -107,8 +108,8 @@ def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
 class Case:
     """A configuration of the network; the defaults are those of Figure 2.
 
-    `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer has the first one. `queue` replaces the
-    discipline called `discipline` where an experiment varies its parameters.
+    There are `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer has the first round trip. `queue` replaces the
+    discipline called `discipline` in experiments that vary its parameters.
     """
 
     discipline: str = "droptail"
@@ -219,5 +220,5 @@ def _app(case: Case, rtt_ms: float, traffic: dict[str, Any], start_s: float) -> 
 
 
 def seconds(value: float) -> str:
-    """A time in a scenario, in whole nanoseconds."""
+    """Formats a time for a scenario, in whole nanoseconds."""
     return f"{round(value * 1e9)}ns"

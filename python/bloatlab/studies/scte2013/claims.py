@@ -1,4 +1,4 @@
-"""The claims of SCTE 2013, of `claims.toml`: the values that they are about, and the names of their expressions."""
+"""The values that the claims of SCTE 2013 in `claims.toml` are about, and the names that their expressions use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ABOVE_200_MS = 240
 #: The smallest buffer, in ms, for a MINth of 700 ms.
 ABOVE_700_MS = 840
 
-#: A setting of LRED: the gamer's latency, the loss in percent, and the setting for a reader.
+#: A setting of LRED: the gamer's latency, the loss in percent, and the label of the setting.
 Setting = tuple[float, float, str]
 
 
@@ -49,7 +49,7 @@ def _cheapest(settings: Sequence[Setting]) -> str:
 
 
 def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
-    """Drops per second with fifty sessions over those with one; None if one session has no drops."""
+    """Drops per second with fifty sessions, divided by those with one; None if one session has no drops."""
 
     def value(runs: Runs) -> float | None:
         one, fifty = (median_of(runs, f"bloat {discipline} {n}", "drops_per_s") for n in (1, 50))
@@ -81,16 +81,16 @@ def _telling(value: float, limit: float, digits: int) -> str:
     return number(value, claims.telling(value, Band(0.0, limit), digits))
 
 
-#: Places of Table 1: the buffer in kB, and the round trip in ms.
+#: The cells of Table 1: the buffer in kB, and the round trip in ms.
 _TABLE_1 = list(itertools.product(*(e.ASKED["table1"].axes[axis] for axis in ("buffer_kb", "rtt_ms"))))
 
 
 def _off(rates: Sequence[float]) -> float:
-    """The largest relative difference of a rate of Table 1 from the printed one."""
+    """The largest relative difference between our rate and the printed one in Table 1."""
     return max(abs(rate / peak_rate_mbit(*cell) - 1.0) for rate, cell in zip(rates, _TABLE_1, strict=True))
 
 
-#: The names of the expressions of claims and statements.
+#: The names that the expressions of claims and statements use.
 NAMES: Mapping[str, Any] = {
     "GAMER": "gamer_mean_ms", "FTP": "ftp_mean_ms", "BDP_MS": e.BDP_MS, "ABOVE_200_MS": ABOVE_200_MS, "inf": math.inf,
     "PLATEAU": Band(190.0, 230.0), "FTP_700": Band(450.0, 600.0), "FTP_200": Band(150.0, 260.0),
@@ -105,7 +105,7 @@ NAMES: Mapping[str, Any] = {
 
 
 def _in_range(ident: str, table: Mapping[str, Any]) -> Claim:
-    """A claim about numbers by name: it holds when each lies in its range."""
+    """A claim about named numbers: it holds if each lies in its range."""
     readings = {name: evaluate(of, NAMES) for name, of in table["readings"].items()}
 
     def holds(*ours: Spread) -> bool:

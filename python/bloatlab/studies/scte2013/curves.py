@@ -1,10 +1,10 @@
-"""Figure 10's curves by the program's own law: the share of heads that it drops.
+"""Figure 10's curves from the law itself: the share of packets at the head of the queue that it drops.
 
 10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
 10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
 
-The figure has no numbers: thresholds are those of Figure 11, 200 and 400 ms (in 10a the bytes that 5 Mbit/s send in that time), Pa is 40 % so
-that it can be seen, Pmin and Pmax are the published 1 and 5 %.
+The figure has no numbers. The thresholds here are those of Figure 11, 200 and 400 ms (in 10a the bytes that 5 Mbit/s send in that
+time). Pa is 40 %, large enough to be seen. Pmin and Pmax are the published 1 and 5 %.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ TMAX_MBIT = 5.0
 MIN_MS, MAX_MS = 200, 400
 PA, P_MIN, P_MAX = 0.4, 0.01, 0.05
 
-#: The tested points of the curves, in ms (for 10a the depth that drains in that time), and the number of heads dequeued at each; for
-#: 10a, whose queue is refilled for every head, fewer.
+#: The tested points of the curves, in ms (for 10a the depth that drains in that time), and the number of packets dequeued at each.
+#: For 10a the number is smaller, since its queue is refilled after every packet.
 AT_MS = (0, 50, 100, 150, 195, 205, 250, 300, 350, 395, 405, 450, 500, 600)
 HEADS = 8000
 DEEP_HEADS = 500
@@ -49,7 +49,7 @@ class Curve:
 
     @property
     def heads(self) -> int:
-        """The number of heads shown at each place."""
+        """The number of packets dequeued at each point."""
         return DEEP_HEADS if self.by_depth else HEADS
 
     def says(self, ms: float) -> float:
@@ -60,7 +60,7 @@ class Curve:
         return above if ms > MAX_MS else low + (high - low) * (ms - MIN_MS) / (MAX_MS - MIN_MS)
 
     def x(self, ms: float) -> float:
-        """A place on its axis: kB in the queue, or ms."""
+        """The value on the curve's axis: kB in the queue, or ms."""
         return buffer_bytes(ms, TMAX_MBIT) / 1000 if self.by_depth else ms
 
 
@@ -76,7 +76,7 @@ CURVES = (
 
 @functools.cache
 def dropped(name: str) -> tuple[tuple[float, float], ...]:
-    """(ms, share of heads dropped) of a curve, by feeding the discipline."""
+    """Runs packets through the discipline of a curve; returns each point as (ms, share of packets dropped)."""
     curve = next(c for c in CURVES if c.name == name)
     feed = _by_depth if curve.by_depth else _by_time
     return tuple(feed(curve, ms, seed) for seed, ms in enumerate(AT_MS, start=1))

@@ -1,4 +1,4 @@
-"""The study as grids, which `experiments.toml` declares: the network of each place.
+"""The study as grids, which `experiments.toml` declares, and the network of each grid point.
 
 `ALWAYS` holds the grids of figures and claims, with all seeds. `TEXT` always runs as well, with three seeds: sentences of the text that
 no figure shows, and experiments that `rules.EXPLANATIONS` needs. The others run on request and have no published values.
@@ -50,9 +50,9 @@ SESSIONS = {1: "fig2-n1", 5: "fig2-n5", 10: "fig2", 50: "fig2-n50"}
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A grid: its name, its question, its axes, the measures of its table, and the network of a place.
+    """A grid: its name, its question, its axes, the measures of its table, and the network of a grid point.
 
-    A place without a case is left out. The scenarios of a `named` one have its name.
+    A grid point without a case is left out. The scenarios of a `named` grid have its name.
     """
 
     name: str
@@ -63,22 +63,22 @@ class Experiment:
     named: bool = False
 
     def grid(self, seeds: Sequence[int], seconds: int | None = None) -> Grid:
-        """Every place with every seed; `seconds` shortens the runs."""
+        """Every grid point with every seed; `seconds` shortens the runs."""
 
         def scenario(*, seed: int, **at: Any) -> Scenario:
-            case = self.case(**at) or Case()  # a place without a case is left out by `keeps`
+            case = self.case(**at) or Case()  # a grid point without a case is left out by `keeps`
             name = f"scte2013 {self.name} {key(at)}" if self.named else f"scte2013 {key(at)}"
             return build(case if seconds is None else replace(case, seconds=seconds), seed, name)
 
         return Grid(self.axes, scenario, seeds, keeps=lambda at: self.case(**at) is not None)
 
     def places(self) -> list[tuple[Mapping[str, Any], str]]:
-        """Its places, each with the key of its runs."""
+        """The grid points, each with the key of its runs."""
         return [(at, f"{self.name} {key(at)}") for at in self.grid((1,)).places()]
 
 
 def key(at: Mapping[str, Any]) -> str:
-    """The name of a place in results: its values in the order of the axes."""
+    """The name of a grid point in results: its values in the order of the axes."""
     return " ".join(str(value) for value in at.values())
 
 
@@ -169,7 +169,9 @@ ACK_DSCP = 46
 
 
 def _acks(discipline: str, buffer_ms: int) -> Case:
-    """SCTE 2013, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s. An upload fills it, a download at 20 Mbit/s waits for its ACKs.
+    """SCTE 2013, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s.
+
+    An upload fills the buffer, so a download at 20 Mbit/s waits for its ACKs.
 
     `ack_class` is ACK acceleration as priority: the downloads' ACKs have a queue of their own, and up to half of the link
     (cable modems also drop ACKs that a later one makes superfluous; not modelled).
@@ -191,7 +193,8 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
     )
 
 
-#: The series, each with its buffer in ms, whose results a parameter can change. The other parameters are tried on `ELSEWHERE`.
+#: For some parameters, the series whose results they can change, each with its buffer in ms. All other parameters are tried on
+#: `ELSEWHERE`.
 RELEVANT: Mapping[str, Sequence[str]] = {
     "overflow": ("fig5 960", "fig7 960", "fig14 960", "fig16 960"),
     "lred_weight": ("fig11 960", "fig16 960"),
@@ -199,7 +202,7 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
-#: Every parameter that the paper leaves open, with each value that is tried; ours is the first.
+#: Every parameter that the paper leaves open, with each value that is tried; the first one is ours.
 VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
 
 
@@ -257,7 +260,7 @@ def _ledbat(discipline: str, others: int) -> Case:
 
 
 def _bursts(discipline: str, transport: str) -> Case:
-    """150 kB at once every 6 s (half of the default memory, and 240 ms of the line) beside five sessions."""
+    """150 kB at once every 6 s beside five sessions; this is half of the default memory, and takes the line 240 ms."""
     burst = {"burst": {"bytes": "150KB", "transport": transport, "interval": "6s", "packet": "1500B"}}
     return _considered(discipline, sessions=5, more={"burst": (5.0, _app(burst))})
 
@@ -277,14 +280,14 @@ def _video(discipline: str, sessions: int) -> Case:
 
 
 def _swarm(discipline: str, swarm: str) -> Case:
-    """A seed of fifty peers, ten of them unchoked, instead of the FTP sessions; a game and a call beside it."""
+    """A BitTorrent seed with fifty peers, ten of them unchoked, instead of the FTP sessions; beside it a game and a call."""
     seed = _app({"bittorrent": {}}, "ledbat" if swarm == "ledbat" else "study")
     call: AppDict = {"from": "user", "to": ["net50"], "traffic": {"voip": {}}}
     return _considered(discipline, sessions=0, more={"swarm": (0.0, seed), "call": (1.0, call)})
 
 
 def _rate_change(discipline: str, sessions: int) -> Case:
-    """20 Mbit/s and 5 Mbit/s in turn, like a burst allowance that is used up and refilled."""
+    """A rate of 20 Mbit/s and 5 Mbit/s in turn, like a burst allowance that is used up and refilled."""
 
     def steps(length: int) -> list[tuple[int, float]]:
         times = enumerate(range(HALF_PERIOD_S, length, HALF_PERIOD_S))
@@ -306,7 +309,7 @@ AXES: Mapping[str, Sequence[Any]] = {
     "laws": tuple(LOW_DELAY),
 }
 
-#: The function that makes the case of a place, by experiment. Other experiments pass the values of their axes to `Case`.
+#: The function that makes the case of a grid point, by experiment. Other experiments pass the values of their axes to `Case`.
 CASES: Mapping[str, Callable[..., Case | None]] = {
     "figures": _figures,
     "cdf": _figures,

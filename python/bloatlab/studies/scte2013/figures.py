@@ -35,7 +35,7 @@ LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 #: The colours of the text's values.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
-#: Pmax of Figure 13 is not stated. Further values, whose latency is nearest to the text's 100 ms.
+#: Further values of Pmax for Figure 13, which does not state it: those whose latency is nearest to the text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
 #: The lower limit of the axis of rates as a part of Tmax, by Tmax: at 1 Mbit/s a small buffer costs more of the rate.
@@ -53,7 +53,7 @@ def draw(runs: Runs, frames: Frames) -> list[Drawn]:
 
 
 def curve(runs: Runs, series: str, measure: str, label: str, colour: str | None = None) -> Series:
-    """A measure of a series against buffer size."""
+    """A measure of a series against buffer size, as medians over seeds."""
     keys = [place(series, size) for size in BUFFERS_MS]
     return points(label, BUFFERS_MS, of_cases(runs, keys, measure), colour, "line")
 
@@ -115,7 +115,7 @@ def _distribution(about: Mapping[str, Any], frames: Frames) -> Drawn:
 
 
 def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> list[Series]:
-    """An application's distribution over all seeds; nothing without any."""
+    """An application's distribution over all seeds; empty if there are none."""
     if not frames:
         return []
     shares = cumulative_share(merged(frames, app), "upper_ms", "count")
@@ -176,7 +176,7 @@ def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
 
 
 def _sweet_spot(runs: Runs) -> list[Drawn]:
-    """LRED's latency against its target, for each rate and number of sessions; nothing if it was not run."""
+    """LRED's latency against its target, for each rate and number of sessions; empty if the experiment was not run."""
     targets, rates, sessions, rtts = ASKED["sweetspot"].axes.values()
     if f"sweetspot {targets[0]} {rates[0]} {sessions[0]} {rtts[0]}" not in runs:
         return []
@@ -206,14 +206,17 @@ def _rows(case: str) -> list[Row]:
 
 
 def _said_collisions() -> Series:
-    """The text's values for hashing into 256 queues, in % of some collision; a corrected number is the last of its row."""
+    """The text's values for hashing into 256 queues: the probability of any collision in %.
+
+    If a row has a corrected number, that is its last.
+    """
     said = [(_numbers(row.case)[-1], row.metric, _numbers(row.value)[-1]) for row in _rows("hash 256 queues, ")]
     y = [100.0 - share if metric == "P(no collision)" else share for _, metric, share in said]
     return Series("the text, of 256", [sessions for sessions, _, _ in said], y, "points", PAPER, hollow=True)
 
 
 def _said_overfull() -> Series:
-    """The text's chance that some group of four is overfull, by sessions."""
+    """The text's probability that some group of four is overfull, by the number of sessions."""
     said = _rows("set-assoc 64x4, ")
     sessions = [_numbers(row.case)[-1] for row in said]
     return Series("the text (Monte Carlo)", sessions, [float(row.value) for row in said], "points", PAPER, hollow=True)

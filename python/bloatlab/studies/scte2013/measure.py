@@ -24,7 +24,7 @@ Measures = dict[str, float]
 #: Peak and sustained rate of a DOCSIS service flow, and the duration of each, in s.
 PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 
-#: "Recovered": the sessions' latency is at most this many times, or this many ms above, its settled value.
+#: "Recovered" means that the sessions' latency is at most this multiple of its settled value, or at most this many ms above it.
 RECOVERED = 1.5
 RECOVERED_MS = 10.0
 
@@ -50,7 +50,7 @@ def warm_up(result: Result) -> float:
 
 
 def rates(result: Result, link: str) -> Measures:
-    """Total rate on the wire, and loss: dropped packets by their mean size."""
+    """Total rate on the wire, and loss: the number of dropped packets times their mean size."""
     series = after_warm_up(result, "queue_series").filter(link=link)
     seconds = result.measured_s
     totals = result.summary["links"][link]
@@ -118,7 +118,7 @@ def fates(result: Result, link: str) -> Measures:
 def stability(result: Result) -> Measures:
     """Goodput of the FTP sessions after the warm-up: its mean, and its coefficient of variation from second to second.
 
-    There are two coefficients: that of the sum of all sessions, and the mean of the sessions' own. All are NaN if there are more
+    There are two coefficients: that of the sum of all sessions, and the mean over the sessions. All are NaN if there are more
     sessions than have series (32).
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
@@ -143,7 +143,7 @@ def variation(values: NDArray[np.float64]) -> float:
 
 
 def each_flow(result: Result) -> Measures:
-    """Goodput of the sessions of each round trip after the warm-up in Mbit/s, and the share of a forced collision's queue."""
+    """Goodput in Mbit/s after the warm-up: of the sessions of each round trip, and the share of the queue of a forced collision."""
     apps = result.summary["apps"]
     flows = {
         name: app["goodput_bytes"] * 8e-6 / result.measured_s for name, app in apps.items() if name.startswith("ftp")
@@ -227,7 +227,7 @@ def after_changes(result: Result) -> Measures:
 
 
 def before_and_after(result: Result) -> Measures:
-    """Mean FTP latency in the last 60 s (or half) before the one change of the link, and in the last 60 s of the run."""
+    """Mean FTP latency in the last 60 s (or half of the time) before the link's only change, and in the last 60 s of the run."""
     changes = _changes(result)
     if len(changes) != 1:
         return {}

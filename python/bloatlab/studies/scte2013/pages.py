@@ -54,7 +54,7 @@ TYPES = (
 )
 NAMES = {series: name for series, name, _ in TYPES}
 
-#: The smallest advantage in the game's latency, as a share, with which one type is called better.
+#: The smallest advantage in the game's latency, as a share, for which one type is called better.
 CLEAR = 0.10
 
 GAME, FTP, RATE, LOSS = "gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent"

@@ -1,7 +1,7 @@
 """Our runs as curves, and the numbers that the sentences of SCTE 2013 state about them.
 
 A curve is a measure against buffer size, one per seed. A number is read off the curve of each seed, and has a spread over
-seeds. Open terms (a knee, "nearly constant") are defined here; the definitions are from before the first run.
+seeds. Vague terms (a knee, "nearly constant") are defined here; the definitions were fixed before the first run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bloatlab.tables import Spread, spread
 
 Curve = NDArray[np.float64]
 
-#: A measure of a series of the figures.
+#: A series of the figures, and a measure of it.
 Line = tuple[str, str]
 
 #: The knee is where the total rate reaches this part of its value with the largest buffer.
@@ -44,7 +44,7 @@ class Reading:
 
 
 def read(number: Callable[..., float], *lines: Line) -> Callable[[Runs], Spread | None]:
-    """A number that is read off the curves of each seed, over the seeds whose curves have it (a curve with a gap has none)."""
+    """Returns a function that reads a number off the curves of each seed; seeds without the number are left out."""
 
     def value(runs: Runs) -> Spread | None:
         found = [number(*of) for of in zip(*(curves(runs, *line) for line in lines), strict=False)]
@@ -60,7 +60,7 @@ def r_squared(series: str, measure: str) -> Reading:
 
 
 def flat(series: str, measure: str) -> Reading:
-    """Constancy beyond the BDP: least over greatest value, within 3 %."""
+    """Constancy beyond the BDP: the smallest value is within 3 % of the largest."""
     return Reading(read(flatness, (series, measure)), Band(0.97, 1.0), digits=3)
 
 
@@ -80,7 +80,7 @@ def point(series: str, buffer_ms: float, measure: str, band: Band, unit: str = "
 
 
 def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: bool = False) -> Reading:
-    """The greatest (or least) value of a curve from a buffer size on."""
+    """The largest value of a curve from a buffer size on; with `low`, the smallest."""
     pick = np.min if low else np.max
     return Reading(read(lambda c: float(pick(beyond(c, least_ms))), (series, measure)), band, "ms", 0)
 
@@ -139,7 +139,7 @@ def knee_ms(rate: Curve) -> float:
 
 
 def flatness(curve: Curve, least_ms: float = BDP_MS) -> float:
-    """Least over greatest value from `least_ms` on: 1 is constant."""
+    """Smallest divided by largest value from `least_ms` on: 1 is constant."""
     part = beyond(curve, least_ms)
     return float(part.min() / part.max())
 
@@ -156,5 +156,5 @@ def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> floa
 
 
 def worst_difference(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """The greatest absolute difference from `least_ms` on."""
+    """The largest absolute difference from `least_ms` on."""
     return float(np.abs(beyond(first, least_ms) - beyond(second, least_ms)).max())

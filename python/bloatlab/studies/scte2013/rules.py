@@ -46,8 +46,8 @@ from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
-#: Shares that should be within: of the statements that arithmetic decides, all (two are not, because the paper read them off a
-#: plot); of those that runs decide, four in five.
+#: Shares that should be within: all statements that arithmetic decides (two are not, because the paper read them off a plot), and
+#: four in five of those that runs decide.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
@@ -127,7 +127,7 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """Sessions in one group until two must share a queue: the first number for which a collision is certain."""
+    """The number of sessions in one group at which two must share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 
@@ -149,7 +149,7 @@ def _loss_ratio(runs: Runs) -> Spread | None:
 
 
 def _recommended(runs: Runs) -> Spread | None:
-    """Least share of Tmax over all round trips with a buffer of 1.25 x the longest one's BDP, 250 ms."""
+    """The smallest share of Tmax over all round trips, with a buffer of 250 ms, 1.25 times the BDP of the longest."""
     points = [runs.get(f"rtt droptail 250 {rtt}", ()) for rtt in ASKED["rtt"].axes["rtt_ms"]]
     worst = [min(run["rate_share"] for run in seed) for seed in zip(*points, strict=False)]
     return Spread(float(np.median(worst)), min(worst), max(worst)) if worst else None
@@ -170,7 +170,7 @@ def _buffer_sizes() -> float:
     return float(sum(at["series"] == "fig2" for at in ASKED["figures"].grid((1,)).places()))
 
 
-#: The names of the expressions of `statements.toml`.
+#: The names that the expressions of `statements.toml` use.
 _NAMES: Mapping[str, Any] = {
     **NAMES, "before_collision": _before_collision, "buffer_kb": _buffer_kb, "buffer_sizes": _buffer_sizes, "chance": _chance,
     "drain_s": theory.drain_s, "loss_ratio": _loss_ratio, "peak_rate_mbit": theory.peak_rate_mbit, "queue_wait": theory.queue_wait,
@@ -191,7 +191,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
 class Explanation:
     """A cause, and the statements that it explains: shell patterns over case and metric.
 
-    The `values` of `experiment` have to support it; `holds` and `ours` are those of a claim.
+    The `values` of `experiment` must support it; `holds` and `ours` are as in a claim.
     """
 
     case: str
@@ -226,7 +226,7 @@ KNEE_SESSIONS, KNEE_MS = ASKED["knee"].axes.values()
 
 
 def _knees(runs: Runs) -> list[float] | None:
-    """The knee of each number of sessions in ms of buffer, interpolated."""
+    """The knee for each number of sessions, in ms of buffer, interpolated."""
     found: list[float] = []
     for sessions in KNEE_SESSIONS:
         rate = [
@@ -240,7 +240,7 @@ def _knees(runs: Runs) -> list[float] | None:
     return found
 
 
-#: BDP / sqrt(n) of each number of sessions.
+#: BDP / sqrt(n) in ms, for each number n of sessions.
 _THEORY = [50.0 / math.sqrt(n) for n in KNEE_SESSIONS]
 
 
@@ -258,7 +258,7 @@ def _by_p_max(latencies: Sequence[float], drops: Sequence[float]) -> str:
     return "; ".join(f"Pmax {p:.0%} {ms:.0f} ms, {dropped:.1f} % dropped" for p, ms, dropped in rows)
 
 
-#: The names of the expressions of `explanations.toml`.
+#: The names that the expressions of `explanations.toml` use.
 _CAUSES: Mapping[str, Any] = {
     "knees": _knees, "THEORY": _THEORY, "beside_theory": _knees_beside_theory, "each": each, "drops_ratio": drops_ratio,
     "sharpness": [f"sharpness {p}" for p in SHARPNESS], "by_sharpness": _by_sharpness,

@@ -22,7 +22,7 @@ from bloatlab.tables import TextTable
 
 QUICK = DECLARED.quick(full=SECONDS)
 
-#: Most seeds of an experiment outside `ALWAYS`, which the paper's figures do not need.
+#: Largest number of seeds of an experiment outside `ALWAYS`, which the paper's figures do not need.
 EXPERIMENT_SEEDS = 3
 
 #: The measures of a run, and of one whose distributions are drawn.
@@ -44,7 +44,7 @@ def _made(asked: Sequence[str]) -> list[Experiment]:
 
 
 def _batch(experiment: Experiment, seconds: int | None) -> Batch:
-    """Every place of a grid."""
+    """The batch of all runs of a grid."""
     return Batch(
         name=experiment.name,
         measure=CELLS,

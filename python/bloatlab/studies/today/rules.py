@@ -1,7 +1,7 @@
 """The bounds that hold on any equipment: closed forms and identities, since no published values exist.
 
-`rules.md` derives the bounds. `laws.toml` has a table for each: the cases in which it holds, a measure, its unit and its accepted
-values.
+`rules.md` derives the bounds. `laws.toml` has a table for each bound: the cases in which it holds, a measure, its unit and its
+accepted values.
 """
 
 from __future__ import annotations
