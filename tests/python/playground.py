@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bloatlab.cli.play import PAGE, fragment
-from bloatlab.scenario import from_dict
+from bloatlab.scenario import Scenario, parse
 from browser import Opened, opened
 
 #: A name that would be markup if the page did not escape it.
@@ -34,6 +34,11 @@ HOME: dict[str, Any] = {
 Open = Callable[..., Opened]
 
 
+def scenario_of(tree: dict[str, Any]) -> Scenario:
+    """A table as a scenario."""
+    return parse(json.dumps(tree), form="json")
+
+
 @contextmanager
 def pages(browser: Any) -> Generator[Open]:
     """Opens the page with a scenario and waits for its first result; checks every opened page at the end."""
@@ -42,7 +47,7 @@ def pages(browser: Any) -> Generator[Open]:
     with ExitStack() as contexts:
 
         def begin(scenario: dict[str, Any] | None = None, **options: Any) -> Opened:
-            end = fragment(from_dict(scenario)) if scenario is not None else ""  # type: ignore[arg-type]
+            end = fragment(scenario_of(scenario)) if scenario is not None else ""
             context = opened(browser, PAGE, fragment=options.pop("fragment", end), **options)
             found = contexts.enter_context(context)
             found.page.wait_for_selector("body[data-runs]", timeout=30_000)
@@ -88,4 +93,4 @@ def held(found: Opened) -> Any:
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), -15))
 
 
-__all__ = ["HOME", "NASTY", "PAGE", "Open", "held", "packed", "pages", "runs", "settled", "until"]
+__all__ = ["HOME", "NASTY", "PAGE", "Open", "held", "packed", "pages", "runs", "scenario_of", "settled", "until"]

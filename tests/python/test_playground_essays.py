@@ -94,18 +94,18 @@ def check_numbers(template: list[str], shown: str, names: Names) -> int:
     assert match is not None, (text, shown)
     for hole, words in zip(HOLE.findall(text), match.groups(), strict=True):
         expression, _, given = (part.strip() for part in hole.partition(":"))
-        short = names.short.get(expression.removeprefix("before."), expression)
+        short = str(names.short.get(expression.removeprefix("before."), expression))
         form = given or short.partition(":")[2].strip()
         if form == "verdict":
             assert re.fullmatch("[a-z ]+", words), words
             continue
-        number, unit = SHOWN.fullmatch(words).groups()  # type: ignore[union-attr]
+        number, unit = (group or "" for group in SHOWN.fullmatch(words).groups())  # type: ignore[union-attr]
         path = short.partition(":")[0].strip().split(".")
         suffix = next((m[1] for p in path[:-3:-1] if (m := re.search(r"(?:^|_)(ms|mbit)$", p))), "")
         real = value(expression, names) * BASE.get(form or suffix, 1.0)
-        last = 10.0 ** -len(number.partition(".")[2]) * SCALES.get(unit or "", 1.0)
+        last = 10.0 ** -len(number.partition(".")[2]) * SCALES.get(unit, 1.0)
         is_close = pytest.approx(real, rel=0.05 if unit in {"times", "%"} else 0.006, abs=0.51 * last)
-        assert float(number.replace("\u202f", "")) * SCALES.get(unit or "", 1.0) == is_close, (hole, words, real)
+        assert float(number.replace("\u202f", "")) * SCALES.get(unit, 1.0) == is_close, (hole, words, real)
     return len(match.groups())
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from bloatlab import run
-from bloatlab.scenario import from_dict
 from browser import serious
-from playground import HOME, Open, held, settled, until
+from playground import HOME, Open, held, scenario_of, settled, until
 
 
 def press(found: Any, label: str) -> None:
@@ -39,7 +38,7 @@ def test_an_upload_breaks_the_call_and_a_queue_per_flow_mends_it(page: Open):
 
 def test_the_picture_of_a_call_is_its_summary(page: Open):
     found = page(HOME)
-    call = run(from_dict(HOME)).summary["apps"]["call"]["voip"]
+    call = run(scenario_of(HOME)).summary["apps"]["call"]["voip"]
     drawn = frames(found)
     counted = [round(call[key] / 100 * call["judged"]) for key in ("late_percent", "lost_percent")]
     assert [drawn.count("l"), drawn.count("d")] == counted

@@ -15,9 +15,8 @@ import pytest
 
 from bloatlab import _core
 from bloatlab.cli.play import fragment
-from bloatlab.scenario import from_dict
 from browser import Opened
-from playground import HOME, NASTY, PAGE, Open, held, runs, settled
+from playground import HOME, NASTY, PAGE, Open, held, runs, scenario_of, settled
 
 CHARTS = {"delay": "mean", "rate": "call", "cdf": "queue"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -25,7 +24,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def native(scenario: dict[str, Any]) -> Any:
     """The summary as the core gives it."""
-    return json.loads(_core.run(from_dict(scenario).text)["summary"])
+    return json.loads(_core.run(scenario_of(scenario).text)["summary"])
 
 
 def saved(found: Opened, chart: str, kind: str) -> tuple[str, bytes]:
@@ -140,7 +139,7 @@ def framed(browser: Any, tmp_path: Path, end: str, width: int = 640) -> Any:
 
 def test_a_course_page_embeds_a_result_in_one_line(browser: Any, tmp_path: Path, page: Open):
     page()  # skips if the page is not built
-    frame = framed(browser, tmp_path, fragment(from_dict(HOME)))
+    frame = framed(browser, tmp_path, fragment(scenario_of(HOME)))
     for shown in ("#why", "#delay-figure", "#call-figure", "#cards"):
         assert frame.locator(shown).is_visible(), shown
     for hidden in ("header", "#controls", "footer", "#first"):
