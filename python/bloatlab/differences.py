@@ -58,7 +58,7 @@ class Change:
 
     @property
     def verdict(self) -> Literal["better", "worse", "equal", ""]:
-        """The verdict on the second; empty if neither direction is better."""
+        """The verdict on the second value; empty if neither direction is better."""
         moved, way = self.difference, direction(self.path)
         if moved is None or way is None:
             return "equal" if moved == 0.0 else ""

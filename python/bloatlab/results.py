@@ -81,7 +81,7 @@ def open_result(folder: str | Path) -> Result:
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
-    """The origin of a result, which comparisons of results must ignore."""
+    """The origin of a result: machine, time, version. Comparisons of results must ignore it."""
     return {
         "bloatlab": version(),
         "scenario_hash": result.scenario.hash,

@@ -81,7 +81,7 @@ class Scenario:
         return _core.as_toml(self.text)
 
     def tc(self, link: str | None = None) -> str:
-        """Shell commands (tc) that set up Linux like the links, or one of them; comments name what tc cannot do.
+        """Shell commands (tc) that set up Linux like the links, or like one of them; comments name what tc cannot do.
 
         Raises `ScenarioError` if no link has that name.
         """

@@ -33,7 +33,7 @@ class WarmUp:
 
     @property
     def override(self) -> Override:
-        """The override that applies it to a scenario."""
+        """The override that sets this warm-up in a scenario."""
         return PATH, ns(self.seconds)
 
     def __str__(self) -> str:

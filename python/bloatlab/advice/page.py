@@ -102,7 +102,7 @@ def _objective_table(of: Recommendation) -> TextTable:
 
 
 def answer_figure(of: Recommendation) -> Drawn:
-    """Points by buffer, a line per discipline; and the trade-off of the applications' points and the line's use."""
+    """The points over buffer size, a line per discipline; and the trade-off of applications' points and line use."""
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
     lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
@@ -142,7 +142,7 @@ def _cloud(label: str, of: Sequence[Judged], share: str, colour: str, *, hollow:
 
 
 def measures_figure(of: Recommendation) -> Drawn:
-    """Every measure by buffer, and the time in the queue."""
+    """The figure of every measure over buffer size, and of the time in the queue."""
     panels: list[Panel] = []
     for m in of.question.wanted:
         pairs = [(j, v) for j in of.judged if (v := j.values[m.name].of) is not None]
@@ -163,7 +163,7 @@ def _range(of: Recommendation) -> tuple[float, float]:
 
 
 def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list[Series]:
-    """A line for each discipline with several sizes, points for the others."""
+    """A line for each discipline with several sizes, points for disciplines with one size."""
     series: list[Series] = []
     for n, name in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
         mine = sorted(((j.option.ms, v) for j, v in pairs if j.option.discipline.name == name), key=lambda p: p[0])

@@ -34,7 +34,7 @@ class Size:
 
 _FILE = tomllib.loads(resources.files("bloatlab.plots").joinpath("style.toml").read_text(encoding="utf-8"))
 
-#: Colours: of axes and text, of the grid, of published values, of ticks of drops and of marks.
+#: The colours of axes and text, of the grid, of published values, and of the ticks of drops and marks.
 INK, GRID, PUBLISHED, DROP, MARK = (str(_FILE[name]) for name in ("ink", "grid", "published", "drop", "mark"))
 
 #: Colours of categories in order, markers, and dashes; with dashes, lines also differ in grey.

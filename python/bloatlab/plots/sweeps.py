@@ -80,12 +80,12 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """Its name, with the unit if its values have one."""
+        """The axis's name, with the unit if its values have one."""
         return safe(self.name, 32) + (f" ({self.scale[1]})" if self.scale[1] else "")
 
     @property
     def scale(self) -> tuple[float, str]:
-        """The divisor of its numbers, and the resulting unit."""
+        """The divisor of the axis's numbers, and the resulting unit."""
         texts = [v for v in self.values if isinstance(v, str)]
         if self.numbers is None or not texts:
             return 1.0, ""
@@ -95,7 +95,7 @@ class Axis:
 
     @property
     def drawn(self) -> list[float]:
-        """Its numbers in its unit."""
+        """The axis's numbers in its unit."""
         return [a / self.scale[0] for a in self.numbers or []]
 
 
@@ -116,7 +116,10 @@ def axes(of: Sweep) -> list[Axis]:
 
 
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
-    """The axis along x, and the others; by default the first axis of numbers, or the longest without any."""
+    """The axis along x, and the others.
+
+    By default, x is the first axis of numbers, or the longest axis if there is none.
+    """
     found = axes(of)
     if wanted is not None:
         if wanted not in of.axes:

@@ -112,7 +112,7 @@ def _places(table: TextTable) -> Iterator[tuple[str, str]]:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
         for place, cell in enumerate(row):
             if cell.hint:
-                # "ours" is next to the published value, which has the heading
+                # the column "ours" is next to the published value, whose heading applies to both
                 column = table.columns[place - (table.columns[place] == "ours")]
                 words = (label, groups[place], column) if place else (label,)
                 yield cell.hint, ", ".join(word for word in words if word)

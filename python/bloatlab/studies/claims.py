@@ -1,7 +1,7 @@
-"""Published values and claims, which a study compares its runs with: each a row with the values of ours that agree.
+"""Published values and claims, with which a study compares its runs. Each has the range of our values that agree with it.
 
-Ours is the median over seeds with its central 80 %. A row is data until it is checked; checking needs the measures of every
-seed, by the key of the run.
+Our value is the median over seeds with its central 80 %. Published values and claims are data until they are checked; the check
+needs the measures of every seed, by the key of the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOT_EXPLAINED = "not explained"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published value and the values of ours that agree with it.
+    """A published value and the range of our values that agree with it.
 
     `case` and `metric` are the publication's words; `run` is the key of our case, `measure` the name of our measure, which
     is multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why a value is shown and not
@@ -72,7 +72,7 @@ class Published:
 class Checked:
     """A claim and our values. `holds` is None when the runs that it needs were not made.
 
-    `why` is the result of an experiment for a claim that differs; empty without one.
+    `why` is the result of an experiment that explains a difference; empty if there is none.
     """
 
     ident: str
@@ -172,7 +172,7 @@ def check_all(claims: Sequence[Quantity | Claim], runs: Runs) -> list[Checked]:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The numbers of claims of an origin: those that hold, those checked, and all."""
+    """The number of claims of an origin: of those that hold, of those checked, and of all."""
 
     hold: int
     checked: int
@@ -198,12 +198,12 @@ def tally(claims: Sequence[Checked]) -> str:
 
 
 def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
-    """The band around `value`: plus or minus `share` of it, or `least`, whichever is larger."""
+    """The band of `value` plus or minus `share` of `value` or `least`, whichever is larger."""
     return Tolerance(share, least).band(value)
 
 
 def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
-    """A measure over the seeds of a run that have it; None when none has."""
+    """A measure over those seeds of a run that have it; None if no seed has it."""
     values = [s[measure] for s in runs.get(key, ()) if measure in s and not math.isnan(s[measure])]
     return spread(values) if values else None
 

@@ -65,7 +65,7 @@ def filled(template: str, names: Names) -> str:
 
 
 def judgement(table: Mapping[str, Any], names: Names) -> tuple[list[Value], Callable[..., bool], Callable[..., str]]:
-    """The values of a claim in order, and its expression and sentence as functions of them."""
+    """The values of a claim in order, and its expression and sentence as functions of these values."""
     values = {name: _values(of, names) for name, of in table["values"].items()}
 
     def bound(found: Iterable[Any]) -> Names:
@@ -123,7 +123,7 @@ class Declared:
         return dict(self._file["experiments"])
 
     def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
-        """The study of these fields, with its publication, the top of its page, and the sections that have these blocks."""
+        """The study with these fields, its publication, the top of its page, and the sections with these blocks."""
         publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
@@ -142,11 +142,11 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """A table of the study's own, or a list of them."""
+        """A table that only this study declares, or a list of such tables."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:
-        """The tolerances in words."""
+        """The tolerances as text."""
         return [(filled(what, names), filled(words, names)) for what, words in self._file["tolerances"].items()]
 
     def claims(self, names: Names) -> list[Quantity | Claim]:

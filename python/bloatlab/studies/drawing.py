@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
-    """A row of median, lower and upper end for each spread; NaN for what was not run or never happened."""
+    """An array with a row per spread: median, lower and upper end. NaN stands for a spread that was not run or never happened."""
     rows = [[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]
     found = np.array(rows, dtype=float).reshape(-1, 3)
     return np.where(np.isfinite(found), found, math.nan)
@@ -47,7 +47,7 @@ def answered(
     question: str, basis: str, drawn: Drawn, values: Mapping[K, V | None],
     sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]],
 ) -> Answer:  # fmt: skip
-    """An answer with its figure: a sentence and points made of `values`, if all of them were run."""
+    """An answer with its figure; `sentence` and `points` make its text from `values`, if none is missing."""
     known = {key: value for key, value in values.items() if value is not None}
     if len(known) < len(values):
         missing = "A quick look skips runs that this question needs; run it without --quick."

@@ -22,7 +22,7 @@ from bloatlab.tables import Spread, number
 
 
 class Origin(StrEnum):
-    """The source of a value or claim. Only those of the paper are counted in shares."""
+    """The source of a value or claim. Shares count only values and claims of the paper."""
 
     #: Printed or stated in the paper.
     PAPER = "paper"
@@ -51,7 +51,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The values that a rule accepts: `low` <= ours <= `high`."""
+    """The values that a rule accepts, from `low` to `high` inclusive."""
 
     low: float
     high: float

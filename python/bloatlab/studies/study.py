@@ -98,7 +98,7 @@ class Quick:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Runs that are made together: every case with every seed, each reduced by `measure`.
+    """Runs that are made together: every case with every seed. Each result is reduced by `measure`.
 
     `build` makes the scenario of a case and a seed. `grid` replaces both for cases with several axes; `key` then names a
     run. The study's folder holds the scenarios of the first batch.
@@ -114,11 +114,11 @@ class Batch:
     most_seeds: int | None = None
     #: True for runs that `Results.runs` leaves out; `Results.ran` has them.
     apart: bool = False
-    #: Constant columns of its rows in runs.parquet; None leaves its runs out.
+    #: Columns with a constant value in the batch's rows of runs.parquet; None leaves the batch out of that file.
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])
 
     def of_seeds(self, seeds: range) -> Grid:
-        """The grid of its runs."""
+        """The grid of the batch's runs."""
         few = seeds if self.most_seeds is None else seeds[: self.most_seeds]
         if self.grid is not None:
             return self.grid(few)
@@ -134,7 +134,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Ran:
-    """A batch whose runs were made."""
+    """A batch and the results of its runs."""
 
     batch: Batch
     gathered: Gathered[At]
@@ -234,7 +234,7 @@ class Study:
     cells: Callable[[Runs], Sequence[Cell]] | None = None
     #: Shares of values that should be within; without any, every judged value should be.
     goals: Sequence[Goal] = ()
-    #: The tolerances in words, for a reader.
+    #: The tolerances as text, for a reader.
     rules: Sequence[tuple[str, str]] = ()
     claims: Sequence[Quantity | Claim] = ()
 

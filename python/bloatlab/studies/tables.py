@@ -175,7 +175,7 @@ def _share_row(of: Share) -> list[TextCell]:
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
-    """The claims: published and ours."""
+    """The claims of a study, each with the published value and ours."""
     rows = [
         row(
             c.where,

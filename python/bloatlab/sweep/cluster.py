@@ -158,7 +158,7 @@ class _Order:
 
 @dataclass(frozen=True)
 class _Done:
-    """One run of a batch: its value, or the reason why it failed and whether a law in Python did."""
+    """One run of a batch: its value, or the reason why it failed and whether a law in Python caused that."""
 
     index: int
     value: Any = None

@@ -72,7 +72,7 @@ class Case:
 
     @property
     def rtt_ms(self) -> int:
-        """Round-trip time of the bulk traffic; 20 without any."""
+        """Round-trip time of the bulk traffic in ms; 20 if there is none."""
         return _ROWS[self.number % 10][1]
 
     @property

@@ -79,7 +79,7 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 
 
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
-    """One line per discipline, over all cases."""
+    """The table with a row per discipline, over all cases."""
     columns = [column for column in COLUMNS if column.head]
     values = {
         name: [_OVER[c.over]([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]

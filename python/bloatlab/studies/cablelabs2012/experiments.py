@@ -115,12 +115,12 @@ def with_pages(key: str) -> str:
 
 
 def read(name: str, which: Case) -> Trial:
-    """One case under a reading."""
+    """The trial of one case under a reading."""
     return Trial(which, name, Setup(**READINGS[name].changes))
 
 
 def trials(name: str) -> list[Trial]:
-    """The configurations of one experiment; for `readings` those of all. Raises `KeyError` for an unknown name."""
+    """The configurations of one experiment; for `readings`, those of all readings. Raises `KeyError` for an unknown name."""
     if name in READINGS:
         return [read(name, c) for c in grid()]
     match name:

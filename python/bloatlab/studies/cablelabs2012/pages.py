@@ -129,7 +129,7 @@ def _block(title: str, metrics: Sequence[str], columns: Sequence[Column], table:
 
 
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
-    """The fields of one cell in one table: the published value (of CoDel, the run that this table prints) and ours."""
+    """The fields of one cell in one table: the published value (for CoDel, that of the run which this table prints) and ours."""
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
     runs = cell.printed.split(" / ")
@@ -142,7 +142,7 @@ def _pair(cell: Cell | None, table: int) -> list[TextCell]:
 
 
 def _four(cell: Cell | None, table: int) -> list[TextCell]:
-    """Published, ours, interval and mark of one cell."""
+    """The fields of one cell: published value, ours, its interval, and the mark."""
     printed, ours = _pair(cell, table)
     if cell is None:
         return [printed, ours, TextCell(""), TextCell("")]

@@ -109,7 +109,10 @@ def _case_of(text: str) -> Case | None:
 
 
 def _merge(which: Case, metric: str, given: Sequence[Row]) -> PublishedCell:
-    """One cell from the rows that state it. Two runs give two values, equal or not; a value that is only repeated gives one."""
+    """One cell from the rows that state it.
+
+    Two runs give two values, even if these are equal. A value of one run that is repeated gives one.
+    """
     tables = sorted({int(m[1]) for r in given if (m := _TABLE.match(r.where))})
     runs = {r.case for r in given}
     distinct = given if len(runs) > 1 else given[:1]

@@ -81,7 +81,7 @@ def _percent(part: float, whole: float) -> float:
     return 100.0 * part / whole if whole else math.nan
 
 
-#: Metrics that compare CoDel with DropTail: the measured one, and the comparison of two medians over seeds.
+#: For each metric that compares CoDel with DropTail: the measured metric, and the function that compares two medians of it.
 COMPARISONS: Mapping[str, tuple[str, Callable[[float, float], float]]] = {
     MOS_DELTA: (MOS, operator.sub),
     FTP_RATIO: (FTP, _percent),
@@ -98,7 +98,7 @@ def calibration(case: Case) -> bool:
 
 
 def cells(runs: Runs) -> Sequence[Cell]:
-    """Every cell of the paper. `runs` holds all 27 cases."""
+    """Every cell of the paper, with our value and its verdict. `runs` holds all 27 cases."""
     spreads = {
         key: {name: found for name in seeds[0] if (found := over_seeds(runs, key, name)) is not None}
         for key, seeds in runs.items()
@@ -107,7 +107,7 @@ def cells(runs: Runs) -> Sequence[Cell]:
 
 
 def band(case: Case, metric: str, published: float) -> Band:
-    """The values of ours that agree with `published` for this case and metric."""
+    """The range of our values that agree with `published` for this case and metric."""
     if metric == LOST and case.number == 1:
         return IDLE_LOST[case.queue is Queue.DROPTAIL_21]
     long = metric == MEDIAN and published > LONG_LOAD_S
@@ -120,7 +120,7 @@ def difference_holds(published: float, ours: float) -> bool:
 
 
 def _cell(cell: PublishedCell, spreads: Spreads) -> Cell:
-    """One measured cell, judged."""
+    """Judges one measured cell."""
     ours = spreads[cell.case.key][cell.metric]
     if not cell.values:
         return _unjudged(cell, ours, "nothing published: no page completed")

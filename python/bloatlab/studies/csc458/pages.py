@@ -41,7 +41,7 @@ COLUMNS = DECLARED.columns("cases")
 
 
 def published_tables(results: Results) -> list[TextTable]:
-    """Each published number, ours, and the verdict with its reason; then every case, simulated."""
+    """A table of each published number with ours and the verdict; then a table of every simulated case."""
     fields: dict[str, t.Field] = {
         "case": lambda c: c.case,
         "metric": lambda c: c.metric,
@@ -128,7 +128,7 @@ def setup_table() -> TextTable:
 
 
 def tables(results: Results) -> list[TextTable]:
-    """Published and ours, every case, the kernels and the requested experiments."""
+    """The tables of published values, of every case, of the kernels and of the requested experiments."""
     experiments = experiment_tables(results)
     return [*published_tables(results), *live_tables(results), *experiments, readings_table(results)]
 

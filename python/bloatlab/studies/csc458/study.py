@@ -58,7 +58,7 @@ def _scenario(case: Case | str, seed: int, *, lab: Lab) -> Scenario:
 
 
 def batches(options: Options) -> list[Batch]:
-    """All cases and the network card; the requested experiments, longer and with three seeds at most."""
+    """All cases and the network card; and the requested experiments, with longer runs and three seeds at most."""
     lab = _lab(options)
     long = partial(_scenario, lab=lab if options.quick else replace(lab, seconds=JITTER_SECONDS))
     return [

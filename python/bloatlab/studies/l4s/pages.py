@@ -160,7 +160,7 @@ BLOCKS: Mapping[str, Blocks] = {
 
 
 def figures(runs: Runs) -> list[Drawn]:
-    """The tests' ratios and ours, steps of the rate, and the longer queue of flows alone."""
+    """The tests' ratios and ours, the steps of the rate, and the longer queue of Prague flows alone."""
     return [_pairs(runs), _steps(runs), _alone(runs)]
 
 

@@ -46,7 +46,7 @@ def excess(offered: float) -> float:
 
 
 def coupled(p_c: float) -> float:
-    """The probability of L that is coupled to that of C: k sqrt(p_C)."""
+    """The marking probability of L that is coupled to C's drop probability: k sqrt(p_C)."""
     return min(COUPLING * math.sqrt(p_c), 1.0)
 
 

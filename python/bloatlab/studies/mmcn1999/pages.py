@@ -27,7 +27,7 @@ _GROUPS = [("", 1), ("under the blast", 6), ("share of the buffer, %", 3)]
 
 
 def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
-    """Every queue under the slides' workload, the orders, and the state of each queue."""
+    """Tables of every queue under the slides' workload, of the orders, and of the state that each queue holds."""
     ratio: dict[str, tables.Field] = {
         "of": lambda c: c.metric,
         "ratio": lambda c: c.case,

@@ -145,7 +145,7 @@ def _latency_wred(profile: str) -> Case:
 
 
 def _table_1(limit: str, buffer_kb: int, rtt_ms: int) -> Case:
-    """One session with segments of 1000 bytes, limited by its window, or by a buffer before a link of that rate."""
+    """One session with segments of 1000 bytes, limited by its window, or by a buffer in front of a link with the printed rate."""
     by_window = limit == "window"
     window = {"tcp.study.receive_window": f"{buffer_kb}KB"} if by_window else {}
     return Case(

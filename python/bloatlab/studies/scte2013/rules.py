@@ -1,4 +1,4 @@
-"""Every row of published.csv compared with ours: decided by a run, by arithmetic, taken as an input, or not testable.
+"""Compares every row of published.csv with our value, which comes from runs or arithmetic; some rows are inputs or not testable.
 
 `statements.toml` has the rule of each:
 
@@ -56,7 +56,7 @@ Rule = Mapping[str, Any]
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """All 80 statements."""
+    """Judges all 80 statements."""
     return [_cell(row, runs) for row in rows("scte2013")]
 
 

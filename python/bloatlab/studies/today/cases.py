@@ -55,7 +55,7 @@ class Consideration(StrEnum):
     RATE = "rate changes"
 
 
-#: Today's stacks; that of 2012 is the paper's own.
+#: Today's stacks; the stack of 2012 is the paper's own.
 TCP: Mapping[Stack, Mapping[str, Any]] = {
     Stack.CUBIC: {"preset": "linux-6", "hystart": "rfc9406"},
     Stack.BBR3: {"preset": "bbr3"},
@@ -74,7 +74,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Name in results."""
+        """The case's name in results."""
         return f"{self.line} / {self.stack} / {self.what or self.number}"
 
     def __str__(self) -> str:
@@ -172,7 +172,7 @@ def _set_line(links: dict[str, Any], line: Line) -> None:
 
 
 def _modem31(link: dict[str, Any]) -> dict[str, Any]:
-    """One direction of DOCSIS 3.1 with the shaping of a 2012 link; its channel has its own rate."""
+    """One direction of DOCSIS 3.1 with the shaping of a 2012 link. The channel keeps the rate of DOCSIS 3.1."""
     of: dict[str, Any] = (
         {"flow": link["docsis"]["flow"]} if "docsis" in link else {"flow": link["shaper"], "downstream": {}}
     )

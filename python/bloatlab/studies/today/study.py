@@ -28,7 +28,7 @@ def _considerations(results: Results) -> list[TextTable]:
 
 
 def _tables(results: Results) -> Sequence[TextTable]:
-    """Every line and TCP, and the game load by load."""
+    """The tables of every line and TCP, and of the game load by load."""
     runs = results.runs
     game = [pages.loads_table(runs, *LOADS[0]), pages.game_table(runs)]
     return [pages.lines_table(runs), *game, *_laws(results)]
