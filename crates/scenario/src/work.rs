@@ -4,7 +4,8 @@
 //!   round      = shortest round trip: propagation, and 40 bytes on each wire
 //!   by window  = connections * receive window / MSS * (duration / round + 1)
 //!   by rate    = rate of the slowest link of the path * duration, in segments
-//!   packets    = 2 * (smallest of these and the application's demand) + 8 for each transfer, and as many ACKs
+//!   data       = smallest of these two and the application's demand, in segments
+//!   packets    = 2 * data, as many ACKs, and 8 for each transfer
 //!   together   = connections * receive window / MSS, if no link of the path spaces packets in time
 //! ```
 //!
@@ -123,7 +124,8 @@ impl Scenario {
         }
     }
 
-    /// Returns the number of segments and ACKs that a link can carry during the run.
+    /// Returns an upper bound on the packets over a link in the run: the segments that it can carry, doubled for losses, and as
+    /// many ACKs.
     fn carried(&self, link: &Link) -> f64 {
         let rate = top_rate(link, self.duration).map_or(f64::INFINITY, |rate| rate.0 as f64);
         // no segment is smaller than its headers, 40 bytes
