@@ -139,8 +139,8 @@ impl Change {
 }
 
 impl Link {
-    /// Returns the bits that this link may carry in [`from`, `to`): by its rate, or by the Maximum Sustained Traffic Rate of its
-    /// shaper or modem if that is lower. Changes apply from their time on. `None` without a rate.
+    /// Returns the bits that this link may carry in [`from`, `to`): at its rate, or at that of its shaper, modem or shaping queue
+    /// if that is lower. Changes apply from their time on. `None` without a rate, and for a link with opportunities.
     ///
     /// Bursts are not included: a link may carry more than this while its bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {

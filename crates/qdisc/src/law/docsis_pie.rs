@@ -6,7 +6,8 @@
 //!                 after that:                drop_prob + PI step (whose gains depend on drop_prob), x 0.98 if this delay and
 //!                                            the last are < 5 ms, or + 0.02 if this delay is > 200 ms,
 //!                                            bounded to [0, 0.85 x 1024 / 64]
-//! on arrival      p1 = min(drop_prob x size / 1024, 0.85);  accu_prob + p1;
+//! on arrival      no drop while INACTIVE or burst_allowance > 0, if qdelay_old < target/2 and drop_prob < 0.2, or if q <= 2048 B
+//!                 p1 = min(drop_prob x size / 1024, 0.85);  accu_prob + p1;
 //!                 accu_prob < 0.85: no drop;  accu_prob >= 8.5: drop;  otherwise: drop with probability p1
 //!
 //!             q >= buffer/3               first drop: burst_allowance = 142 ms
