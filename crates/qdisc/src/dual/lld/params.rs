@@ -28,7 +28,7 @@ params! {
         /// Operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
         /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link it is raised, so that
-        /// the ramp never begins below the transmission time of two 2000-byte packets.
+        /// the ramp never begins below the transmission time of two 2000-byte packets (at most 65.535ms).
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
         lg_range: u8 = 19,
