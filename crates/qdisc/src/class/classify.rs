@@ -89,7 +89,7 @@ pub struct Match {
     /// has the address 10.0.0.0 + i.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub src: Vec<u32>,
-    /// Destination addresses, as 32-bit numbers, like the source addresses.
+    /// Destination addresses, as 32-bit numbers like those of `src`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dst: Vec<u32>,
     /// Flows, by number: flows are numbered from 0 in the order in which they begin. In a simulation, a new connection gets the

@@ -72,8 +72,8 @@ params! {
     pub struct WredParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Top of the ladder: the average at which every packet without a profile is dropped. Their `min` is (9 + precedence) /
-        /// 18 of it, rounded down.
+        /// Top of the ladder: the average at which every packet without a profile is dropped. Their early drops begin at (9 +
+        /// precedence) / 18 of it, rounded down.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p of packets without a profile (mark probability denominator 10).
         probability: Prob = Prob::constant(0.1),
