@@ -127,7 +127,7 @@ class Views:
         return _Shelf(stock.measure, files, list(columns))
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
-        """Copies of what other processes have written so far, without the `known` runs."""
+        """Copies of the runs that other processes have written so far, without the `known` ones."""
         for table in tables(parquet.fresh(parquet.journals(folder), known)[0]):
             file = self._free()
             table.write_parquet(file)

@@ -38,7 +38,7 @@ from bloatlab.scenario import Scenario, from_dict, quantity
 from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: File of a comparison in its folder.
+#: Name of the file that holds a comparison, in its folder.
 COMPARED = "compare.json"
 
 #: Allowed difference: a share of the live value, or a time, whichever is larger.

@@ -101,7 +101,7 @@ class Load:
 class Wanted:
     """A measure of an objective: the place of its value in a summary, and its thresholds.
 
-    The value is the mean over the applications of these kinds, minus the value `less` if given; or a value of the line
+    The value is the mean over the applications of `kinds`, minus the value at `less` if given; or a value of the line
     in one `direction`. `direction` also selects file transfers. `noticed` is the smallest difference, in the measure's
     unit, that a user notices.
     """

@@ -50,7 +50,7 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: Modules whose name differs from the command's; commands that have subcommands.
+#: Modules whose names differ from those of their commands; and the commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (

@@ -38,11 +38,11 @@ def command(
     on_kernels: Annotated[bool, Parameter(name="--live")] = False,
     run: Running = RUNNING,
 ) -> int:
-    """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
+    """Reproduce a published study: run its cases, judge every published value, write tables, figures and a report.
 
-    Each cell is "within" or "outside" by rules that were fixed before the runs; "calibration" and "derived" cells are
-    shown but not counted. Exit code 0 if the share of cells within reaches the study's own target, 1 if not. With --set
-    nothing is judged, because the published values do not apply.
+    Each value is "within" or "outside" by rules that were fixed before the runs; "calibration" and "derived" values are
+    shown but not counted. Exit code 0 if the share of values within reaches the study's own target, 1 if not. With
+    --set nothing is judged, because the published values do not apply.
 
     Args:
         name: Name of a study (`bloatlab list studies`), or the file of your own: ./mine.py (docs/adding-a-study.md).

@@ -1,4 +1,4 @@
-"""Published values, and the values of our scenarios that are compared with them as parameters.
+"""Published values, and the parameters of our scenarios that are compared with published ones.
 
 `published.csv` in a study's folder holds every quantitative statement of its paper, and nothing that we measured. A note
 begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation. `parameters.toml` holds the

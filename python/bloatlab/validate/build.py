@@ -27,10 +27,10 @@ FRAME = 1514
 #: Ethernet, IPv4 and UDP.
 UDP_HEADER = 42
 PAGE_BYTES = 177_669
-#: A ping of 56 data bytes.
+#: Size on the wire of a ping with 56 data bytes.
 PING_BYTES = 98
 
-#: Rate of the hop behind the shaper, relative to the shaper's: its queue stays empty.
+#: Rate of the hop behind the shaper, relative to the shaper's rate. The queue of the hop stays empty.
 HOP_RATE = 1.02
 
 #: Rate of the hosts' own links, bit/s.
@@ -64,17 +64,17 @@ DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
 
 
 def ping_name(index: int) -> str:
-    """The application's name of a stream of pings."""
+    """The name of the application that sends a stream of pings."""
     return f"ping{index + 1}"
 
 
 def flow_name(group: int, index: int) -> str:
-    """The application's name of a flow; names sort in order."""
+    """The name of the application of a flow. Sorted names are in the order of the flows."""
     return f"flow{group}_{index:04}"
 
 
 def udp_name(index: int) -> str:
-    """The application's name of a stream of datagrams."""
+    """The name of the application that sends a stream of datagrams."""
     return f"udp{index}"
 
 
@@ -311,5 +311,5 @@ def flow_names(entry: Entry) -> list[str]:
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """The random start of a flow, in [0, 1) s. A seed changes only these and the random numbers of disciplines."""
+    """The random start of a flow, in [0, 1) s. Seeds change only these starts and the random numbers of disciplines."""
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311

@@ -92,7 +92,7 @@ REPORTED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 
 
 def live_tables(results: Results) -> list[TextTable]:
-    """Simulated, on kernels, published. The numbers of an invalid run are muted, and the reason is given."""
+    """The table of simulated, live and published values. The numbers of an invalid run are muted, and the reason is given."""
     if results.live is None:
         return []
     columns, groups = ["case"], [("", 1)]

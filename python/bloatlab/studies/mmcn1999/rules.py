@@ -247,7 +247,7 @@ def _drops(queue: str) -> Callable[[Runs], Spread | None]:
     return lambda runs: over_seeds(runs, queue, "mm_drop_percent")
 
 
-#: The sentences of the slides that our runs can test, and further ones of other sources.
+#: The sentences of the slides that our runs can test, and sentences from other sources.
 CLAIMS = DECLARED.claims({
     "PROPAGATION_MS": PROPAGATION_MS, "power": _power, "shorter": _shorter, "queues": _queues, "words": words,
     "identity": _identity, "allocation": _allocation, "drops": _drops,
