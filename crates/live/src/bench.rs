@@ -245,12 +245,12 @@ impl<S: Sink> Bench<S> {
         }
     }
 
-    /// Runs virtual time until no packet moves. Returns the number of packets left, behind a stopped link.
+    /// Runs virtual time until no packet moves. Returns the number of packets left, which wait at a stopped link.
     ///
     /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so every deadline serves a packet or is a timer; behind a stopped link, timers may go on for ever
+        // no packet enters, so every deadline serves a packet or is a timer; at a stopped link, timers may go on for ever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

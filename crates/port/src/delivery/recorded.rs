@@ -80,7 +80,7 @@ impl TraceParams {
         rate(self.bytes().saturating_mul(rounds), span)
     }
 
-    /// Returns the rate of the busiest millisecond.
+    /// Returns the rate of the busiest millisecond of a round.
     pub(crate) fn peak_rate(&self) -> BitRate {
         if self.source.is_empty() {
             return UNREAD;
@@ -123,7 +123,7 @@ impl Recorded {
             return Opportunity { at: Time::NEVER, bytes: 0, extra_delay: Duration::ZERO };
         };
         self.index += 1;
-        // this does not underflow: `skipped` ends before this opportunity or in an earlier round
+        // this does not underflow, since the skipped part of the trace ends no later than this opportunity
         let at = self.round.saturating_add(u64::from(moment.ms) * MS) - self.skipped;
         Opportunity { at: Time(at), bytes: self.bytes * u64::from(moment.count), extra_delay: Duration::ZERO }
     }
