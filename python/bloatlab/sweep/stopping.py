@@ -1,8 +1,8 @@
 """Adds seeds until the means are known well enough.
 
-until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half width: in % of the mean, or in the
-unit seeds = 10                                                                 # to begin with most_seeds = 100
-# the limit
+until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half width: % of the mean, or in its unit
+seeds = 10                                                                 # to begin with
+most_seeds = 100                                                           # the limit
 
 A grid point takes seeds in order. It stops at the first number of seeds (at least `seeds`) at which every interval
 (95 %, Student's t) is narrow enough, or at the limit. That number depends only on the results, not on how many runs are
