@@ -5,12 +5,15 @@ goodput     payload of the bulk flows * 8 / window; pages and datagrams not coun
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
 drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, as tc's
 mark_frac   marks / sent; step_marks, pi_marks: marks by dualpi2's step and by its law; mark_per_l_pkt: all marks per
-packet that joined queue L ce_frac     packets marked with CE as reported to the sender / its delivered segments retrans
-segments of a group's flows that were retransmitted in the window backlog     packets in the discipline, sampled every
-10 to 30 ms cwnd0       window of the first flow in segments, sampled every 100 ms thirds      30 s each, without their
-first 5 s ss_exit     first slow start threshold of the first flow in segments, and its time since the flow's start
+            packet that joined queue L
+ce_frac     packets marked with CE as reported to the sender / its delivered segments
+retrans     segments of a group's flows that were retransmitted in the window
+backlog     packets in the discipline, sampled every 10 to 30 ms
+cwnd0       window of the first flow in segments, sampled every 100 ms
+thirds      30 s each, without their first 5 s
+ss_exit     first slow start threshold of the first flow in segments, and its time since the flow's start
 head_age    waiting time of the first packet in each of dualpi2's queues; prob: its p', or pie's probability; both are
-            sampled when backlog is
+            sampled at the same times as backlog
 rx_MB_5s    payload of all flows in the first 5 s; drops_5s, qlen_max_5s: drops and the longest queue in this time
 """
 
