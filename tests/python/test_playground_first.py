@@ -27,13 +27,13 @@ def test_an_upload_breaks_the_call_and_a_queue_per_flow_mends_it(page: Open):
     press(found, "Start an upload")
     broken = frames(found)
     why = found.page.inner_text("#why")
-    assert re.match(r"The call breaks up: its packets wait behind those of upload in one queue \(droptail, 250 p", why)
+    assert re.match(r"The call breaks up: its packets wait behind those of “upload” in one queue \(droptail, 250 p", why)
     assert broken.count("p") < len(broken) / 4
     for label, words in (("CoDel", "codel keeps the queue short"), ("a queue for each flow", "fq_codel gives each")):
         press(found, f"Mend it: {label}")
         assert frames(found).count("p") > 0.98 * len(broken)
         assert words in found.page.inner_text("#why")
-        assert "Pinned: " in found.page.inner_text("#call-words")
+        assert "Before: " in found.page.inner_text("#call-words")
 
 
 def test_the_picture_of_a_call_is_its_summary(page: Open):
@@ -94,7 +94,7 @@ def test_a_scenario_without_a_call_has_no_picture_of_one(page: Open):
     found = page()
     settled(found, lambda: found.page.get_by_label("remove call").click())
     assert not found.page.is_visible("#call-figure")
-    assert found.page.inner_text("#why") == "Packets do not wait in the queue of up."
+    assert found.page.inner_text("#why") == "Packets do not wait in the queue of link up."
 
 
 def test_it_is_used_without_a_mouse(page: Open):

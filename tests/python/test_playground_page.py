@@ -34,7 +34,7 @@ def test_it_loads_from_disk_and_says_what_happens(page: Open):
     settled(found, lambda: found.page.click("button:text-is('Start an upload')"))
     sentence = found.page.inner_text("#sentence")
     assert re.match(
-        r"Queue of up \(droptail, 250 packets\): packets wait \d+ ms on average \(grade [A-F]\+?\); the call has MOS",
+        r"Queue of link up \(droptail, 250 packets\): packets wait \d+ ms on average \(grade [A-F]\+?\); the call has MOS",
         sentence,
     )
     assert found.page.locator(".chart canvas").count() == 3
@@ -149,7 +149,7 @@ def test_a_run_is_pinned_and_the_next_compared_with_it(page: Open):
     assert "pinned: mean" in found.page.get_attribute("#delay-chart", "data-lines")
     assert "pinned: MOS 1.0, now better (▲ higher)" in found.page.inner_text('[data-card="call"]')
     assert re.search(r"pinned: \d+ ms, now better \(▼ lower\)", found.page.inner_text('[data-card="latency"]'))
-    assert "Queue of up (droptail, 250 packets)" in found.page.inner_text("#pinned")
+    assert "Queue of link up (droptail, 250 packets)" in found.page.inner_text("#pinned")
     assert held(found)["pinned"] == HOME
     found.page.click("#pin")
     assert "pinned" not in found.page.get_attribute("#delay-chart", "data-lines")
@@ -209,7 +209,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     assert "last run" in found.page.inner_text("#stale")
     settled(found, lambda: found.page.locator('[data-path="link.down.queue"] > select').select_option("droptail"))
     assert not found.page.is_visible("#stale")
-    assert found.page.inner_text("#sentence").startswith("Queue of down")
+    assert found.page.inner_text("#sentence").startswith("Queue of link down")
 
 
 def test_the_rows_error_is_the_cores(page: Open):
@@ -253,7 +253,7 @@ def test_a_preset_is_opened(page: Open):
     settled(found, lambda: found.page.select_option("#preset", label="cable modem"))
     assert from_dict(held(found)["scenario"]) == load(ROOT / "examples/cable-modem.toml")
     settled(found, lambda: found.page.select_option("#preset", label="a recorded link"))
-    assert found.page.inner_text("#sentence").startswith("Queue of down (fq_codel)")
+    assert found.page.inner_text("#sentence").startswith("Queue of link down (fq_codel)")
 
 
 def test_names_are_text_everywhere(page: Open):

@@ -199,7 +199,7 @@ def test_a_text_points_at_a_part_of_the_run(stage: Open):
     until(found, f"{STAGE}.read().t === 4")
     now = found.page.evaluate(f"{STAGE}.read()")
     assert (now["t"], now["speed"], now["playing"]) == (4, 0.01, False)
-    assert found.page.locator("#stage select[aria-label=speed]").evaluate("s => s.value") == "1/100"
+    assert found.page.locator("#stage select[aria-label=speed]").evaluate("s => s.value") == "100 × slower"
 
 
 def test_it_steps_by_packet_and_jumps_to_the_next_drop(stage: Open, tmp_path: Path):
@@ -228,7 +228,7 @@ def test_a_packet_is_followed_and_its_flow_goes_on(stage: Open):
     found.page.locator("#stage .moving").click(position={"x": one["x"], "y": one["y"]})
     life = found.page.locator("#stage .packet")
     assert f"bytes {int(one['seq']):,}" in life.inner_text()
-    for words in ("sent", "in the queue of up", "leaves the queue of up after", "arrives after", "receives the ACK"):
+    for words in ("sent", "in the queue of link up", "leaves the queue of link up after", "arrives after", "receives the ACK"):
         assert words in life.inner_text()
     before = life.inner_text()
     life.get_by_role("button", name="Flow's next packet").click()
@@ -262,7 +262,7 @@ def test_it_stands_still_for_those_who_prefer_less_motion(stage: Open):
     found = stage(home())
     assert found.page.inner_text("#stage .play") == "Play"
     label = found.page.get_attribute("#stage .board", "aria-label")
-    assert "packets wait in the queue of up" in label
+    assert "packets wait in the queue of link up" in label
     found.page.locator("#stage .play").focus()
     found.page.keyboard.press("Enter")
     until(found, f"{STAGE}.read().playing")

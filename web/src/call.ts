@@ -24,8 +24,8 @@ export function drawCall(result: Result, pinned: Result | null): void {
   if (call === null) return;
   const before = pinned === null ? null : callOf(pinned);
   const text = counted(call);
-  byId("call-title").textContent = `The speech of ${call.app}, as its listener gets it`;
-  put(byId("call-words"), text, before !== null && ` Pinned: ${counted(before)}`);
+  byId("call-title").textContent = `What the listener of ${call.app} hears`;
+  put(byId("call-words"), text, before !== null && ` Before: ${counted(before)}`);
   canvas().setAttribute("aria-label", text);
   byId("call-figure").dataset["frames"] = call.frames;
   paint();

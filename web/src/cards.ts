@@ -162,17 +162,17 @@ function clear(app: Tree, queue: Queue, loads: string[]): string {
 /** Why a call is broken: its packets are late, lost, or all of them slow. */
 function broken(app: Tree, queue: Queue, loads: string[]): string {
   const [late, lost] = [number(app, "voip", "late_percent") ?? 0, number(app, "voip", "lost_percent") ?? 0];
-  const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? loads[0] : "others"}`;
+  const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? `“${loads[0]}”` : "others"}`;
   if (late < 1 && lost < 1) return `its packets arrive, but half of them only after ${half(app)}`;
-  if (late < lost) return `the queue of ${queue.link} (${queue.name}) drops ${digits(lost, lost < 10 ? 1 : 0)} % of its packets, which leaves holes in the speech`;
+  if (late < lost) return `the queue of link ${queue.link} (${queue.name}) drops ${digits(lost, lost < 10 ? 1 : 0)} % of its packets, which leaves holes in the speech`;
   return `its packets wait${behind} in one queue (${queue.name}). Half of them take more than ${half(app)}, and ${digits(late, 0)} % come too late to be played`;
 }
 
 /** The wait in one sentence, for a run without a call. */
 function waits(summary: Summary, { link, name }: Queue): string {
   const mean = number(summary.links[link], "sojourn_ms", "mean");
-  if (!mean) return `Packets do not wait in the queue of ${link}.`;
-  const held = `each packet waits ${digits(mean, mean < 10 ? 1 : 0)} ms on average in the queue of ${link} (${name})`;
+  if (!mean) return `Packets do not wait in the queue of link ${link}.`;
+  const held = `each packet waits ${digits(mean, mean < 10 ? 1 : 0)} ms on average in the queue of link ${link} (${name})`;
   return mean >= 100 ? `Whatever uses this link reacts slowly: ${held}.` : mean >= 20 ? `Packets queue: ${held}.` : `The link stays quick: ${held}.`;
 }
 
@@ -189,7 +189,7 @@ export function sentence(summary: Summary, link: string, queue: string): string 
     .map((app) => Math.max(number(app, "goodput_mbit") ?? 0, number(app, "goodput_mbit_reverse") ?? 0));
   const mean = number(summary.links[link], "sojourn_ms", "mean");
   const grade = get(summary.links[link], ["grade"]);
-  const words = [`Queue of ${link} (${queue}): packets ${mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average` : "do not wait"}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
+  const words = [`Queue of link ${link} (${queue}): packets ${mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average` : "do not wait"}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
   if (call) words.push(`the call has ${call.value} (${call.verdict})`);
   if (page) words.push(`a page loads in ${page.value}`);
   const rate = rates.reduce((a, b) => a + b, 0);

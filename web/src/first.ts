@@ -1,5 +1,6 @@
 // The first minute: a call, an upload that breaks it, and what mends it, at the press of a button each.
 
+import type { StageWindow } from "./essays";
 import FIRST from "../essays/first.json";
 import { byId, h, put } from "./dom";
 import type { Lab } from "./lab";
@@ -8,6 +9,9 @@ import type { Tree } from "./types";
 
 /** The scenario that the page opens with. */
 export const ALONE = FIRST.scenario as Tree;
+
+/** The part of the run that the stage plays after a mend. */
+const SETTLED: StageWindow = { from: "24s", until: "30s", speed: 0.05 };
 
 const same = (a: Tree, b: Tree): boolean => JSON.stringify(a) === JSON.stringify(b);
 
@@ -36,7 +40,7 @@ export class First {
     ];
     this.steps = trees.map(({ label, tree }) => ({ label, tree, button: h("button", { type: "button", onclick: () => this.press(tree) }, label) }));
     put(this.root, h("p", {}, "Someone at home is on a call."), h("div", { class: "buttons" }, ...this.steps.map((s) => s.button)));
-    lab.listen({ changed: () => this.update() });
+    lab.listen({ changed: () => this.update(), shown: (ms) => this.shown(ms) });
     this.update();
   }
 
@@ -44,6 +48,12 @@ export class First {
     const mends = this.steps.slice(2).some((s) => s.tree === tree);
     this.lab.pinned = null;
     this.lab.open(tree, mends ? { against: broken() } : {});
+  }
+
+  /** After a mend, the stage shows a part of the run in which both queues have settled: before it, CoDel's is as long as the other. */
+  private shown(ms: number | null): void {
+    const mends = this.steps.slice(2).some((s) => this.lab.shown !== null && same(s.tree, this.lab.shown.tree));
+    if (ms !== null && mends) document.dispatchEvent(new CustomEvent("bloatlab:stage", { detail: SETTLED }));
   }
 
   /** Marks the step that the experiment is at; another experiment hides the buttons. */

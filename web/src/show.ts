@@ -63,10 +63,10 @@ function redraw(lab: Lab): void {
   byId("why").textContent = why(summary, { link, name: queueName(shown.tree, link), type: typeOf(queueName(shown.tree, link)) });
   byId("sentence").textContent = sentence(summary, link, queueName(shown.tree, link));
   byId("rate-title").textContent = `Rate of each flow (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
-  byId("delay-title").textContent = `Delay in the queue of ${link} (ms)`;
+  byId("delay-title").textContent = `Delay in the queue of link ${link} (ms)`;
   byId("pin").textContent = pinned === null ? "Pin this run" : "Unpin";
   byId("pin").setAttribute("aria-pressed", String(pinned !== null));
-  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Pinned (dashed): "), sentence(pinned.result.summary, link, queueName(pinned.tree, link)))]));
+  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Before (dashed): "), sentence(pinned.result.summary, link, queueName(pinned.tree, link)))]));
   drawCall(shown.result, pinned?.result ?? null);
 }
 

@@ -33,7 +33,7 @@ export class Bar {
     this.root = h("div", { class: "bar" },
       h("div", { class: "moves" }, this.play,
         button("‹", "one event back (,)", () => moves.step(-1)), button("›", "one event on (.)", () => moves.step(1)), this.speed,
-        h("span", { class: "jumps" }, "next ", ...(["drop", "mark", "timeout"] as const).map((l) => h("button", { type: "button", onclick: () => { this.touch(); void moves.jump(l); } }, l))),
+        h("span", { class: "jumps" }, "go to the next ", ...(["drop", "mark", "timeout"] as const).map((l) => h("button", { type: "button", onclick: () => { this.touch(); void moves.jump(l); } }, l))),
         this.said, h("span", { class: "right" }, this.besides, this.add)),
       h("div", { class: "when" }, this.time, this.read));
     this.update();

@@ -10,7 +10,7 @@ const EASY_TO_FOLLOW = 25;
 export const easySpeed = (packetsPerSecond: number): number =>
   SPEEDS.find((speed) => packetsPerSecond * speed <= EASY_TO_FOLLOW * 1.5) ?? 0.001;
 
-export const speedText = (speed: number): string => (speed === 1 ? "real time" : `1/${Math.round(1 / speed)}`);
+export const speedText = (speed: number): string => (speed === 1 ? "real time" : `${Math.round(1 / speed)} × slower`);
 
 /** Steps of a clock that stood still, as after the page was hidden, are no longer than this.   Unit: ms. */
 const LONGEST_STEP = 100;

@@ -226,7 +226,7 @@ function queueBox(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
     if (hop.chosen) text(c, "transmit queue", hop.modem.x + hop.modem.w / 2, hop.modem.y + hop.modem.h + 14, 150, "center");
   }
   c.fillStyle = ink.muted;
-  if (hop.chosen) text(c, `queue of ${hop.name}`, hop.way > 0 ? x + 2 : x + w - 2, y - 8, w, hop.way > 0 ? "left" : "right");
+  if (hop.chosen) text(c, `queue of link ${hop.name}`, hop.way > 0 ? x + 2 : x + w - 2, y - 8, w, hop.way > 0 ? "left" : "right");
 }
 
 function lineNames(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {

@@ -20,9 +20,9 @@ export function lifeOf(table: PacketTable, packet: number): Event[] {
     const name = link?.name ?? "";
     const [entered, left, arrived, dropped] = [table.legEntered[leg] ?? 0, table.legLeft[leg] ?? 0, table.legArrived[leg] ?? 0, table.legDropped[leg] ?? 0];
     const waited = left - entered;
-    if (dropped > entered) add(entered, `in the queue of ${name}`);
+    if (dropped > entered) add(entered, `in the queue of link ${name}`);
     add(table.legMarked[leg], `marked at ${name}: slow down`);
-    if (left !== Infinity) add(left, waited > 0 ? `leaves the queue of ${name} after ${secondsText(waited / 1e9)}` : `finds the queue of ${name} empty and leaves at once`);
+    if (left !== Infinity) add(left, waited > 0 ? `leaves the queue of link ${name} after ${secondsText(waited / 1e9)}` : `finds the queue of link ${name} empty and leaves at once`);
     if (link?.modem && arrived !== Infinity && arrived - link.delay_ns > left) add(arrived - link.delay_ns, `the modem has sent it, ${secondsText((arrived - link.delay_ns - left) / 1e9)} later`);
     add(dropped, `dropped at ${name}: ${REASONS[table.legReason[leg] ?? 0] ?? ""}`);
   }

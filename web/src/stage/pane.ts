@@ -204,7 +204,7 @@ export class Pane {
     const counts = `${waiting} waiting${wait === null ? "" : `; the last waited ${secondsText(wait / 1e9)}`}${part}`;
     if (this.counts.textContent !== counts) this.counts.textContent = counts;
     this.board.setAttribute("aria-label",
-      `${this.shown.title}, at second ${(t / 1e9).toFixed(3)}: ${packets(waiting)} wait in the queue of ${this.shown.link}, ${packets(at.hops.reduce((sum, _, k) => sum + (scene.wire[k] ?? 0), 0))} travel.`);
+      `${this.shown.title}, at second ${(t / 1e9).toFixed(3)}: ${packets(waiting)} wait in the queue of link ${this.shown.link}, ${packets(at.hops.reduce((sum, _, k) => sum + (scene.wire[k] ?? 0), 0))} travel.`);
   }
 
   /** For tests and scripts: what is drawn. */

@@ -49,7 +49,7 @@ export function busiest(table: PacketTable): number {
 
 const busiestOf = new WeakMap<PacketTable, number>();
 
-const STATES: Record<string, string> = { open: "no loss in sight", disorder: "ACKs hint at a gap", cwr: "slows down after a mark", recovery: "recovers from a loss", loss: "recovers from a timeout" };
+const STATES: Record<string, string> = { open: "has noticed no loss", disorder: "ACKs hint at a gap", cwr: "slows down after a mark", recovery: "recovers from a loss", loss: "recovers from a timeout" };
 
 /** The panel of a sender's state. Its elements are made once, and only their texts change with the clock. */
 export class BeliefPanel {
