@@ -317,7 +317,7 @@ def _note(hidden: int, same: int, *, every: bool) -> str:
 
 
 def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> str:
-    """Formats a whole number exactly, any other with four significant digits."""
+    """Formats a whole number exactly, any other with `significant` digits."""
     if value is None:
         return "-"
     digits = 0 if value == int(value) else max(0, min(6, significant - 1 - math.floor(math.log10(abs(value)))))

@@ -240,7 +240,7 @@ def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
 
 
 def _group_line(block: _Block, table: TextTable) -> Text:
-    """The line of group headings, each at the left edge of its columns; a longer one runs into the gap."""
+    """The line of group headings, each at the left edge of its columns. A long heading runs on to the right."""
     line = Text()
     place, before = 0, -1
     for column, width in zip(block.columns, block.widths, strict=True):

@@ -58,7 +58,7 @@ def pages(browser: Any) -> Generator[Open]:
 
 def until(found: Opened, condition: str) -> None:
     """Waits for a condition, evaluated from outside because the page's policy forbids `eval`."""
-    for _ in range(400):
+    for _ in range(1200):
         if found.page.evaluate(condition):
             return
         found.page.wait_for_timeout(50)

@@ -27,7 +27,9 @@ def test_an_upload_breaks_the_call_and_a_queue_per_flow_mends_it(page: Open):
     press(found, "Start an upload")
     broken = frames(found)
     why = found.page.inner_text("#why")
-    assert re.match(r"The call breaks up: its packets wait behind those of “upload” in one queue \(droptail, 250 p", why)
+    assert re.match(
+        r"The call breaks up: its packets wait behind those of “upload” in one queue \(droptail, 250 p", why
+    )
     assert broken.count("p") < len(broken) / 4
     for label, words in (("CoDel", "codel keeps the queue short"), ("a queue for each flow", "fq_codel gives each")):
         press(found, f"Mend it: {label}")

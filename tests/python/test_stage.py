@@ -228,7 +228,13 @@ def test_a_packet_is_followed_and_its_flow_goes_on(stage: Open):
     found.page.locator("#stage .moving").click(position={"x": one["x"], "y": one["y"]})
     life = found.page.locator("#stage .packet")
     assert f"bytes {int(one['seq']):,}" in life.inner_text()
-    for words in ("sent", "in the queue of link up", "leaves the queue of link up after", "arrives after", "receives the ACK"):
+    for words in (
+        "sent",
+        "in the queue of link up",
+        "leaves the queue of link up after",
+        "arrives after",
+        "receives the ACK",
+    ):
         assert words in life.inner_text()
     before = life.inner_text()
     life.get_by_role("button", name="Flow's next packet").click()

@@ -37,7 +37,7 @@ pub enum Next {
 pub struct GrantedLink {
     clock: Boundaries,
     max_grant: MaxGrant,
-    /// Tokens of the Maximum Sustained Rate, without a peak bucket.
+    /// Token bucket of the Maximum Sustained Rate. It has no peak bucket: `peak_rate` limits each request instead.
     msr: TokenBucket,
     peak_rate: BitRate,
     /// Time of the last opportunity for a request.

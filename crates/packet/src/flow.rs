@@ -101,8 +101,8 @@ impl FlowTable {
         self.frames[slot] = (flow, bytes);
     }
 
-    /// Returns the sizes set by [`FlowTable::set_frames`] for this flow, or `None` if those in its slot were set for another
-    /// generation.
+    /// Returns the sizes set by [`FlowTable::set_frames`] for this flow. `None` if none were set, or if those in its slot were set
+    /// for an earlier or later user of the slot (another generation).
     #[inline]
     pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
         self.frames.get(flow.slot()).filter(|(of, _)| *of == flow).map(|(_, bytes)| *bytes)

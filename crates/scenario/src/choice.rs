@@ -1,4 +1,4 @@
-//! Overrides by `--set` in a table of one key: a link's queue, an application's traffic.
+//! `--set` with a path into a table that has exactly one key, its kind: a link's `queue` or an application's `traffic`.
 
 use serde_json::{Map, Value};
 use units::{Problem, shown};

@@ -104,7 +104,7 @@ pub(crate) struct Receiver {
     fin_at: u32,
     /// Time of the first SYN sent, microseconds. It gives an RTT sample if there is no echo.
     pub(crate) syn_sent: u32,
-    /// State that is used only with AccECN, or if the window changes.
+    /// State for AccECN and for a receive window that is not constant; `None` without either.
     rare: Option<Box<Rare>>,
 }
 

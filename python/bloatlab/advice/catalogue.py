@@ -101,9 +101,9 @@ class Load:
 class Wanted:
     """A measure of an objective: the place of its value in a summary, and its thresholds.
 
-    The value is the mean over the applications of `kinds`, minus the value at `less` if given; or a value of the line
-    in one `direction`. `direction` also selects file transfers. `noticed` is the smallest difference, in the measure's
-    unit, that a user notices.
+    With `kinds`, it is the mean of a value over the applications of these kinds, minus the value at `less` if
+    given; a `direction` keeps only the file transfers in that direction. Without `kinds`, it is a value of the link
+    in `direction`. `noticed` is the smallest difference, in the measure's unit, that a user notices.
     """
 
     name: str

@@ -27,7 +27,10 @@ def means(
     width: int,
     counted_seeds: bool = False,
 ) -> Iterator[TextTable]:
-    """A row per grid point: the mean over seeds with its interval. Axes too wide for the line are listed first.
+    """A row per grid point: the mean over seeds with its interval.
+
+    If the axes' columns do not fit the width, a first table numbers the grid points, and the rows have only the
+    numbers.
 
     `counted_seeds`, or different numbers of seeds, adds a column with the number of seeds.
     """

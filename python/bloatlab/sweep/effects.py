@@ -33,7 +33,7 @@ MOST_COLUMNS = 600
 #: An axis of more numbers than this is modelled as a parabola.
 MOST_LEVELS = 50
 
-#: A parabola is in the logarithm if the largest value is at least this multiple of the smallest.
+#: The parabola is fitted to the logarithm of an axis if its largest value is at least this multiple of the smallest.
 LOG_FROM = 20.0
 
 

@@ -165,7 +165,7 @@ impl Programs {
         self.notify();
     }
 
-    /// Delivers events to the applications.   Bound: each event results from a system call, or ends a connection.
+    /// Delivers events to the applications.   Bound: callbacks add only `Closed`, once per connection.
     fn notify(&mut self) {
         while let Some((app, event)) = self.state.app_events.pop_front() {
             let counts = self.state.apps[app].counts;

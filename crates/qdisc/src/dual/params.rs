@@ -74,8 +74,8 @@ params! {
         coupling_factor: f64 = 2.0,
         /// How packets of L are marked for L's own delay; null: step, ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// With `native` step: packets of L are marked if their sojourn time is longer than this or, given in packets ("5p"), if
-        /// they leave more than this many behind.
+        /// With `native` step: a packet of L is marked if its sojourn time is longer than this. If this is a number of packets
+        /// ("5p"), it is marked if more than that many remain in L behind it.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
         /// With `native` step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,

@@ -46,9 +46,9 @@ pub(crate) enum Base {
     Integer {
         /// p' x 2^32.
         p: u32,
-        /// Weight of the distance from the target, per 64 ns.
+        /// Gain for the distance from the target, in units of p' (2^-32) per 64 ns of distance, as in Linux.
         alpha: u64,
-        /// Weight of the change since the last update, per 64 ns.
+        /// Gain for the change since the last update, in the same unit.
         beta: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! The discipline that combines the four parts.
+//! The discipline that combines classifier, scheduler, law and overflow rule.
 
 use super::classifier::Classifier;
 use super::overflow::{End, Longest, Overflow, ns2_sfq_fits};

@@ -127,7 +127,7 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each iteration decrements count, which each drop has incremented
+            // bound: each iteration decrements count, down to 0. Every drop or mark has incremented it once
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);

@@ -165,8 +165,8 @@ mod tests {
         AckSample { now, credit: 1.0, rtt_us: Some(rtt_us), srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
-    /// Acknowledges one window per round trip of `ms` milliseconds, with one ACK per segment, for a number of round trips that
-    /// begin at 100 s.
+    /// Runs `rounds` round trips of `ms` milliseconds, the first from 100 s on. Each acknowledges one window, with one ACK per
+    /// segment.
     fn rounds(c: &mut CubicLinux, w: &mut Window, ms: u64, rounds: u64) {
         for round in 0..rounds {
             let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);

@@ -35,8 +35,9 @@ const MINUTE: u64 = 60_000_000_000;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
-/// Largest sizes of the filters: an hour in minutes, and the samples of a large window.
+/// Largest `base_history`, minutes.
 const MAX_BASE_HISTORY: u32 = 60;
+/// Largest `current_filter`, samples: about those of one large window.
 const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {

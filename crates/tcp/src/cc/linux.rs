@@ -67,7 +67,7 @@ impl Curve {
         Self { origin: last_max, k: (k(c, last_max, cwnd) * 1024.0).floor() / 1024.0 }
     }
 
-    /// Converts jiffies to whole 1024ths of a second.
+    /// Converts jiffies (1 ms) to seconds, rounded down to a multiple of 1/1024 s.
     pub(super) fn seconds(jiffies: u64) -> f64 {
         (jiffies * 1024 / 1000) as f64 / 1024.0
     }

@@ -113,7 +113,7 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
 
 #[test]
 fn a_tuned_window_does_not_limit_slow_start() {
-    // the data in flight doubles in a round trip, whereas the window is six times the data read in the last round trip
+    // the data read at most doubles per round trip, so the window is 2 copied (1 + 2 x 1): six times the data just read
     for delay in [5, 50, 150] {
         let run = |p: TcpParams| {
             let mut n = Net::new(&p, delay, pass);

@@ -252,7 +252,7 @@ class Beside:
 
     @property
     def verdict(self) -> str:
-        """The verdict of most loads, in a word or two."""
+        """The verdict on more than half of the loads, or that it depends on the load."""
         most = max(self.better, self.worse, self.same)
         if 2 * most <= len(LOADED):
             return "it depends on the load"

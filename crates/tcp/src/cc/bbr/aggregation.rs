@@ -2,13 +2,12 @@
 //!
 //! ```text
 //! an epoch begins with an ACK;  expected = floor(BtlBw * time since then);  extra = acked since then - expected
-//! an epoch ends with the first ACK before which no more than `expected` had been acknowledged
+//! an epoch ends when an ACK arrives and the data acknowledged before it is at most `expected`
 //! allowance = max of extra over the last 5 to 10 rounds
 //! ```
 //!
-//! `expected` is rounded down to whole segments. So delayed ACKs of two segments each, at exactly the rate of the path, have an
-//! excess of two segments. If such an ACK arrives slightly early, the excess is three, because rounding down makes a whole
-//! segment of the missing fraction.
+//! Delayed ACKs of two segments each, at exactly the rate of the path, have an excess of two segments. If one arrives slightly
+//! early, `expected` is rounded down by up to a whole segment, and the excess is three.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic is that of Linux (since 5.1).
 
