@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from pathlib import Path
@@ -87,11 +88,22 @@ def notes(changelog: str, version: str) -> str:
 
 def dishonest(wheel: Path) -> str | None:
     """Returns the fault of a wheel's tag if its module needs a newer C library than the tag promises."""
+    if "musllinux" in wheel.name:
+        # auditwheel would read musl's own library, which a machine with glibc lacks
+        extra = libraries(wheel) - {"libc.so"}
+        return f"{wheel.name}: its module needs {', '.join(sorted(extra))} besides musl's libc.so" if extra else None
     audit = json.loads(output(sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)))
     promised, needed = oldest(wheel.name), oldest(audit["overall_tag"])
     if needed is not None and promised is not None and needed <= promised:
         return None
     return f"{wheel.name}: auditwheel finds {audit['overall_tag']}"
+
+
+def libraries(wheel: Path) -> set[str]:
+    """The shared libraries that the compiled module of a wheel needs."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+        (module,) = [n for n in archive.namelist() if n.endswith(".so")]
+        return set(re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", archive.extract(module, folder))))
 
 
 def oldest(tag: str) -> tuple[str, int, int] | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -46,6 +48,20 @@ def test_a_tag_that_promises_too_much_is_a_fault(monkeypatch, found, fault):
     monkeypatch.setattr(release, "output", lambda *_: f'{{"overall_tag": "{found}"}}')
     answer = release.dishonest(Path("bloatlab-0.2.0-cp311-abi3-manylinux_2_17_x86_64.whl"))
     assert answer is None if fault is None else fault in answer
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or shutil.which("readelf") is None, reason="no C compiler: install gcc")
+def test_a_wheel_for_musl_needs_no_library_of_glibc(tmp_path):
+    module = tmp_path / "_core.so"
+    compiler = shutil.which("cc") or "cc"
+    subprocess.run([compiler, "-shared", "-x", "c", "/dev/null", "-Wl,--no-as-needed", "-o", str(module)], check=True)
+    wheel = tmp_path / "bloatlab-0.2.0-cp311-abi3-musllinux_1_2_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(module, "bloatlab/_core.so")
+    assert release.libraries(wheel) == {"libc.so.6"}
+    fault = release.dishonest(wheel)
+    assert fault is not None
+    assert "needs libc.so.6" in fault
 
 
 def test_a_target_that_is_not_installed_is_named_before_anything_is_built(tmp_path, monkeypatch, capsys):
