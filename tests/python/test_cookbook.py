@@ -30,7 +30,10 @@ ROWS: dict[str, tuple[Callable[[Summary], float], int]] = {
     "load adds (ms)": (lambda s: s["latency"]["induced_p99_ms"], 1),
     "call (MOS)": (lambda s: s["apps"]["call"]["voip"]["mos"], 2),
     "page, median (s)": (lambda s: s["apps"]["pages"]["web"]["page_load_s"]["median"], 3),
-    "game, late to the player (%)": (lambda s: s["apps"]["game"]["game"]["down"]["late_percent"], 2),
+    "game: packets to the player that arrive late (%)": (
+        lambda s: s["apps"]["game"]["game"]["down"]["late_percent"],
+        2,
+    ),
     "download (Mbit/s)": (mbit("download", "_reverse"), 2),
     **{f"{app} (Mbit/s)": (mbit(app, ""), 2) for app in ("upload", "films", "report", "sync")},
 }

@@ -123,9 +123,10 @@ def test_a_drawn_axis_is_a_curve():
 
 def test_differences_are_of_common_seeds():
     rows = [("1", "codel", s, 10.0 + s) for s in (1, 2, 3)] + [("1", "pie", s, 11.0 + s + 0.1 * s) for s in (1, 3, 9)]
-    found = differences(frame(rows), ["rate", "queue"], "mos", "queue=codel")
+    (found,) = differences(frame(rows), ["rate", "queue"], "mos", "queue=codel")
+    assert dict(found.place) == {"rate": "1", "queue": "pie"}
     # pie minus codel: 12.1 - 11 with seed 1, 14.3 - 13 with seed 3
-    assert found == {("1", "pie"): pytest.approx([1.1, 1.3])}
+    assert (found.interval.n, found.interval.mean) == (2, pytest.approx(1.2))
     over = intervals(frame(rows), ["rate", "queue"], ["mos"], "queue=codel")
     assert over["n"].to_list() == [3, 3]
     assert over["difference"].to_list()[0] is None

@@ -74,7 +74,7 @@ laws! {
         "perfect" Perfect(fair::PerfectParams), A, "ARRIS 2013 figures 5 to 7",
             "Perfect isolation: a queue for each flow, packet round robin; forced collisions";
         "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc",
-            "Deficit round robin: hashed queues, byte-fair; when full, drops from the longest";
+            "Deficit round robin: byte-fair queues; drops from the longest";
         "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013",
             "CoDel in each of many bins, packet round robin, new bins first";
         "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8)",

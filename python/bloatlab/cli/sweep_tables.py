@@ -7,7 +7,7 @@ import polars as pl
 
 from bloatlab.statistics import METHODS, Interval, Method, interval
 from bloatlab.sweep.effects import effects, levels
-from bloatlab.sweep.over_seeds import by_place, differences, known
+from bloatlab.sweep.over_seeds import by_place, known, paired
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
@@ -82,7 +82,7 @@ def said(of: Interval, *, whole: bool = False) -> str:
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
     """Differences from the baseline on common seeds; significant ones are marked. Raises `ValueError`."""
     columns = [
-        {place: interval(less, method) for place, less in differences(frame, axes, column, against).items() if less}
+        {place: interval(less, method) for place, less in paired(frame, axes, column, against).items() if less}
         for column in shown
     ]
     at = list(dict.fromkeys(place for column in columns for place in column))

@@ -4,13 +4,14 @@ All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from bloatlab.statistics import METHODS, interval
+from bloatlab.statistics import METHODS, Interval, Method, interval
 
 #: The columns that identify a run, and are not measures.
 NAMES = ("seed", "scenario_hash")
@@ -35,7 +36,7 @@ def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], 
     With a baseline `against`, such as "queue=codel", also the mean difference from it on common seeds, with both
     intervals. Raises `ValueError` for an unknown baseline.
     """
-    less_by_place = {column: differences(frame, axes, column, against) if against else {} for column in columns}
+    less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
     for place, runs in by_place(frame, axes):
         for column in columns:
@@ -66,7 +67,28 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
     return ends
 
 
-def differences(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
+@dataclass(frozen=True, slots=True)
+class Against:
+    """The difference of an arm from the baseline at one grid point, over the seeds that both have."""
+
+    place: Mapping[str, Any]
+    interval: Interval
+
+
+def differences(
+    frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, method: Method = "t"
+) -> list[Against]:
+    """The mean difference of every other arm from the baseline `against`, such as "queue=codel", by grid point.
+
+    Raises `ValueError` with one line for an unknown axis or value.
+    """
+    found = paired(frame, axes, column, against)
+    return [
+        Against(dict(zip(axes, place, strict=True)), interval(less, method)) for place, less in found.items() if less
+    ]
+
+
+def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
     """The differences of the other arms from the baseline `against`, such as "queue=codel", by grid point.
 
     Each is between two runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.

@@ -84,8 +84,8 @@ params! {
     /// Parameters of CoDel. Some defaults depend on `variant`.
     #[derive(Copy)]
     pub struct CodelParams as p {
-        /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p if CoDel manages
-        /// a single queue; in a fair discipline, only the limit that all queues share.
+        /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p; in a fair
+        /// discipline, only the limit that all queues share.
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),
