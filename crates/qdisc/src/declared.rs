@@ -22,7 +22,7 @@ impl<T> Omittable for Option<T> {
 /// }
 /// ```
 ///
-/// The expression after `=>` is the value of a parameter that is left out, as a published version has it; it may read the other
+/// The expression after `=>` is the value that the published version uses if the parameter is left out. It may read the other
 /// parameters. For each of these parameters, a method of the same name returns the effective value. `resolved` returns all
 /// parameters with such values filled in.
 macro_rules! params {

@@ -27,14 +27,14 @@ use crate::params::{EcnFeedback, TcpParams};
 use crate::segment::{AccEcnOption, Segment};
 use packet::{Ecn, Flags};
 
-/// First value of r.cep and of s.cep.   Source: RFC 9768 §3.2.1.
+/// Initial value of r.cep and of s.cep. Source: RFC 9768 §3.2.1.
 const FIRST_CEP: u8 = 5;
 /// Modulus of ACE, which has three bits.
 const ACE: u32 = 8;
 /// Mask of the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// Number of marks since the last ACK that triggers an ACK at once. The first value applies if data awaits an ACK, the second if
-/// none does.   Source: RFC 9768 §3.2.2.5.1.
+/// Numbers of CE marks since the last ACK that trigger an immediate ACK: the first applies while received data awaits an ACK, the
+/// second otherwise.   Source: RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
 /// Returns the code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.
@@ -87,7 +87,7 @@ fn fallback(p: &TcpParams) -> EcnUse {
     EcnUse::classic(p.control.ecn().feedback < Feedback::Accecn)
 }
 
-/// The counters of an endpoint, as a receiver and as a sender.
+/// AccECN counters of one endpoint: those it keeps as a receiver, and those it keeps as a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts {
     /// Number of packets received with CE, r.cep.
@@ -99,7 +99,7 @@ pub(crate) struct Counts {
     e0b: u32,
     ceb: u32,
     e1b: u32,
-    /// The code that the next packet carries instead of ACE: it reports the ECN field of the SYN or SYN-ACK.
+    /// Code that the next packet carries in place of ACE, to report the ECN field of a received SYN or SYN-ACK.
     code: Option<u8>,
     /// The peer's counters as last reported: s.cep, and its r.ceb.
     s_cep: u8,
@@ -131,7 +131,7 @@ impl Counts {
         self.code = Some(code(ecn));
     }
 
-    /// Returns the code for a server's SYN-ACK.
+    /// Returns the code that a server's SYN-ACK carries.
     pub(crate) fn answer(&self) -> u8 {
         self.code.unwrap_or(0)
     }
@@ -158,7 +158,8 @@ impl Counts {
         }
     }
 
-    /// Counts a packet without payload. Returns true if an ACK must leave at once. `waits`: data already awaits an ACK.
+    /// Counts a packet without payload. Returns true if an ACK must leave at once. `waits` is true if received data already
+    /// awaits an ACK.
     pub(crate) fn on_control(&mut self, ecn: Ecn, waits: bool) -> bool {
         self.count(ecn, 1);
         self.unreported >= MARKS[usize::from(!waits)]
@@ -200,8 +201,8 @@ impl Counts {
 
     // ---------------------------------------------------------------- the sender
 
-    /// Returns the packets and payload bytes that an ACK newly reports as marked. The ACK delivers `d` segments with `bytes` of
-    /// payload.
+    /// Returns how many packets and payload bytes this ACK newly reports as marked. The ACK delivers `d` segments with `bytes`
+    /// bytes of payload.
     pub(crate) fn newly(&mut self, ack: &Segment, d: u32, bytes: u64) -> (u32, u64) {
         let delta = u32::from(ack.flags.ace().wrapping_sub(self.s_cep) % ACE as u8);
         let ceb = ack.accecn().ceb_counter().map(|ceb| {
@@ -251,8 +252,8 @@ mod tests {
 
     #[test]
     fn the_counter_begins_at_five_and_goes_round() {
-        // one mark was reported before, so s.cep is 6. ACE = 1 stands for 9: three more marks, if at most 7 segments were
-        // delivered
+        // one mark was reported before, so s.cep is 6. ACE = 1 stands for 9, which is three marks more. With at most 7 segments
+        // delivered, no other number is possible
         let one = Counts { s_cep: 6, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
         // of 20 segments delivered, 3, 11 or 19 were marked; the safe value is 20 - ((20 - 3) mod 8) = 19
@@ -263,7 +264,7 @@ mod tests {
         // the option reports no marked bytes
         let none = AccEcnOption { ceb: 0, ..option };
         assert_eq!(one.clone().newly(&with(none, 6), 20, 20_000), (0, 0));
-        // an option with only one counter does not include r.ceb, so the safe value counts
+        // an option with only one counter does not include r.ceb, so the sender uses the safe value
         let short = AccEcnOption { fields: 1, ..option };
         assert_eq!(one.clone().newly(&with(short, 1), 20, 20_000).0, 19);
     }
@@ -314,7 +315,7 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // no ACK is sent in between, so every segment from the second mark on triggers an ACK, marked or not
+        // the test sends no ACK between the segments, so every segment from the second mark on triggers an ACK, marked or not
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));

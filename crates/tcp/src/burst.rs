@@ -26,9 +26,9 @@
 use crate::params::TcpParams;
 use units::{Duration, Time};
 
-/// Pacing rate as a multiple of one window per round trip: for windows below half of ssthresh, and for all others.
+/// Pacing rate in windows per round trip: the first value for windows below half of ssthresh, the second for all others.
 const RATIO: (f64, f64) = (2.0, 1.2);
-/// A burst takes 1/PER_SECOND of a second at the pacing rate.
+/// A burst holds the data of 1/PER_SECOND of a second at the pacing rate.
 const PER_SECOND: f64 = 1024.0;
 /// Largest burst in bytes.
 const MOST: u32 = 65_536;
@@ -41,7 +41,7 @@ const LIMIT_OUTPUT: u64 = 4 << 20;
 const LEAST: u32 = 2;
 /// A burst may leave once 1/WIN_DIVISOR of the window is free.
 const WIN_DIVISOR: u64 = 3;
-/// A sender that has been idle for longer than this does not wait.
+/// A sender that has sent nothing for longer than this does not wait for a larger burst.
 const RECENT: Duration = Duration::from_millis(1);
 
 /// Returns the pacing rate in payload bytes per second, for `segments` segments per `srtt`. `None` before the first RTT sample.
@@ -62,11 +62,11 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
 }
 
-/// A sender waits for an ACK that is due within this time. Linux has this rule since October 2025, also in later releases of 6.12
-/// and 6.6.
+/// A sender waits for a larger burst only if an ACK is due within this time. Linux has this rule since October 2025, also in
+/// later releases of 6.12 and 6.6.
 const SOON: Duration = Duration::from_millis(1);
 
-/// Inputs of the decision to wait.
+/// Inputs of the decision whether a burst waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BurstInputs {
     pub(crate) now: Time,
@@ -99,7 +99,7 @@ impl Bursts {
         Self { min_rtt_us: u32::MAX, last: Time::ZERO, local: 0, throttled: false, rate: None }
     }
 
-    /// Adds an RTT sample.
+    /// Updates the minimum RTT with a sample.
     pub(crate) fn sampled(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
     }
@@ -121,7 +121,7 @@ impl Bursts {
     }
 
     /// Returns true if the host's queue and device hold too much for another burst of `segments`, and records that a segment
-    /// waits. `again`: the burst is a retransmission.
+    /// waits. `again` is true if the burst is a retransmission.
     pub(crate) fn device_is_full(&mut self, p: &TcpParams, segments: u64, again: bool) -> bool {
         let rate = self.rate.map_or(0.0, |rate| rate / PER_SECOND) as u64;
         let most = if p.pacing.paced { u64::MAX / 2 } else { LIMIT_OUTPUT };
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
         // with bursts of one segment, the limit is the 7324 bytes of 1/1024 s, which is more than two bursts
         assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
-        // the room that departing bytes make is reported once
+        // the first departure reports that a segment was waiting. The second does not, because no segment waits any more
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
         // at 100 Gbit/s, 12.2 MB leave in 1/1024 s, but an unpaced flow is limited to 4 MB
@@ -212,8 +212,8 @@ mod tests {
         assert!(!Bursts { local: 2999, ..Bursts::new() }.device_is_full(&p, 1, false), "no rate yet");
     }
 
-    /// Bursts of two segments of 1000 bytes, a window of 10 segments and an RTT of 20 ms. The oldest segment in flight was sent
-    /// 19.5 ms ago, the latest 0.5 ms ago.
+    /// A burst is two segments of 1000 bytes, the window is 10 segments, and the RTT is 20 ms. The oldest segment in flight was
+    /// sent 19.5 ms ago, the newest 0.5 ms ago.
     #[test]
     fn a_burst_waits_for_its_second_segment() {
         let p = params().with(|p| p.wire.mss = 1000);
@@ -227,7 +227,7 @@ mod tests {
         let sight = BurstInputs { now, room: 1000, window: 10_000, oldest, srtt: ms(20) };
         assert!(b.waits(&p, &sight));
         assert!(!b.waits(&p, &BurstInputs { room: 2000, ..sight }));
-        // in a window of three segments, the free segment is a third of the window, so it may leave
+        // in a window of three segments, one free segment is a third of the window, so a burst may leave
         assert!(!b.waits(&p, &BurstInputs { window: 3000, ..sight }));
         assert!(b.waits(&p, &BurstInputs { window: 4000, ..sight }));
         // the ACK of a segment sent 19 ms ago is due in 1 ms, so the burst waits. If it was sent 18 ms ago, the ACK is due only

@@ -109,7 +109,7 @@ impl Sampler {
         }
     }
 
-    /// Records that the segment of `bytes` at position `at` is newly SACKed. `again`: it was sent more than once.
+    /// Records that the segment of `bytes` at position `at` is newly SACKed. `again` is true if it was sent more than once.
     pub(crate) fn on_sacked(&mut self, at: usize, bytes: u64, again: bool) {
         if let Some(s) = self.sent.get_mut(at).filter(|s| !s.done) {
             s.done = true;
@@ -194,7 +194,8 @@ mod tests {
     #[test]
     fn a_steady_flight_gives_the_rate_of_the_path() {
         let mut s = Sampler::default();
-        // ten segments are sent at once. From 10 ms later on, one is delivered per millisecond, and each is replaced by a new one
+        // ten segments are sent at once. 10 ms later, deliveries begin: one segment per millisecond, and a new segment replaces
+        // each
         for k in 0..10 {
             s.on_send(Time(MS), None, 1000, k * 1000);
         }

@@ -116,8 +116,8 @@ impl Detection {
         })
     }
 
-    /// Returns true if duplicate ACKs, the scoreboard or RACK report a loss that no recovery handles yet. `fresh`: duplicate ACKs
-    /// are not caused by the retransmissions of an earlier recovery or timeout (RFC 6582 §3.2 step 2).
+    /// Returns true if duplicate ACKs, the scoreboard or RACK report a loss that no recovery handles yet. `fresh` is true if the
+    /// duplicate ACKs are not caused by the retransmissions of an earlier recovery or timeout (RFC 6582 §3.2 step 2).
     #[inline]
     pub(crate) fn has_new_loss(
         &self,
@@ -149,9 +149,9 @@ impl Detection {
         true
     }
 
-    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, plus two segments if the stack has
-    /// limited transmit (RFC 3042). In stacks with limited transmit, FACK and RACK never count SACKed bytes, so every SACK makes
-    /// room.
+    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight. With
+    /// limited transmit (RFC 3042), two more segments may be outstanding; FACK and RACK then never count SACKed bytes, so every
+    /// SACK makes room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
@@ -244,8 +244,8 @@ impl Detection {
         self.rack().map_or(0, |rack| rack.tlp.sent)
     }
 
-    /// Applies an ACK to the probe in flight. Returns true if the probe was a retransmission that has repaired a loss. `news`:
-    /// the ACK delivers new data.
+    /// Applies an ACK to the probe in flight. Returns true if the probe was a retransmission that has repaired a loss. `news` is
+    /// true if the ACK delivers new data.
     #[inline]
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
         self.with_rack(|rack| rack.probe_repaired(segment, news))

@@ -27,8 +27,8 @@ use units::{Duration, Rng, Time};
 /// call. Time must not go backwards.
 ///
 /// The fields are in the order in which a packet needs them, since cache misses dominate when ten thousand connections share a
-/// cache. If the host places 32 bytes before it, an endpoint that only receives uses the first cache line, and the second one
-/// while there are holes. An endpoint that only sends uses the first line, and the third to the sixth.
+/// cache. If 32 bytes of the host's own data precede it, an endpoint that only receives uses the first cache line, and the second
+/// one while there are holes. An endpoint that only sends uses the first line, and the third to the sixth.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -129,7 +129,7 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a pure ACK without SACK and ECE, which its ACK number and echo describe fully.
+    /// Processes a pure ACK without SACK and ECE. Its ACK number and its echoed time stamp describe it fully.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };

@@ -50,7 +50,7 @@ impl Pacer {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
 
-    /// Sets the rate of a sender that paces by itself, with bursts of `burst` segments.
+    /// Sets the rate of a sender that paces although its controller sets no rate, with bursts of `burst` segments.
     pub(crate) fn set(&mut self, rate: Option<f64>, burst: u32) {
         (self.rate, self.quantum) = (rate, burst);
     }

@@ -102,7 +102,7 @@ pub(crate) struct Receiver {
     many: Option<Box<OutOfOrder>>,
     /// Low 32 bits of the sequence number of the peer's FIN, once seen. They suffice, since the FIN is within the window.
     fin_at: u32,
-    /// Time of the first SYN sent, microseconds. It gives an RTT sample if there is no echo.
+    /// Time of the first SYN sent, microseconds. It gives an RTT sample if the SYN-ACK echoes no time stamp.
     pub(crate) syn_sent: u32,
     /// State for AccECN and for a receive window that is not constant; `None` without either.
     rare: Option<Box<Rare>>,
@@ -251,7 +251,8 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            // an `if` instead of `+= u32::from(...)`, since the counters are in a cache line that nothing else here uses
+            // an `if` instead of `+= u32::from(...)`: the counters are in a cache line that nothing else here uses, so only a
+            // duplicate should touch it
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
                 self.note_duplicate(p, start, end);
@@ -404,7 +405,8 @@ impl Receiver {
         }
     }
 
-    /// Lets the next ACK report `[start, end)` as a duplicate, unless it lies above the window: then it was not received before.
+    /// Lets the next ACK report `[start, end)` as a duplicate, unless the range lies above the window: such data cannot have been
+    /// received before.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
         let valid = start < end && end <= self.next + p.receiver.receive_window.bound();

@@ -106,7 +106,7 @@ impl Scoreboard {
         taken
     }
 
-    /// Removes a SACKed entry from the counts above `lost_to`. `run_goes_on`: the next entry belongs to the same run.
+    /// Removes a SACKed entry from the counts above `lost_to`. `run_goes_on` is true if the next entry belongs to the same run.
     #[inline]
     pub(crate) fn leave_count(&mut self, size: u64, run_goes_on: bool) {
         self.above -= size;
@@ -253,8 +253,8 @@ impl Scoreboard {
         self.set_lost(0)
     }
 
-    /// Marks all segments that are not SACKed lost after a timeout, including retransmissions. `keep_sack`: SACK information is
-    /// kept.
+    /// Marks all segments that are not SACKed lost after a timeout, including retransmissions. `keep_sack` is true if SACK
+    /// information is kept.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
         for at in 0..self.len() {

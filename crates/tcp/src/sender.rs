@@ -119,7 +119,7 @@ pub(crate) struct Sender {
     round_end: u32,
     /// Number of CE-marked packets reported by ACKs so far.
     pub(crate) ce_reported: u32,
-    /// True if a reduction may still prove spurious, so `undo` is open.
+    /// True if a reduction may still prove spurious, so that `undo` holds the values to restore.
     suspicious: bool,
     pub(crate) timer: Timer,
     /// True if the window limits the outstanding bytes, instead of the bytes in flight, while duplicate ACKs arrive.

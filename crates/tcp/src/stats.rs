@@ -77,7 +77,7 @@ pub struct Stats {
     pub undone: u32,
 }
 
-/// The part of [`Stats`] that an endpoint counts, all of them rare events. The rest is derived from the endpoint's state.
+/// The counters of [`Stats`] that an endpoint increments, all for rare events. The rest is derived from the endpoint's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) retransmits: u32,

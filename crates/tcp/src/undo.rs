@@ -6,7 +6,7 @@
 //! Eifel    an ACK of new data echoes a time before the first retransmission: the original arrived    RFC 3522
 //! F-RTO    after a timeout, the first ACK lets new data leave instead of retransmissions.  If data is then delivered that
 //!          was sent only once before the timeout, the timeout was spurious                           RFC 5682 §3.1
-//!          If the new data is delivered first, it was not
+//!          If the new data is delivered first, the timeout was not spurious
 //! undo     cwnd and ssthresh are raised to the stored values                                         RFC 4015, Linux
 //! ```
 //!
@@ -22,7 +22,7 @@ use crate::segment::{SackBlock, Segment};
 /// The state of the last recovery or timeout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
-    /// SND.UNA when it began; `None` if there is nothing to undo.
+    /// SND.UNA when the recovery or timeout began; `None` if there is nothing to undo.
     marker: Option<u64>,
     /// Number of retransmissions not yet reported by D-SACK; `None` before the first retransmission.
     resent: Option<u32>,

@@ -325,7 +325,7 @@ impl Flows {
         self.old.rotate(first, &mut self.links);
     }
 
-    /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests`: its law is at rest.
+    /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests` is true if its law is at rest.
     pub(crate) fn emptied(&mut self, i: u16, rests: bool) {
         let line = match self.sets[i] {
             Set::Decaying => &mut self.decaying,

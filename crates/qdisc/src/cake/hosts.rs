@@ -23,7 +23,8 @@ struct Side {
 }
 
 impl Side {
-    /// Finds the place of a host: its own, or that of a host without bulk flows; if there is none, it shares a place.
+    /// Finds the place of a host: the one that it already has, otherwise one whose host has no bulk flows, otherwise one that it
+    /// shares with another host.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;

@@ -105,7 +105,7 @@ pub struct Cake {
     /// The tin of each code point.
     map: Box<[u8; 64]>,
     shaper: Option<Shaper>,
-    /// A link at the shaper's rate, by which limits in time are converted; `None` without a shaper.
+    /// A link with the shaper's rate, used to convert limits given as times; `None` without a shaper.
     shaped: Option<LinkView>,
     overhead: Overhead,
     ack_filter: AckFilter,
@@ -170,7 +170,7 @@ impl Cake {
         }
     }
 
-    /// Advances the clocks by `cost` bytes of tin `t`. `dropped`: the bytes were dropped, not sent.
+    /// Advances the clocks by `cost` bytes of tin `t`. `dropped` is true if the bytes were dropped, not sent.
     #[inline]
     fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
         let tin = &mut self.tins[t];
@@ -195,7 +195,7 @@ impl Cake {
         cx.fate.dropped(packet, reason, point);
     }
 
-    /// Drops the head of the longest queue until the limits hold. `home`: tin and queue of the newest packet.
+    /// Drops the head of the longest queue until the limits hold. `home` is the tin and the queue of the newest packet.
     ///
     /// Bound: every iteration drops a packet.
     #[cold]

@@ -81,7 +81,7 @@ pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     shares(p.diffserv).into_iter().map(tin).collect()
 }
 
-/// The tin of all code points that are not listed, and the list: a tin and its code points.
+/// The tin of all code points that are not listed, and a list of tins with their code points.
 ///
 /// Source: RFC 4594's classes; LE (1) and CS1 (8) are bulk.
 type Points = (u8, &'static [(u8, &'static [usize])]);

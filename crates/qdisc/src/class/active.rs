@@ -22,8 +22,8 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Creates the state without active flows. `min_th`: value and unit; `packet`: bytes of a typical packet; `classes`: number
-    /// of classes.
+    /// Creates the state without active flows. `min_th` has a value and a unit, `packet` is the size of a typical packet in
+    /// bytes, and `classes` is the number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,

@@ -52,7 +52,8 @@ impl Average {
         self.avg
     }
 
-    /// Samples, on an arrival, the occupancy set by [`Average::now_queued`]. `packet`: bytes of a typical packet.
+    /// Adds a sample on an arrival: the occupancy set by [`Average::now_queued`]. `packet` is the size of a typical packet in
+    /// bytes.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Limit, Prob, Problem, ensure};
 
-/// What happens to a flow within its share while the average is at or above `max_th`.
+/// Treatment of a flow within its share while the average is at or above `max_th`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
@@ -51,7 +51,7 @@ params! {
         weight: f64 = WEIGHT,
         /// Packets that every flow may have queued before random drops can hit it: 2 for small buffers, 4 for large ones.
         minq: u32 = 2,
-        /// What happens to a flow within its share while the average is at or above `max_th`.
+        /// Treatment of a flow within its share while the average is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
         /// Size of a typical packet, which determines how fast the average of an idle queue decays.
         packet: Bytes = Bytes(1000),

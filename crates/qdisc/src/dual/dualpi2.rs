@@ -46,9 +46,9 @@ struct Side {
     counts: ClassCount,
     /// Marks by reason, in the order of [`MarkReason`].
     marked: [u64; 2],
-    /// Sum by which classic signals are evenly spaced.
+    /// State of RFC 9332's `recur`, which spaces classic signals evenly.
     classic: Recur,
-    /// Sum by which scalable signals are evenly spaced.
+    /// State of RFC 9332's `recur`, which spaces scalable signals evenly.
     scalable: Recur,
 }
 
@@ -150,7 +150,8 @@ impl Dualpi2 {
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
     }
 
-    /// Applies the coupled law (and the ramp) to a packet. `left`: bytes queued without it. Returns true if it must be dropped.
+    /// Applies the coupled law (and the ramp) to a packet. `left` is the number of bytes queued without the packet. Returns true
+    /// if it must be dropped.
     ///
     /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux, which draws at most one of the two signals.
     #[inline]

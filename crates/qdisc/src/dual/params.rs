@@ -43,8 +43,8 @@ params! {
     pub struct Dualpi2Params as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
-        /// Maximum length of both queues together; null: 10000p, 250ms (rfc9332, where each arrival needs room for at least 1500
-        /// bytes).
+        /// Maximum length of both queues together; null: 10000p, or with rfc9332 250ms, where each arrival needs room for at
+        /// least 1500 bytes.
         limit: Option<Limit> = None => match p.variant {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),

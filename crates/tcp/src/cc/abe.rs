@@ -17,7 +17,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Takes `beta` and `beta_ecn` from the parameters; `usual` replaces `beta` if it is absent.
+    /// Takes `beta` and `beta_ecn` from the parameters; `usual` is the default of `beta`.
     pub(super) fn new(p: &SharedParams, usual: f64) -> Self {
         Self { beta: p.beta.unwrap_or(usual), beta_ecn: p.beta_ecn }
     }

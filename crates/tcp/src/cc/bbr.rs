@@ -38,7 +38,7 @@ use units::{Duration, Rng, Time};
 
 /// The smallest gain that doubles the delivery rate every round, 2/ln 2 = 2.885, rounded up as usual.
 const HIGH_GAIN: f64 = 2.89;
-/// The inverse of [`HIGH_GAIN`], which drains the queue that Startup has built in one round.
+/// The inverse of [`HIGH_GAIN`]. In one round it drains the queue that Startup has built.
 const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
 /// Gain of the window in ProbeBw. It leaves room for delayed and aggregated ACKs.
 const CWND_GAIN: f64 = 2.0;
@@ -261,8 +261,8 @@ impl Bbr {
         }
     }
 
-    /// Estimates the segments that will be in the network when the next burst leaves, if `in_flight` bytes are in it now. Where
-    /// the pacing gain is above 1, the burst itself counts as well.   Source: Linux bbr_packets_in_net_at_edt.
+    /// Estimates the segments that will be in the network when the next burst leaves, if `in_flight` bytes are in the network
+    /// now. Where the pacing gain is above 1, the burst itself counts as well. Source: Linux bbr_packets_in_net_at_edt.
     fn in_network(&self, in_flight: f64, a: &AckSample) -> f64 {
         let burst = if self.gains().0 > 1.0 { f64::from(self.burst()) } else { 0.0 };
         let delivered = (self.btl_bw() * a.held_back.secs() / self.mss).floor();

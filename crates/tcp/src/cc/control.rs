@@ -24,7 +24,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Adopts the window of `d`.
+    /// Takes the window and the threshold from `d`.
     #[inline]
     pub(crate) fn follow(&mut self, d: &Drive) {
         *self = Self { cwnd: d.cwnd, ssthresh: d.ssthresh };
@@ -46,7 +46,7 @@ impl Window {
     }
 }
 
-/// A controller's output: window, threshold and pacing rate.
+/// Output of a controller: window, threshold and pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Drive {
     /// Congestion window, segments.
@@ -209,13 +209,13 @@ pub(crate) struct Silence {
 /// The features of the stack that a controller uses. A flow pays only for those that its controller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// True for the time stamps of ACKs, which [`AckSample::one_way_us`] is derived from. Such a controller is refused without
-    /// `timestamps`.
+    /// True if the controller needs the time stamps of ACKs, from which [`AckSample::one_way_us`] is derived. Such a controller
+    /// is refused without `timestamps`.
     pub ack_time: bool,
-    /// True for delivery rates, reports of every lost segment (`on_lost`), and a pacer. Such a controller is refused without
-    /// SACK.
+    /// True if the controller needs delivery rates, a report of every lost segment (`on_lost`), and a pacer. Such a controller is
+    /// refused without SACK.
     pub rates: bool,
-    /// True for the parameter `beta_ecn` (see `abe.rs`), which other controllers refuse.
+    /// True if the controller uses the parameter `beta_ecn` (see `abe.rs`); all other controllers refuse it.
     pub beta_ecn: bool,
     /// The stage of ACK processing at which the controller runs.
     pub turn: Turn,
@@ -270,11 +270,11 @@ pub(crate) struct EcnNeeds {
     pub responder: Responder,
     /// The detail in which ACKs must report marks.
     pub feedback: Feedback,
-    /// ECN codepoint of ECN-capable packets, unless the stack sets one.
+    /// Default ECN codepoint of ECN-capable packets, which a parameter of the stack may replace.
     pub ect: Ect,
-    /// The packets that are sent as ECN-capable, unless the stack sets them. `None`: as is usual for the feedback.
+    /// Default set of packets that are sent as ECN-capable. `None` selects the set that is usual for the feedback.
     pub ect_on: Option<EctOn>,
-    /// True if the receiver of the same stack sends an ACK at once when marks begin or end, even with AccECN.
+    /// True if a receiver with this controller sends an ACK at once when marks begin or end, even with AccECN.
     pub ack_changes: bool,
     /// True if peers with the same controller may deliberately send segments smaller than the MSS.
     pub small_segments: bool,
@@ -303,7 +303,7 @@ pub(crate) struct Stack<'a> {
     pub(crate) initial_window: f64,
     /// True if the window is a whole number of segments.
     pub(crate) whole_segments: bool,
-    /// True if segments are paced, whichever the controller.
+    /// True if segments are paced whatever the controller.
     pub(crate) paced: bool,
     /// True if ACKs report the number of marks.
     pub(crate) counts_marks: bool,
@@ -364,8 +364,8 @@ pub(crate) trait Control: Sized {
     /// only if [`Needs::rates`] is set.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
-    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before it, or `None` if that had been
-    /// reduced for an ECN echo. The pacing rate of the result is applied only if its [`Drive::reduction`] is false.
+    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before it, or `None` if an ECN echo had
+    /// reduced that window. The pacing rate of the result is applied only if its [`Drive::reduction`] is false.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
         let Some(before) = before else { return w.into() };
         Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()

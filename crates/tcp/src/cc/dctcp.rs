@@ -96,7 +96,7 @@ impl Dctcp {
         self.delivered += s.delivered;
         self.marked += s.ce_bytes;
         let ended = s.una > self.window_end;
-        // in any other state, a loss in the same window has already reduced it
+        // in any state but Open, a loss has already reduced the window in this round
         let due = ended && self.marked > 0 && s.state == State::Open;
         if ended {
             self.window_end = s.next;
@@ -133,7 +133,7 @@ impl Control for Dctcp {
         ..Needs::NONE
     };
 
-    /// Returns the usual requirements of DCTCP. In RFC 8257's form, the controller makes the cut, and the window grows before and
+    /// Returns DCTCP's requirements on ECN. In RFC 8257's form, the controller makes the cut, and the window grows before and
     /// after it.
     fn ecn(own: &DctcpParams) -> EcnNeeds {
         match own.dctcp_form {
@@ -227,7 +227,7 @@ mod tests {
         // the cut is cwnd * alpha >> 11: 40 * 1024 >> 11 = 20;  40 * 100 >> 11 = 1 (1.95 truncated);  40 * 51 >> 11 = 0, since
         // alpha, 51/1024, is below 2/40;  3 * 1024 >> 11 = 1
         assert_eq!([cut(1024.0, 40.0), cut(100.0, 40.0), cut(51.0, 40.0), cut(1024.0, 3.0)], [20.0, 39.0, 40.0, 2.0]);
-        // a round without marks takes a sixteenth of alpha, or all of it if alpha is below 16
+        // a round without marks reduces alpha by a sixteenth, or to 0 if alpha is below 16/1024
         for (from, to) in [(15.0, 0), (16.0, 15), (33.0, 31)] {
             c.alpha = from / 1024.0;
             round(&mut c, 10, 0);

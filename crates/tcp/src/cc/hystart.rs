@@ -20,7 +20,7 @@ const LOW_WINDOW: f64 = 16.0;
 const MIN_SAMPLES: u8 = 8;
 /// Largest spacing of the ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// Allowance in the length of a train for a sender's bursts, at rates below 2 Gbit/s.
+/// Addition to the required length of a train. It allows for a sender's bursts at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Bounds of the delay increase, microseconds.
 const DELAY_MIN: u32 = 4_000;
@@ -64,7 +64,7 @@ impl HyStart {
         Some(self.min_rtt).filter(|&us| us != u32::MAX)
     }
 
-    /// Reports its state.
+    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.micros("min_rtt", self.min_rtt_us());
         out.flag("hystart_found", self.found);
@@ -179,8 +179,8 @@ mod tests {
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
-        // no test has run for the first six, so `last_ack` is still the round's start. The seventh ACK arrives 12 ms after it, so
-        // this round has no train, however long it is
+        // no test has run for the first six ACKs, so `last_ack` is still the round's start. The seventh ACK arrives 12 ms after
+        // it, so this round has no train, however long it is
         (12..40).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }

@@ -123,7 +123,7 @@ impl HyStartPp {
         };
     }
 
-    /// Reports its state.
+    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         let known = |us: u32| Some(us).filter(|us| *us != u32::MAX);
         out.flag("css", self.css.is_some());

@@ -41,7 +41,7 @@ const MAX_BASE_HISTORY: u32 = 60;
 const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {
-    /// The table that has LEDBAT's parameters.
+    /// The table `ledbat`, which holds LEDBAT's parameters.
     pub(crate) struct LedbatKeys {
         /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
         pub ledbat: LedbatParams = LedbatParams::default(),

@@ -37,7 +37,7 @@ use units::{Duration, Time};
 
 /// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// The round-trip time that shorter ones count as.
+/// Shorter round-trip times count as this one.
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// Number of rounds after slow start before short round trips count as [`TARGET_RTT`]: in version 0.7, and in version 0.6.
 const TRANSITION: u32 = 4;
@@ -90,7 +90,7 @@ words! {
     }
 }
 
-/// The information about the last cut that delays the next one.
+/// State of the last cut, which decides when the next one may follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LastCut {
     /// True if the current round has had its cut.

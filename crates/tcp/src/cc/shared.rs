@@ -9,8 +9,8 @@ group! {
         /// Multiplicative decrease: the share of the window kept after a loss. Default: 0.5 for reno and ledbat, 0.7 for cubic
         /// (717/1024 in Linux' form), 819/1024 for cubic-2.6.22.
         pub beta: Option<f64> = None,
-        /// Share of the window that reno and cubic keep after a CE mark outside slow start. Alternative backoff is 0.8 for reno
-        /// and 0.85 for cubic. Default: as after a loss.   Source: RFC 8511 §3.
+        /// Share of the window that reno and cubic keep after a CE mark outside slow start. Alternative Backoff with ECN
+        /// recommends 0.8 for reno and 0.85 for cubic. Default: as after a loss. Source: RFC 8511 §3.
         pub beta_ecn: Option<f64> = None,
         /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1.
         pub cubic_c: f64 = 0.4,
@@ -37,11 +37,11 @@ group! {
 }
 
 words! {
-    /// How slow start ends before a loss. CUBIC has all choices; Reno differs only with `rfc9406`.
+    /// How slow start ends. CUBIC has all choices; for Reno, only `rfc9406` makes a difference.
     pub enum HyStart {
         /// Only by a loss or at ssthresh.
         "off" Off,
-        /// Linux' HyStart: also by long ACK trains or growing delay.   Source: Ha & Rhee 2008.
+        /// As `off`, and also when an ACK train is long or the delay grows, as in Linux. Source: Ha & Rhee 2008.
         "hystart" Hystart,
         /// HyStart++, only in the first slow start: growing delay begins a phase of slower growth, which is left if the delay
         /// falls again.   Source: RFC 9406.

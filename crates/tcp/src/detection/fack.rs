@@ -84,7 +84,7 @@ impl Fack {
         self.found |= board.mark_lost(dupthresh, mss, true);
     }
 
-    /// Marks retransmissions lost that the segments delivered by this ACK have overtaken. Bound: the undecided retransmissions.
+    /// Marks every retransmission lost that a segment delivered by this ACK has overtaken. Bound: the undecided retransmissions.
     pub(crate) fn mark_overtaken(&mut self, board: &mut Scoreboard, dupthresh: u8) {
         let highest = board.high.checked_sub(1).and_then(|at| board.get(at as usize));
         let sacked_to = highest.map(|e| e.start.wrapping_add(e.size() as u32));
@@ -187,8 +187,8 @@ mod tests {
         ack(&mut b, 0, 20, 21);
         b.0.check(4, MSS, false);
         assert!(found(&b));
-        // segment 20 was sent after the retransmission of 0, so 0 is lost again. 16 is lost by its distance of four. 17, 18 and
-        // 19 are in flight
+        // segment 20 was sent after the retransmission of 0, so 0 is lost again. 16 is lost because the highest SACKed segment
+        // lies four above it. 17, 18 and 19 are in flight
         assert_eq!((resend(&mut b), resend(&mut b), b.0.pipe), (0, 16, 5000));
     }
 
@@ -199,8 +199,8 @@ mod tests {
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // retransmission 4 arrives: 0 + 4 is not below 4. Then retransmission 5 arrives, but in a SACK block of this ACK, so it
-        // does not count yet
+        // retransmission 4 arrives. Since 0 + 4 is not below 4, segment 0 is not lost. Then a SACK block of the current ACK
+        // reports retransmission 5, which does not count before the next ACK
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));

@@ -79,7 +79,7 @@ pub(crate) struct Rack {
     /// Start of the current RTO.
     pub(crate) rto_began: u32,
     pub(crate) tlp: Tlp,
-    /// RACK.dsack_round: the round of the last D-SACK ends when this is acknowledged.
+    /// RACK.dsack_round: sequence number whose acknowledgement ends the round of the last D-SACK.
     dsack_round: Option<u64>,
     /// RACK.reo_wnd_mult: length of the reordering window, in quarters of the minimum RTT.
     reo_wnd_mult: u32,
@@ -139,7 +139,7 @@ impl Rack {
         }
     }
 
-    /// Sets the time of a timer's expiry, `now_us`.
+    /// Sets the current time when a timer expires.
     #[inline]
     pub(crate) fn set_now(&mut self, now_us: u32) {
         self.now_us = now_us;
@@ -179,7 +179,7 @@ impl Rack {
         (self.min_rtt_us / 4).saturating_mul(self.reo_wnd_mult).min(srtt_us)
     }
 
-    /// Returns the time in microseconds until a segment sent at `sent` is overdue. Zero or negative if it is already.
+    /// Returns the time in microseconds until a segment sent at `sent` is overdue. Zero or negative if it is overdue already.
     #[inline]
     fn remaining(&self, sent: u32, reo_wnd: u32) -> i32 {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
@@ -267,7 +267,7 @@ impl Rack {
     }
 
     /// Applies a D-SACK for `segments` duplicates. `resent` is the number of retransmissions so far. Returns false if there were
-    /// more duplicates than that, so the network duplicates packets.
+    /// more duplicates than retransmissions, which shows that the network duplicates packets.
     ///
     /// Source: RFC 8985 §6.2 step 4, §7.4.2.
     pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
@@ -294,8 +294,8 @@ impl Rack {
         }
     }
 
-    /// Marks overdue retransmissions lost if they were sent before `newest` (at any time, if `None`). Returns the longest time in
-    /// microseconds until others are overdue. Bound: the retransmissions sent before `newest`.
+    /// Marks overdue retransmissions lost if they were sent before `newest`; with `None`, all overdue ones. Returns the longest
+    /// time in microseconds until others are overdue. Bound: the retransmissions sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -372,7 +372,7 @@ impl Rack {
     }
 }
 
-/// Returns the position and the sort key of the segment, if this retransmission is its last transmission and it has not arrived.
+/// Returns the position and the sort key of the retransmitted segment, unless it has arrived or was sent again since.
 fn resent_entry(board: &Scoreboard, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
     if seq < board.base {
         return None;

@@ -45,8 +45,8 @@ group! {
 words! {
     /// How a pacing sender keeps its rate. A sender paces if its controller needs it, or with `paced`.
     pub enum Pacing {
-        /// The next burst waits for the time that the payload sent takes at the pacing rate, counted from when it is sent.
-        /// Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
+        /// After a burst, the next one waits for the time that the burst's payload takes at the pacing rate. Source:
+        /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
         /// Linux' internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the window or
         /// an ACK, its delay shortens the wait after it, by up to half. The first ten segments are not paced.   Source: Linux

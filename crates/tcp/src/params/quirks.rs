@@ -55,7 +55,7 @@ group! {
 }
 
 impl Quirks {
-    /// No such behaviour, only the standards.
+    /// The behaviour of the standards, without any of these quirks.
     pub(crate) const NONE: Self = Self {
         whole_segments: false,
         reduction_end_grows: false,

@@ -24,7 +24,7 @@ words! {
         /// down to the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
         /// Proportional rate reduction. Once the data in flight is below ssthresh, packets are conserved, and ACKs that show
-        /// progress raise it back to ssthresh by slow start.   Source: RFC 9937; Linux.
+        /// progress raise the data in flight back to ssthresh by slow start. Source: RFC 9937; Linux.
         "prr" Prr,
     }
 }

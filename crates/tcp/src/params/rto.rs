@@ -62,8 +62,8 @@ words! {
 
     /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
-        /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, even if the timer of
-        /// a probe or of a reordering window ran in between.   Source: RFC 6298 §2 and §5.3.
+        /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data, even if the
+        /// timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
         /// Only the variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer served another purpose in between,
         /// the RTO counts from the last transmission of the first outstanding segment.   Source: Linux.

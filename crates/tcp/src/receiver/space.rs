@@ -77,8 +77,9 @@ impl Space {
         if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
     }
 
-    /// Tunes the buffer after a data segment has been processed. The next byte expected was `old` and is now `next`. `above` has
-    /// the number of bytes received above the first hole, and that of bytes from the hole's start to the highest byte received.
+    /// Tunes the buffer after a data segment has been processed. The next byte expected was `old` and is now `next`. `above`
+    /// holds two numbers: the bytes received above the first hole, and the bytes from the hole's start to the highest byte
+    /// received.
     pub(super) fn on_data(
         &mut self,
         p: &TcpParams,
@@ -111,7 +112,7 @@ impl Space {
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Adds an RTT sample of `us` microseconds. `of_stamps`: it was measured by time stamps.
+    /// Adds an RTT sample of `us` microseconds. `of_stamps` is true if time stamps measured it.
     fn sample(&mut self, us: u32, of_stamps: bool) {
         let m = 8 * u64::from(us.max(1));
         if self.rtt8 == 0 || m < self.rtt8 {
@@ -137,8 +138,8 @@ impl Space {
         }
     }
 
-    /// Grows the buffer if the application has read more in the last round trip than in any before. It has read all data below
-    /// `next`.
+    /// Grows the buffer if the application has read more in the last round trip than in any before. The application has read all
+    /// data below `next`.
     fn measure_copied(&mut self, now: u32, next: u64, max: u64) {
         if self.rtt8 == 0 || u64::from(now.wrapping_sub(self.measured.1)) < self.rtt8 / 8 {
             return;

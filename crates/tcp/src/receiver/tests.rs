@@ -141,8 +141,8 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
         r.open(0);
         r.ecn = EcnUse::Classic;
         let mut acked = vec![];
-        // segment 5 is marked, and segment 0 arrives again after segment 8. If quick ACKs return, two ACKs leave at once after
-        // each of these events: those of 5 and 6, and those of 0 and 9
+        // segment 5 is marked, and segment 0 arrives again after segment 8. With `quick_acks_return`, two ACKs leave at once
+        // after each of these events: those of 5 and 6, and those of 0 and 9
         for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
             let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
             r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());
@@ -156,7 +156,7 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
 }
 
 /// Returns the ACKs for segments with these marks, from a receiver with DCTCP's feedback that acknowledges every second segment.
-/// For each ACK: the number of segments that it acknowledges, and its ECE flag.
+/// An ACK is given as the number of segments that it acknowledges, and its ECE flag.
 fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
     #[derive(Default)]
     struct Acks(Vec<Segment>);

@@ -25,7 +25,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the number of bytes received above the first hole, and that of bytes from the hole's start to the highest byte
+    /// Returns the number of bytes received above the first hole, and the number from the hole's start to the highest byte
     /// received.
     fn above_the_hole(&self) -> (u64, u64) {
         if !self.has_holes() {

@@ -10,8 +10,8 @@ impl Watch for () {
 }
 
 impl Scoreboard {
-    /// Counts the entries again, and asserts that every counter is correct. `by_time`: RACK marks losses, so IsLost does not
-    /// apply.
+    /// Counts the entries again, and asserts that every counter is correct. `by_time` is true if RACK marks losses, so that
+    /// IsLost does not apply.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
@@ -125,8 +125,8 @@ fn three_runs_and_the_order_of_next_seg() {
         b.retransmitted(piece, 1, false);
     }
     assert_eq!(b.next_lost(), None);
-    // NextSeg (3): segments 3 and 5 lie below the highest SACKed one and are not lost, so they count in pipe twice once
-    // retransmitted
+    // NextSeg (3): segments 3 and 5 lie below the highest SACKed one and are not lost, so each counts twice in pipe after its
+    // retransmission
     let piece = b.next_hole().unwrap();
     assert_eq!(piece.seq, 301);
     b.retransmitted(piece, 1, false);

@@ -75,7 +75,7 @@ impl Sender {
         matches!(self.state, State::Recovery | State::Cwr) && self.reduction.is_begun()
     }
 
-    /// Applies an ACK that delivers `delivered` bytes to the current reduction.
+    /// Applies an ACK that delivers `delivered` bytes to the current reduction. `safe` is RFC 9937's SafeACK.
     #[inline]
     fn reduce_by_ack(&mut self, p: &TcpParams, delivered: u64, safe: bool) {
         if self.is_reducing() {
@@ -112,8 +112,8 @@ impl Sender {
         d.reduction
     }
 
-    /// Reports a congestion event to the controller, and begins the reduction if the sender must make one. Returns true if it
-    /// must.
+    /// Reports a congestion event to the controller, and begins the reduction if the sender must make one. Returns true if the
+    /// sender must reduce the window.
     pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
         self.reduction = ReductionState::default();

@@ -18,7 +18,7 @@ impl Sender {
         Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
     }
 
-    /// Records that a fast recovery or a timeout begins. `reduces`: it lowers the window.
+    /// Records that a fast recovery or a timeout begins. `reduces` is true if it lowers the window.
     pub(super) fn begin_episode(&mut self, p: &TcpParams, reduces: bool) {
         if !Undo::is_kept(p) {
             return;
@@ -106,7 +106,7 @@ impl Sender {
         self.suspicious = undo.is_open();
     }
 
-    /// Undoes the reduction. `unmark`: the marks of lost segments are cleared, so these count as in flight again.
+    /// Undoes the reduction. `unmark` is true if the LOST marks are cleared, so that their segments count as in flight again.
     fn undo(&mut self, unmark: bool) {
         if unmark {
             self.detection.unmark_lost(&mut self.board);

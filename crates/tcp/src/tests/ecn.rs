@@ -17,7 +17,7 @@ impl Io for (Vec<Segment>, ()) {
 }
 
 /// Runs a handshake. Returns the ECN bits of the SYN, the SYN-ACK and the next packet, and the use of ECN by client and server
-/// afterwards. `marks`: whether the network marks the SYN and the SYN-ACK.
+/// afterwards. `marks` states whether the network marks the SYN and the SYN-ACK.
 fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
     let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
     let (mut out, now) = ((Vec::new(), ()), Time(1_000_000));
@@ -54,7 +54,7 @@ fn both_ends_use_what_both_support() {
         // the client falls back to RFC 3168's ECN, or to none
         (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
         (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
-        // the SYN and the SYN-ACK are not ECN-capable, ECN-capable, or marked
+        // in the next three cases, the SYN and the SYN-ACK are not ECN-capable, ECN-capable, and marked
         (&accecn, &accecn, quiet, [0b111, 0b010, 0b010], [Accurate, Accurate]),
         (&all, &all, quiet, [0b111, 0b100, 0b100], [Accurate, Accurate]),
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),

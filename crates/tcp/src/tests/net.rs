@@ -44,7 +44,7 @@ pub(super) struct Net<F> {
     /// Number of bytes that each end has reported as received. `arrived` has a flag for each byte that has arrived there.
     pub(super) received: [u64; 2],
     pub(super) arrived: [Vec<bool>; 2],
-    /// If set: after `.0` bytes have arrived, end 1 answers with `.1` bytes and closes.
+    /// If set, end 1 answers with `.1` bytes and closes once `.0` bytes have arrived.
     pub(super) answer: Option<(u64, u64)>,
     /// True if the counters are recounted on every call, and segments and events are logged.
     pub(super) checked: bool,

@@ -58,8 +58,8 @@ params! {
         bucket_id_size: u8 = 5,
         /// ATTEMPTS: number of buckets that are tried for a flow.
         attempts: u8 = 2,
-        /// DOCSIS-PIE on the Classic queue. If its limit is null, it is 100ms at the queue's highest rate: the larger of its
-        /// service flow's MSR and peak rate or, without either, the peak rate of the aggregate.
+        /// DOCSIS-PIE on the Classic queue. A null limit stands for 100ms at the queue's highest rate: the larger of its service
+        /// flow's MSR and peak rate or, without either, the peak rate of the aggregate.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }

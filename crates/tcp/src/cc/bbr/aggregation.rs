@@ -34,7 +34,7 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// Starts an epoch with nothing acknowledged: after an ACK, for a new connection, or after an idle period.
+    /// Starts an epoch in which nothing is acknowledged yet. Called after an ACK, for a new connection, and after an idle period.
     pub(super) fn restart(&mut self, now: Time) {
         self.epoch = now;
         self.acked = 0.0;

@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
         let mut l = LongTerm::default();
-        // for ten segments delivered, two are lost: 51/256. The first loss begins an interval; a loss four rounds later ends it
-        // and begins the second
+        // per ten segments delivered, two are lost: 51/256, above the limit of 50/256. The first loss begins an interval; a loss
+        // four rounds later ends it and begins the second
         for k in 1..=8 {
             round(&mut l, k, 2);
             assert_eq!(l.rate(), None, "round {k}");

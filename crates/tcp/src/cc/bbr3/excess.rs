@@ -19,7 +19,7 @@ const ROUNDS: usize = 10;
 pub(super) struct Excess {
     interval_start: Time,
     delivered: f64,
-    /// Largest excess of each part of the window, newest first.
+    /// Largest excess in each part of the filter, newest first.
     parts: [f64; ROUNDS],
     /// Number of rounds in the newest part.
     rounds: u32,
@@ -36,7 +36,7 @@ impl Excess {
         self.parts.iter().fold(0.0, |most, e| most.max(*e))
     }
 
-    /// Starts a round. The form determines the number of rounds in a part of the window, and the number of parts.
+    /// Starts a round in the filter. The form of BBR determines how many parts the filter has, and how many rounds a part covers.
     pub(super) fn on_round(&mut self, form: Bbr3Form, full_bw_reached: bool) {
         let (rounds, parts) = match (form, full_bw_reached) {
             (Bbr3Form::Draft, false) => (1, 1),
