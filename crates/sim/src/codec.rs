@@ -45,7 +45,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Returns the form of a segment. `ack_time`: the other side reads the stamps of ACKs.
+    /// Returns the form of a segment. `ack_time` is true if the other side reads the stamps of ACKs.
     #[inline]
     pub(crate) fn of(segment: &Segment, ack_time: bool) -> Self {
         let (plain, pure) = (!segment.flags.any(SPECIAL), segment.flags.has(Flags::PURE_ACK));
@@ -124,8 +124,8 @@ pub(crate) fn counting_ack(packet: &PacketMeta) -> Segment {
     Segment { ack, ts_ecr, flags, has_ack: true, ecn: packet.ecn(), ..Segment::default() }
 }
 
-/// Decodes plain data that arrives at `now`; returns it and its one-way delay. `peer_header`: header bytes of the sender's plain
-/// data.
+/// Decodes plain data that arrives at `now`; returns it and its one-way delay. `peer_header` is the number of header bytes of the
+/// sender's plain data.
 #[inline]
 pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (PlainData, Duration) {
     let len = u32::from(packet.size - peer_header);

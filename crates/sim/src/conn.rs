@@ -17,7 +17,8 @@ pub(crate) enum SlotUse {
     Udp,
 }
 
-/// The path from one side of an application's flows to the other, with the properties that its packets share. A world has few.
+/// The path from one side of an application's flows to the other, with the properties that its packets share. A world has few
+/// paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     /// The node of this side.

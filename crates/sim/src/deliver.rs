@@ -105,7 +105,8 @@ impl<S: Sink> Engine<S> {
         self.after(slot, side);
     }
 
-    /// Records payload of `app` that reached `side` of a connection after `delay`. `series`: the connection's row has series.
+    /// Records payload of `app` that reached `side` of a connection after `delay`. `series` is true if the connection's row has
+    /// series.
     #[inline(always)]
     fn payload_arrived(
         &mut self,

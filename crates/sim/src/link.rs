@@ -30,7 +30,8 @@ pub(crate) enum Carrier {
         /// Time of its earliest event for an arrival; [`Time::NEVER`] without one.
         armed: Time,
         /// True if its work has no event while a packet is in flight: the work is then done with the next arrival at either end,
-        /// or before the run reads the link's counts. Only for a port that [`Port::can_wait`], without a sink for its records.
+        /// or before the run reads the link's counts. Only true for a port for which [`Port::can_wait`] returns true, if no sink
+        /// receives its records.
         lazy: bool,
         /// True if packets of several segments (GSO) are cut before they enter the port.
         cuts: bool,

@@ -284,7 +284,7 @@ impl<S: Sink> Net<S> {
         self.arrived = arrived;
     }
 
-    /// Schedules the next arrival of link `i` at `next`, after one was handled. [`Time::NEVER`]: there is none.
+    /// Schedules the next arrival of link `i` at `next`, after one was handled. With [`Time::NEVER`], there is none.
     #[inline]
     fn schedule_arrival(&mut self, i: u16, next: Time) {
         if next == Time::NEVER {

@@ -55,8 +55,8 @@ params! {
         /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
         /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's constants (linux).
-        /// From it follow `tupdate` = min(target, rtt_max/3), `alpha` = 0.1 tupdate/rtt_max^2 and `beta` = 0.3/rtt_max, if these
-        /// are null.
+        /// Each of these parameters that is null is derived from it: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
+        /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {

@@ -26,7 +26,8 @@ const GAIN_SCALE: f64 = 256.0;
 pub enum Draws {
     /// Independently for each packet (Linux).
     Independent,
-    /// Evenly spaced: one whenever the sum of the probabilities exceeds one, which is then subtracted (RFC 9332, `recur`).
+    /// Evenly spaced: a mark or drop whenever the sum of the probabilities exceeds one, which is then subtracted from the sum
+    /// (RFC 9332, `recur`).
     Recur,
 }
 

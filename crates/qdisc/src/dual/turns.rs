@@ -41,7 +41,8 @@ impl Turns {
         turns
     }
 
-    /// Returns true if it is L's turn. `l`, `c`: arrival times of the heads, `None` for an empty queue; at most one is empty.
+    /// Returns true if it is L's turn. `l` and `c` are the arrival times of the heads, `None` for an empty queue; at most one
+    /// queue is empty.
     #[inline]
     pub(crate) fn is_l(&self, l: Option<Time>, c: Option<Time>) -> bool {
         match (l, c) {
@@ -84,7 +85,8 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// Returns the order in which `n` packets leave if neither queue is ever empty. `l`, `c`: sizes of L's and C's packets.
+    /// Returns the order in which `n` packets leave if neither queue is ever empty. `l` and `c` are the sizes of L's and C's
+    /// packets.
     fn order(share: f64, l: u64, c: u64, n: usize) -> String {
         let mut turns = Turns::weighted(share);
         let one = |_| {

@@ -92,7 +92,8 @@ params! {
 params! {
     /// Parameters of perfect isolation.
     pub struct IsolatedParams {
-        /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
+        /// Forces collisions: all flows with the same code point share one queue, if this list contains the code point
+        /// (`app.NAME.dscp`, 0 to 63).
         shared_dscp: Vec<u8> = Vec::new(),
     }
 }

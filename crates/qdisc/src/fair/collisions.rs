@@ -13,7 +13,8 @@ use units::{BitRate, Limit, Rng, Time};
 /// Numbers of trials with each kind of collision, for a given number of active sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
-    /// Trials in which at least two sessions share a queue. With serial search: a group has more sessions than queues.
+    /// Trials in which at least two sessions share a queue. With serial search, trials in which a group has more sessions than
+    /// queues.
     pub any: u64,
     /// Trials in which the first session shares its queue.
     pub given_shares: u64,

@@ -51,7 +51,7 @@ impl Fair {
         }
     }
 
-    /// Returns the number of the queue last assigned to a flow. `reverse`: to the flow's packets in the reverse direction.
+    /// Returns the number of the queue last assigned to a flow or, with `reverse`, to the packets in its reverse direction.
     pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.classifier.queue_of(flow, reverse)
     }

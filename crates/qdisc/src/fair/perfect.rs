@@ -21,7 +21,8 @@ params! {
     pub struct PerfectParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
+        /// Forces collisions: all flows with the same code point share one queue, if this list contains the code point
+        /// (`app.NAME.dscp`, 0 to 63).
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,

@@ -70,7 +70,7 @@ pub(super) trait Preset {
     }
 }
 
-/// Implements `Params` for a [`Preset`]. `any_law`: the law is a parameter; `own_law`: the law is fixed.
+/// Implements `Params` for a [`Preset`]. With `any_law`, the law is a parameter; with `own_law`, it is fixed.
 macro_rules! preset {
     ($Params:ty, own_law) => {
         preset!(@impl $Params, {});

@@ -100,7 +100,7 @@ mod tests {
         blue.empty(at(1000));
         blue.empty(at(1050));
         assert!((blue.p - 0.198).abs() < 1e-12, "{}", blue.p);
-        // it never leaves [0, 1]
+        // p never leaves the range from 0 to 1
         (2..200).for_each(|i| blue.empty(at(1000 * i)));
         assert_eq!(blue.p, 0.0);
     }

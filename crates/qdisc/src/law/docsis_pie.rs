@@ -32,8 +32,8 @@ use units::{Duration, Limit, Problem, Rng, Time, positive};
 
 /// MEAN_PKTSIZE: the packet size to which drop_prob applies.   Unit: bytes. Source: RFC 8034 §A.1.
 const MEAN_PKTSIZE: u64 = 1024;
-/// MIN_PKTSIZE: the size of the smallest packet. drop_prob is bounded so that even it is dropped with at most PROB_LOW.
-/// Unit: bytes. Source: RFC 8034 §A.1.
+/// MIN_PKTSIZE: the size of the smallest packet. drop_prob is bounded so that even such a packet is dropped with a probability of
+/// at most PROB_LOW. Unit: bytes. Source: RFC 8034 §A.1.
 const MIN_PKTSIZE: u64 = 64;
 /// LATENCY_LOW: the delay below which drop_prob decays. Source: RFC 8034 §A.1.
 const LATENCY_LOW: Duration = Duration::from_millis(5);

@@ -63,7 +63,7 @@ pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     }
 }
 
-/// An arbitrary rate at which thresholds in time are converted to bytes in order to compare them.
+/// An arbitrary rate, used to convert thresholds in time to bytes so that they can be compared.
 pub(crate) const ANY_RATE: BitRate = BitRate(8_000_000_000);
 
 /// Refuses thresholds of different kinds, or a minimum that is not below the maximum.
@@ -142,7 +142,7 @@ impl Average {
         self.avg
     }
 
-    /// Updates the average on an arrival that found a queue of `queue`. `packet_time`: time to send a typical packet.
+    /// Updates the average on an arrival that found a queue of `queue`. `packet_time` is the time to send a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
@@ -232,7 +232,7 @@ pub enum Spacing {
 }
 
 impl Spacing {
-    /// Computes p_a. `count`: number of packets since the last drop, in mean packets.
+    /// Computes p_a. `count` is the number of packets since the last drop, in mean packets.
     #[inline]
     pub fn spread(self, p: f64, count: f64) -> f64 {
         let (cp, whole) = (

@@ -34,13 +34,14 @@ const LONGEST_STEP: Duration = Duration(100_000_000);
 /// The curves of Figure 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Curve {
-    /// RED's ramp on the queue's depth: thresholds in packets or bytes; `p_min` is not used.
+    /// RED's ramp on the queue length: thresholds in packets or bytes; `p_min` is not used.
     #[serde(rename = "10a")]
     A10,
     /// RED's ramp on the sojourn time: thresholds as times; `p_min` is not used.
     #[serde(rename = "10b")]
     B10,
-    /// A step to `p_min`, then a ramp to `p_max`, constant above; on depth or sojourn time. The simulations of ARRIS 2013 use it.
+    /// A step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`, constant above; on the queue length or the sojourn
+    /// time. The simulations of ARRIS 2013 use it.
     #[serde(rename = "10c")]
     C10,
 }
@@ -70,21 +71,21 @@ params! {
     pub struct LredParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// How the drop probability grows with the delay or the depth.
+        /// Shape of the drop probability as a function of the sojourn time or the queue length.
         curve: Curve = Curve::C10,
         /// MINth, below which nothing is dropped. A time is compared with the head's sojourn time, packets or bytes with the
-        /// depth.
+        /// queue length.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
         /// MAXth, the value at which the ramp ends, in the unit of `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
         /// Pmin, the probability at `min_th` (only with `curve` 10c).
         p_min: Prob = Prob::constant(0.01),
-        /// Pmax (called Pa in 10a and 10b), the probability at `max_th`.
+        /// Pmax, the probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
         p_max: Prob = Prob::constant(0.05),
         /// Weight of a head in the average to which the curve is applied; 1: no averaging.
         weight: f64 = 1.0,
-        /// Gain of an integral term, in 1/s; 0: no such term, as in the document. With the term, MINth is the target delay
-        /// instead of the delay at which drops begin.
+        /// Gain of an integral term, in 1/s; 0: no such term, as in ARRIS 2013. With the term, MINth is the target delay instead
+        /// of the delay at which drops begin.
         integral: f64 = 0.0,
         /// How the sojourn time is measured.
         sojourn: Sojourn = Sojourn::Queue,
@@ -261,7 +262,7 @@ impl Law for Lred {
     #[inline]
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let x = match (self.measure, self.sojourn) {
-            // the depth includes the head itself
+            // the queue length includes the head itself
             (Measure::Packets, _) => f64::from(view.backlog.packets + 1),
             (Measure::Bytes, _) => (view.backlog.bytes + packet.bytes()) as f64,
             (Measure::Time, Sojourn::Queue) => view.sojourn.0 as f64,

@@ -72,16 +72,18 @@ params! {
     pub struct WredParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Top of the ladder: the average at which every packet without a profile is dropped. Their early drops begin at (9 +
-        /// precedence) / 18 of it, rounded down.
+        /// Maximum threshold of packets without a profile: at this average, every such packet is dropped. Their minimum
+        /// threshold, at which early drops begin, is (9 + precedence) / 18 of it, rounded down, so it rises with the precedence
+        /// like a ladder.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p of packets without a profile (mark probability denominator 10).
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average: 2^-n for Cisco's exponent n, which is 9 by default.
         weight: f64 = 1.0 / 512.0,
-        /// Thresholds that differ from the ladder, in the ladder's unit (packets, bytes or time).
+        /// Thresholds for single DSCPs or precedences, which replace those given by `ladder_max`; in the unit of `ladder_max`
+        /// (packets, bytes or time).
         profiles: Vec<Profile> = Vec::new(),
-        /// RIO instead of the ladder and profiles; null: off.
+        /// RIO, which replaces `ladder_max` and `profiles`; null: off.
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),

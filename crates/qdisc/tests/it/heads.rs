@@ -62,7 +62,7 @@ fn lred_drops_heads_with_the_curve_s_probability() {
         let seen = share(&mut LredParams::default().law(), sojourn, 0);
         assert!((seen - expected).abs() < 0.0035, "{sojourn} ms: {seen}");
     }
-    // the depth includes the head: with 19 packets behind, it is 20 packets or 30 000 bytes, MINth
+    // the queue length includes the head: 19 packets behind it make 20 packets or 30 000 bytes, which is MINth
     for (min_th, max_th) in
         [(Limit::Packets(20), Limit::Packets(40)), (Limit::Bytes(Bytes(30_000)), Limit::Bytes(Bytes(60_000)))]
     {

@@ -206,7 +206,7 @@ impl Lives {
         }
     }
 
-    /// Handles an ACK that has reached its sender. `reverse`: direction of the data that it acknowledges.
+    /// Handles an ACK that has reached its sender. `reverse` is the direction of the data that it acknowledges.
     fn acknowledge(&mut self, now: Time, flow: FlowId, reverse: bool, ack: u64) {
         while let Some(row) = self.slots.get_mut(flow.slot()).and_then(|slot| slot.covered(flow, reverse, ack)) {
             let packet = self.table.packet(row);

@@ -110,7 +110,7 @@ impl<T> Rows<T> {
 pub(super) struct Table {
     packets: Rows<Life>,
     legs: Rows<Leg>,
-    /// First of the legs with each key that have not ended; `twin` leads to the others.
+    /// For each key, the first leg that has not ended; `twin` leads to the other legs with this key.
     open: BTreeMap<Key, u32>,
     /// Row of each packet in flight, by tag.
     by_tag: Vec<u32>,

@@ -15,14 +15,14 @@ pub enum Variant {
     /// As RFC 8289, but 1/sqrt is computed by one Newton step with 16 bits, and the dropping state is entered strictly after the
     /// interval.
     Linux,
-    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: on re-entry within 8 intervals, count resumes two lower;
-    /// maxpacket is learned.
+    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: on re-entry within 8 intervals, count resumes at its
+    /// last value less 2; maxpacket is learned from the packets.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): as draft01, but with a partial parole, and a large count resumes with 0.9844
-    /// count.
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): as draft01, but with a partial parole. If count is large, it resumes at
+    /// 0.9844 times its last value.
     Kmn,
-    /// ACM Queue, May 2012: on re-entry within one interval, count resumes two lower; the dropping state is entered after a
-    /// second interval above target; at least 512 bytes must wait behind the head.
+    /// ACM Queue, May 2012: on re-entry within one interval, count resumes at its last value less 2; the dropping state is
+    /// entered after a second interval above target; at least 512 bytes must wait behind the head.
     AcmQueue,
 }
 
@@ -34,7 +34,7 @@ pub enum Reentry {
     Delta,
     /// count - 2, but at least 1 (draft-01, ACM Queue).
     MinusTwo,
-    /// As `minus_two`, but 0.9844 count if count - 2 exceeds 126 (ns-2 kmn).
+    /// As `minus_two`, but 0.9844 times count if count - 2 exceeds 126 (ns-2 kmn).
     MinusTwoOrScaled,
 }
 
