@@ -188,8 +188,8 @@ impl TokenBucket {
         self.0.peak.as_ref().map(Bucket::rate)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps a rate. The buckets keep their tokens. A peak rate without a
-    /// limit keeps having none.
+    /// Changes the rates (positive) from `now` on; `None` keeps a rate. The buckets keep their tokens. An unlimited peak rate
+    /// stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
         self.0.fill(now);
         if let Some(rate) = rate {

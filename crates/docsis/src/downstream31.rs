@@ -117,8 +117,8 @@ impl Downstream31 {
         self.dequeue_at
     }
 
-    /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads`: sizes in bytes of the next IP packets
-    /// of L and C, 0 for none. A downstream with a single queue gives any positive size in C's place if a packet waits.
+    /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads` holds the sizes in bytes of the next IP
+    /// packets of L and C, 0 for none. With a single queue, C's size is any positive number if a packet waits.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
@@ -185,8 +185,7 @@ impl Downstream31 {
         self.shaper.tokens(now)
     }
 
-    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps a rate. A peak rate without a limit keeps having
-    /// none.
+    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps a rate. An unlimited peak rate stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.shaper.set_rates(now, rate, peak);
         self.flow.max_sustained_rate = self.shaper.rate();

@@ -96,7 +96,7 @@ impl GrantedLink {
         self.next_map.min(self.grant_at).min(self.send_at)
     }
 
-    /// Handles the first event that is due at `now` = [`GrantedLink::deadline`]. `queued`: bytes in the queue.
+    /// Handles the first event that is due at `now` = [`GrantedLink::deadline`]. `queued` is the number of bytes in the queue.
     pub fn advance(&mut self, now: Time, queued: u64, rng: &mut Rng) -> Next {
         debug_assert!(now == self.deadline());
         if self.send_at <= now {

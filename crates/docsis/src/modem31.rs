@@ -170,8 +170,8 @@ impl Modem31 {
         sent.min(burst).min(requests).min(schedule).min(self.map_at(self.begin))
     }
 
-    /// Handles the first event that is due at `now` = [`Modem31::deadline`]. `waiting`: bytes of frames in the queues of L and C.
-    /// Packets that have left are passed to `depart`.
+    /// Handles the first event that is due at `now` = [`Modem31::deadline`]. `waiting` holds the bytes of frames in the queues of
+    /// L and C. Packets that have left are passed to `depart`.
     pub fn advance(
         &mut self,
         now: Time,
@@ -332,7 +332,7 @@ impl Modem31 {
         self.cmts.tokens(now)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps a rate. A peak rate without a limit keeps having none.
+    /// Changes the rates (positive) from `now` on; `None` keeps a rate. An unlimited peak rate stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         let flow = &mut self.params.flow;
         flow.max_sustained_rate = rate.unwrap_or(flow.max_sustained_rate);

@@ -85,11 +85,12 @@ pub enum MapClock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestVector {
-    /// The bytes that were not yet requested at the previous MAP: a packet waits for the next MAP and two more intervals, 4 to 6
-    /// ms.
+    /// The bytes that were waiting and not yet requested at the previous MAP. A packet waits for the next MAP and two more
+    /// intervals, 4 to 6 ms.
     #[default]
     Recorded,
-    /// The bytes that are not yet requested now ("REQ(1) tracks the occupancy of the queue"): the wait is one interval shorter.
+    /// The bytes that are waiting and not yet requested at this MAP ("REQ(1) tracks the occupancy of the queue"). A packet waits
+    /// one interval less than with `recorded`.
     Live,
 }
 
@@ -122,14 +123,15 @@ pub struct DocsisParams {
     /// The times of MAPs in the 2012 model.
     #[serde(default)]
     pub map_clock: MapClock,
-    /// The bytes that a MAP requests (2012 model).
+    /// The content of REQ(1) when a MAP moves it into REQ(0), the bytes to grant (2012 model).
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the largest grant of a MAP; null for no limit, which is an uncongested channel (a grant of the 2013 model is then
-    /// at most what the peak rate carries in an interval). CableLabs 2012's `maxgrant_`. Unit: bytes.
+    /// Mean of the largest grant of a MAP; null: no limit. Without a limit, the channel is uncongested, and a grant of the 2013
+    /// model is at most what the peak rate carries in an interval. CableLabs 2012's `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
-    /// Variation of the largest grant: drawn for each MAP, uniform within this share of its mean. CableLabs 2012's `mgvar_`.
+    /// Relative variation x of the largest grant: the largest grant of each MAP is drawn uniformly from 1 - x to 1 + x times its
+    /// mean. CableLabs 2012's `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
     /// Limit of the transmit queue, in packets or bytes (2012 model). Default 32p (CableLabs 2012): a packet waits 4 to 6 ms for

@@ -1,5 +1,5 @@
-//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel and the delays of the request/grant loop. Or
-//! those of the CMTS's downstream to it.
+//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel and the delays of the request/grant loop.
+//! The CMTS's downstream to such a modem has parameters here as well.
 //!
 //! ```text
 //! channel           minislots x minislot_bytes per frame
@@ -88,7 +88,8 @@ pub struct Docsis31Params {
     /// Mean capacity that other modems leave free; null: the whole channel. Unit: bit/s.
     #[serde(default)]
     pub free_capacity: Option<BitRate>,
-    /// Variation of the free capacity: drawn for each MAP, uniform within this share of its mean.
+    /// Relative variation x of the free capacity: the free capacity of each MAP is drawn uniformly from 1 - x to 1 + x times its
+    /// mean.
     #[serde(default)]
     pub free_capacity_variation: Prob,
     /// Time before a frame at which the modem prepares its burst; later packets miss the frame.

@@ -121,8 +121,8 @@ impl Scale {
         SCALES.iter().find(|scale| scale.name == name)
     }
 
-    /// Returns a user-defined scale for the delay that load adds to the smallest round trip. `bands`: grades in rising order of
-    /// their limits.
+    /// Returns a user-defined scale for the delay that load adds to the smallest round trip. `bands` holds the grades in rising
+    /// order of their limits.
     pub fn own(bands: Vec<Band>) -> Self {
         Self { name: "own", words: "", compares: Compares::Added(Idle::Least), bands: Cow::Owned(bands) }
     }

@@ -39,7 +39,7 @@ pub struct AppTally {
     pub voip: Vec<VoipMeter>,
     /// True if its flows always have more to send.
     pub greedy: bool,
-    /// Delay above that of the fastest packet from which on a packet is late, if lateness is measured.
+    /// Excess over the delay of the fastest packet above which a packet is late, if lateness is measured.
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,

@@ -60,7 +60,8 @@ macro_rules! applications {
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ }
             }
-            /// Returns the range over which the seed moves the start, unless the scenario sets it; at most 1 s.
+            /// Returns the range within which the seed chooses the start, at most 1 s. It has no effect if the scenario sets the
+            /// start.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ }.min(Duration::from_secs(1))
             }

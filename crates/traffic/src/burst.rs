@@ -174,7 +174,7 @@ impl Burst {
         }
     }
 
-    /// Counts `amount` more received of the burst at index `place`; returns true if all of its `whole` has arrived.
+    /// Adds `amount` to what was received of the burst at index `place`; returns true if that makes `whole`.
     fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
         let open = &mut self.unfinished[place];
         open.received += amount;

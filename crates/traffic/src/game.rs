@@ -15,8 +15,8 @@
 //! round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in
 //! online games, CACM 2006); each direction gets half of that.
 //!
-//! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation).
-//! Departs: no packets of different sizes at the beginning and the end.
+//! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation). Departs: the
+//! source's packets of other sizes at the beginning and the end of a game are left out.
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role};

@@ -94,8 +94,8 @@ pub trait Host {
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// Reports a finished file transfer, whose `bytes` have all arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
-    /// Reports, without `rtt`, that probe `number` (0, 1, 2, ...) leaves now; with `rtt`, that the probe was answered after that
-    /// time. A probe is answered at most once.
+    /// Without `rtt`, reports that probe `number` (0, 1, 2, ...) leaves now. With `rtt`, reports that the probe was answered that
+    /// time after it left. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
 }
 

@@ -75,7 +75,7 @@ fn change(spec: &str, kind: u8) -> Change {
     }
 }
 
-/// Runs the script. `often`: polls at every deadline; otherwise polls only at the operations.
+/// Runs the script. With `often`, polls at every deadline; otherwise polls only at the operations.
 fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
     let mut b = Bench::new(spec);
     let mut now = Time::ZERO;

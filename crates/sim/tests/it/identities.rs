@@ -200,7 +200,7 @@ fn waiting_for_a_constant_service() {
     }
 }
 
-/// Returns the share of a 10-Mbit/s link that one flow with a round trip of 100 ms uses from 100 s on. `buffer`: packets.
+/// Returns the share of a 10-Mbit/s link that one flow with a round trip of 100 ms uses from 100 s on. `buffer` is in packets.
 fn utilisation(tcp: &str, buffer: u32) -> f64 {
     let queue = format!("rate = \"10mbit\"\nqueue.droptail = {{ limit = \"{buffer}p\" }}");
     let apps = format!(

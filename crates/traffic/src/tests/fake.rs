@@ -79,7 +79,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// Returns a host with a round trip for each server. `rtt`: in nanoseconds.
+    /// Returns a host with these round trips to its servers, in nanoseconds.
     pub(crate) fn new(rtt: &[u64]) -> Self {
         Self {
             now: Time::ZERO,
