@@ -48,21 +48,24 @@ def pages(browser: Any) -> Generator[Open]:
 
         def begin(scenario: dict[str, Any] | None = None, **options: Any) -> Opened:
             end = fragment(scenario_of(scenario)) if scenario is not None else ""
+            ready = options.pop("ready", "body[data-runs]")
             context = opened(browser, PAGE, fragment=options.pop("fragment", end), **options)
             found = contexts.enter_context(context)
-            found.page.wait_for_selector("body[data-runs]", timeout=30_000)
+            found.page.wait_for_selector(ready, timeout=30_000)
             return found
 
         yield begin
 
 
 def until(found: Opened, condition: str) -> None:
-    """Waits for a condition, evaluated from outside because the page's policy forbids `eval`."""
-    for _ in range(1200):
-        if found.page.evaluate(condition):
-            return
-        found.page.wait_for_timeout(50)
-    raise AssertionError(f"never: {condition}")
+    """Waits until a condition holds, for a minute at most. The page's policy forbids `eval`, so the
+    condition is a part of the script.
+    """
+    script = """new Promise((done) => { const end = performance.now() + 60000;
+        const look = () => { if (CONDITION) done(true); else if (performance.now() > end) done(false);
+          else setTimeout(look, 5); };
+        look(); })"""
+    assert found.page.evaluate(script.replace("CONDITION", condition)), f"never: {condition}"
 
 
 def runs(found: Opened) -> int:
@@ -70,12 +73,15 @@ def runs(found: Opened) -> int:
     return int(found.page.evaluate("document.body.dataset.runs"))
 
 
+#: The current experiment has been run and drawn, or refused.
+SETTLED = "document.body.dataset.state === 'settled'"
+
+
 def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Does something that reruns the scenario, and waits until the new result is drawn."""
-    before = runs(found)
+    """Does something that changes the experiment, and waits until the page has run and drawn it."""
+    before = int(found.page.evaluate("document.body.dataset.asked"))
     act()
-    until(found, f"Number(document.body.dataset.runs) > {before}")
-    found.page.wait_for_timeout(400)
+    until(found, f"Number(document.body.dataset.asked) > {before} && {SETTLED}")
 
 
 def packed(experiment: Any) -> str:
@@ -87,10 +93,23 @@ def packed(experiment: Any) -> str:
 
 
 def held(found: Opened) -> Any:
-    """Returns the experiment in the address, after the page has updated it."""
-    found.page.wait_for_timeout(600)
+    """Returns the experiment in the address, once the page has written it there."""
+    until(found, f"{SETTLED} && document.body.dataset.address === 'new'")
     text = found.page.evaluate("location.hash").partition("#1=")[2]
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), -15))
 
 
-__all__ = ["HOME", "NASTY", "PAGE", "Open", "held", "packed", "pages", "runs", "scenario_of", "settled", "until"]
+__all__ = [
+    "HOME",
+    "NASTY",
+    "PAGE",
+    "SETTLED",
+    "Open",
+    "held",
+    "packed",
+    "pages",
+    "runs",
+    "scenario_of",
+    "settled",
+    "until",
+]

@@ -46,13 +46,73 @@ def test_the_picture_of_a_call_is_its_summary(page: Open):
     assert [drawn.count("l"), drawn.count("d")] == counted
     assert f"{counted[0]} come too late" in found.page.inner_text("#call-words")
     assert found.page.get_attribute("#call-canvas", "aria-label") in found.page.inner_text("#call-words")
-    colours = found.page.evaluate(
+    colours, columns = found.page.evaluate(
         """() => { const c = document.getElementById('call-canvas'); const of = new Set();
         const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
         for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) of.add([...data.slice(i, i + 3)].join());
-        return [...of]; }"""
+        const column = x => [...Array(12).keys()].map(y => data[4 * ((66 + y) * c.width + x) + 3] > 0);
+        return [[...of], [column(c.width - 60), column(c.width - 57)]]; }"""
     )
-    assert {"0,158,115", "230,159,0"} <= set(colours)
+    late = "123,45,139"
+    assert {"0,158,115", late} <= set(colours)
+    # late frames do not differ by colour alone: their row has diagonal lines, and half of it is clear
+    assert [sum(column) for column in columns] == [6, 6]
+    assert columns[0] != columns[1]
+    # no flow has their colour
+    until(found, "document.querySelectorAll('#stage .legend i').length > 4")
+    assert found.page.locator("#stage .legend i").evaluate_all(
+        "(all, late) => all.filter(i => getComputedStyle(i).backgroundColor.includes(late)).map(i => i.className)",
+        late.replace(",", ", "),
+    ) == ["late"]
+
+
+def test_all_numbers_are_of_one_span_of_time(page: Open):
+    found = page()
+    press(found, "Start an upload")
+    why, sentence, cards = (found.page.inner_text(place) for place in ("#why", "#sentence", "#cards"))
+    assert sentence.count("All numbers are of seconds 5 to 40 of the run.") == 1
+    assert "second" not in why + cards
+    (bad,) = re.findall(r"([\d.]+) % are lost or come too late", why)
+    assert f"{bad} % lost or late" in cards
+    (half,) = re.findall(r"take more than (\d+ ms)", why)
+    assert f"{half} one way (median)" in cards
+    (rate,) = re.findall(r"transfers get ([\d.]+) Mbit/s", sentence)
+    assert f"{rate} Mbit/s" in cards
+    (wire,) = re.findall(r"([\d.]+) Mbit/s with headers", cards)
+    assert float(wire) == pytest.approx(float(found.page.get_attribute("#rate-chart", "data-greatest")), rel=0.02)
+    played, all_, late, lost = map(
+        int, re.findall(r"\d+(?= of|\ pieces| come| are lost)", found.page.inner_text("#call-words"))
+    )
+    assert played + late + lost == all_
+    assert 100 * (late + lost) / all_ == pytest.approx(float(bad), abs=0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_flows_stand_out(scheme: str, page: Open):
+    found = page(scheme=scheme)
+    press(found, "Start an upload")
+    until(found, "document.querySelector('#stage .legend').textContent.includes('upload')")
+    colours = found.page.evaluate(
+        """[...document.querySelectorAll('#stage .legend i:not([class]), #stage .legend i[class=""], #stage .late')]
+        .concat(document.getElementById('stage')).map(e => getComputedStyle(e).backgroundColor)"""
+    )
+    *drawn, ground = ([int(part) for part in re.findall(r"\d+", colour)[:3]] for colour in colours)
+    assert len(drawn) == 3
+    contrasts = [contrast(colour, ground) for colour in drawn]
+    # orange on white is an exception of Okabe and Ito's palette
+    assert sum(ratio >= 3 for ratio in contrasts) >= (3 if scheme == "dark" else 2)
+    assert contrasts[0] >= 4.5
+
+
+def contrast(one: list[int], other: list[int]) -> float:
+    """The contrast ratio of two colours (WCAG 2.2)."""
+
+    def luminance(colour: list[int]) -> float:
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in (c / 255 for c in colour)]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_a_call_is_heard_only_after_a_press(page: Open):

@@ -69,8 +69,7 @@ PECULIAR = {
 @pytest.mark.parametrize("name", PECULIAR)
 def test_a_peculiar_scenario_leaves_the_page_alive(name: str, page: Open):
     found = page()
-    found.page.evaluate("end => { location.hash = end; }", packed(PECULIAR[name]))
-    found.page.wait_for_timeout(1500)
+    settled(found, lambda: found.page.evaluate("end => { location.hash = end; }", packed(PECULIAR[name])))
     assert found.page.evaluate("({}).polluted") is None
     assert (
         found.page.evaluate("bloatlab.run({duration: '1s', link: {a: {from: 'x', to: 'y'}}}).then(s => s.duration_s)")

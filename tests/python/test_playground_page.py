@@ -12,7 +12,7 @@ import pytest
 from bloatlab import run
 from bloatlab.scenario import catalogue, from_dict, load, parse
 from browser import Opened, serious
-from playground import HOME, NASTY, PAGE, Open, held, packed, settled, until
+from playground import HOME, NASTY, PAGE, SETTLED, Open, held, packed, settled, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -161,7 +161,7 @@ def test_a_shared_link_restores_the_experiment(page: Open):
     settled(first, lambda: slide(first, "rate", 700))
     held(first)
     second = page(fragment=first.page.evaluate("location.hash"))
-    second.page.wait_for_timeout(500)
+    until(second, SETTLED)
     for selector in ("#sentence", "#pinned", '[data-card="call"]'):
         assert second.page.inner_text(selector) == first.page.inner_text(selector)
     assert held(second) == held(first)
@@ -210,6 +210,54 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     settled(found, lambda: found.page.locator('[data-path="link.down.queue"] > select').select_option("droptail"))
     assert not found.page.is_visible("#stale")
     assert found.page.inner_text("#sentence").startswith("Queue of link down")
+
+
+#: Hours of a fast link: valid, and much too long to wait for.
+ENDLESS = {
+    "name": "endless",
+    "duration": "100000s",
+    "link": {
+        "up": {"from": "a", "to": "b", "rate": "1gbit", "delay": "5ms"},
+        "down": {"from": "b", "to": "a", "rate": "1gbit", "delay": "5ms"},
+    },
+    "app": {"load": {"from": "a", "to": ["b"], "traffic": {"ftp": {"flows": 20}}}},
+}
+
+
+def test_a_run_that_takes_long_can_be_stopped(page: Open):
+    found = page(ENDLESS, ready="#stop:visible")
+    found.page.get_by_role("button", name="Stop", exact=True).focus()
+    found.page.keyboard.press("Enter")
+    assert found.page.inner_text("#stale") == "This scenario was stopped."
+    assert not found.page.is_visible("#stop")
+    # the new worker runs what comes next
+    found.page.evaluate("end => { location.hash = end; }", packed({"scenario": HOME}))
+    until(found, "document.body.dataset.runs === '1'")
+    assert not found.page.is_visible("#stale")
+    last = found.page.inner_text("#why")
+    found.page.evaluate("end => { location.hash = end; }", packed({"scenario": ENDLESS}))
+    found.page.click("#stop")
+    assert found.page.inner_text("#stale").startswith("This scenario was stopped. Everything below shows the last run")
+    assert found.page.inner_text("#why") == last
+
+
+def test_a_link_that_is_followed_at_once_is_not_overwritten(page: Open):
+    found = page()
+    found.page.evaluate("location.hash = '#preset/cable-modem'")
+    until(found, "bloatlab.scenario().name !== 'home'")
+    assert from_dict(held(found)["scenario"]) == load(ROOT / "examples/cable-modem.toml")
+
+
+def test_times_on_an_axis_have_a_unit(page: Open):
+    found = page(HOME)
+    drawn = found.page.evaluate(
+        """() => { const said = [], canvas = CanvasRenderingContext2D.prototype, own = canvas.fillText;
+        canvas.fillText = function (text, ...at) { said.push(text); own.call(this, text, ...at); };
+        document.getElementById('delay-chart').style.width = '400px';
+        return new Promise(done => { const look = () => said.includes('10 s') ? done(said) : setTimeout(look, 5);
+          look(); }); }"""
+    )
+    assert {"0 s", "5 s", "10 s"} <= set(drawn)
 
 
 def test_the_rows_error_is_the_cores(page: Open):

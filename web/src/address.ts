@@ -15,8 +15,11 @@ const NAMED = /^#(essay|preset)\/([\w-]{1,80})(?:\/(\d{1,3}))?$/;
 
 export class Address {
   private later = 0;
+  private changes = 0;
   /** The fragment that the page itself wrote last. */
   private own = "";
+  /** The fragment that the page has written or read last: another one is still to be read, and must not be overwritten. */
+  private seen = location.hash;
 
   constructor(private readonly lab: Lab, private readonly places: Places) {
     lab.listen({ changed: () => this.remember(), shown: (ms) => { if (ms !== null) this.remember(); } });
@@ -25,19 +28,28 @@ export class Address {
   /** Writes the experiment into the address once changes have paused. */
   private remember(): void {
     clearTimeout(this.later);
+    this.changes++;
+    document.body.dataset["address"] = "old";
     this.later = setTimeout(() => { this.write().catch(() => undefined); }, 250);
   }
 
   /** Writes the experiment into the address. */
   async write(): Promise<void> {
     const { tree, link, pinned, beside } = this.lab;
-    this.own = await encode({ scenario: tree, ...(link === bottleneck(tree) ? {} : { link }), ...(pinned === null ? {} : { pinned: pinned.tree }), ...(beside.length === 0 ? {} : { beside }) });
-    history.replaceState(null, "", this.own);
+    const { changes } = this;
+    const own = await encode({ scenario: tree, ...(link === bottleneck(tree) ? {} : { link }), ...(pinned === null ? {} : { pinned: pinned.tree }), ...(beside.length === 0 ? {} : { beside }) });
+    // the experiment has changed again, or the visitor has followed a link
+    if (location.hash !== this.seen || changes !== this.changes) return;
+    history.replaceState(null, "", own);
+    this.own = this.seen = own;
+    // for tests: the address holds the experiment
+    document.body.dataset["address"] = "new";
   }
 
   /** Opens what the address holds; false if it holds nothing new.   Errors: a damaged link, a name that is not in the page. */
   async restore(): Promise<boolean> {
     const { hash } = location;
+    this.seen = hash;
     if (hash === this.own && hash !== "") return false;
     const named = NAMED.exec(hash);
     if (named !== null) {

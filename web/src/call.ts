@@ -1,11 +1,13 @@
 // A call in time: a wave of speech with a hole where frames are missing, and a row for late and for lost ones below it.
 
+import { number } from "./cards";
 import { byId, put } from "./dom";
 import { envelope } from "./speech";
-import type { CallFrames, Result } from "./types";
+import type { CallFrames, Result, Summary } from "./types";
 
-/** The colours of a frame that is played, late or dropped: Okabe and Ito's. */
-const COLOURS = { p: "#009e73", l: "#e69f00", d: "#d55e00" };
+/** The colours of a frame that is played or dropped: Okabe and Ito's. A late frame has the page's colour of late packets, hatched. */
+const COLOURS = { p: "#009e73", d: "#d55e00" };
+const HATCH = 6;
 const HEIGHT = 92;
 const WAVE = 62;
 const ROW = 12;
@@ -14,6 +16,7 @@ const ROW = 12;
 export const callOf = (result: Result): CallFrames | null => result.charts.calls[0] ?? null;
 
 let drawn: { call: CallFrames; end: number } | null = null;
+let late = "";
 const canvas = () => byId<HTMLCanvasElement>("call-canvas");
 
 /** Draws the call of a run, and says it in words; without a call there is no figure. */
@@ -23,19 +26,20 @@ export function drawCall(result: Result, pinned: Result | null): void {
   drawn = call === null ? null : { call, end: result.summary.duration_s };
   if (call === null) return;
   const before = pinned === null ? null : callOf(pinned);
-  const text = counted(call);
+  const text = counted(call, result.summary);
   byId("call-title").textContent = `What the listener of ${call.app} hears`;
-  put(byId("call-words"), text, before !== null && ` Before: ${counted(before)}`);
+  put(byId("call-words"), text, before !== null && ` Before: ${counted(before, (pinned ?? result).summary)}`);
   canvas().setAttribute("aria-label", text);
   byId("call-figure").dataset["frames"] = call.frames;
   paint();
 }
 
-/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." */
-function counted(call: CallFrames): string {
-  const of = (letter: string) => call.frames.split(letter).length - 1;
-  const [played, late, lost] = [of("p"), of("l"), of("d")];
-  const all = played + late + lost;
+/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." The summary's numbers, as on the call's card. */
+function counted(call: CallFrames, summary: Summary): string {
+  const of = (key: string) => number(summary.apps[call.app], call.direction === "reverse" ? "voip_reverse" : "voip", key) ?? 0;
+  const all = of("judged");
+  const [late, lost] = ["late_percent", "lost_percent"].map((key) => Math.round((of(key) / 100) * all)) as [number, number];
+  const played = all - late - lost;
   const missing = [late > 0 && `${late} come too late`, lost > 0 && `${lost} are lost`].filter(Boolean).join(", ");
   const share = (n: number): string => `${n === all ? "All" : n} ${n === all ? all : `of ${all}`}`;
   return `${share(played)} pieces of ${Math.round(call.interval_s * 1000)} ms are played${missing === "" ? "." : `; ${missing}.`}`;
@@ -54,6 +58,7 @@ export function paint(now: number | null = null): void {
   if (ctx === null) return;
   ctx.setTransform(scale, 0, 0, scale, 0, 0);
   ctx.clearRect(0, 0, width, HEIGHT);
+  late = getComputedStyle(document.documentElement).getPropertyValue("--late").trim();
   for (let x = 0; x < width; x++) column(ctx, call, x, (x / width) * end, ((x + 1) / width) * end);
   if (now === null) return;
   ctx.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink");
@@ -75,8 +80,21 @@ function column(ctx: CanvasRenderingContext2D, call: CallFrames, x: number, from
   for (const [row, letter] of (["l", "d"] as const).entries()) {
     if (share(letter) === 0) continue;
     ctx.globalAlpha = 0.35 + 0.65 * share(letter);
-    ctx.fillStyle = COLOURS[letter];
-    ctx.fillRect(x, WAVE + 4 + row * (ROW + 1), 1, ROW);
+    const top = WAVE + 4 + row * (ROW + 1);
+    if (letter === "l") hatch(ctx, x, top);
+    else {
+      ctx.fillStyle = COLOURS[letter];
+      ctx.fillRect(x, top, 1, ROW);
+    }
+  }
+}
+
+/** One column of diagonal lines. */
+function hatch(ctx: CanvasRenderingContext2D, x: number, top: number): void {
+  ctx.fillStyle = late;
+  for (let y = -(x % HATCH); y < ROW; y += HATCH) {
+    const [from, until] = [Math.max(0, y), Math.min(ROW, y + HATCH / 2)];
+    if (until > from) ctx.fillRect(x, top + from, 1, until - from);
   }
 }
 
@@ -85,3 +103,5 @@ export function timeAt(event: MouseEvent): number {
   const box = canvas().getBoundingClientRect();
   return ((event.clientX - box.left) / box.width) * (drawn?.end ?? 0);
 }
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paint());

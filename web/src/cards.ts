@@ -92,13 +92,14 @@ const KINDS: Record<string, Make> = {
   },
 };
 
-const transfers: Make = (app) => {
+const transfers: Make = (app, summary) => {
   const rates: [string, number][] = [["", number(app, "goodput_mbit") ?? 0], [" down", number(app, "goodput_mbit_reverse") ?? 0]];
   const [way, rate] = rates.sort((a, b) => b[1] - a[1])[0] ?? ["", 0];
   const took = number(app, "files", "median_s");
   const fairness = number(app, "fairness");
+  const wire = number(app, way === "" ? "wire_bytes" : "wire_bytes_reverse");
   return { title: `goodput${way}`, value: `${digits(rate, 2, 2)} Mbit/s`, verdict: "", tone: "plain", number: rate, better: 1,
-    lines: [took === null ? "" : `${digits(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${digits(number(app, "flows"), 0)} flows ${digits(fairness, 2)}`] };
+    lines: [wire === null ? "" : `${digits((8e-6 * wire) / (summary.duration_s - summary.warm_up_s), 2, 2)} Mbit/s with headers`, took === null ? "" : `${digits(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${digits(number(app, "flows"), 0)} flows ${digits(fairness, 2)}`] };
 };
 
 /** A card for the link's delay and one per application. */
@@ -161,11 +162,11 @@ function clear(app: Tree, queue: Queue, loads: string[]): string {
 
 /** Why a call is broken: its packets are late, lost, or all of them slow. */
 function broken(app: Tree, queue: Queue, loads: string[]): string {
-  const [late, lost] = [number(app, "voip", "late_percent") ?? 0, number(app, "voip", "lost_percent") ?? 0];
+  const [late, lost, missing] = ["late_percent", "lost_percent", "plr_percent"].map((key) => number(app, "voip", key) ?? 0) as [number, number, number];
   const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? `“${loads[0]}”` : "others"}`;
   if (late < 1 && lost < 1) return `its packets arrive, but half of them only after ${half(app)}`;
-  if (late < lost) return `the queue of link ${queue.link} (${queue.name}) drops ${digits(lost, lost < 10 ? 1 : 0)} % of its packets, which leaves holes in the speech`;
-  return `its packets wait${behind} in one queue (${queue.name}). Half of them take more than ${half(app)}, and ${digits(late, 0)} % come too late to be played`;
+  if (late < lost) return `the queue of link ${queue.link} (${queue.name}) drops ${digits(lost)} % of its packets, which leaves holes in the speech`;
+  return `its packets wait${behind} in one queue (${queue.name}). Half of them take more than ${half(app)}, and ${digits(missing)} % ${lost < 0.05 ? "" : "are lost or "}come too late to be played`;
 }
 
 /** The wait in one sentence, for a run without a call. */
@@ -175,6 +176,10 @@ function waits(summary: Summary, { link, name }: Queue): string {
   const held = `each packet waits ${digits(mean, mean < 10 ? 1 : 0)} ms on average in the queue of link ${link} (${name})`;
   return mean >= 100 ? `Whatever uses this link reacts slowly: ${held}.` : mean >= 20 ? `Packets queue: ${held}.` : `The link stays quick: ${held}.`;
 }
+
+/** The part of the run that all numbers of a summary are of. */
+export const span = (summary: Summary): string =>
+  summary.warm_up_s > 0 ? `All numbers are of seconds ${digits(summary.warm_up_s)} to ${digits(summary.duration_s)} of the run.` : `All numbers are of the whole run of ${digits(summary.duration_s)} s.`;
 
 /** Kinds of applications whose purpose is goodput. */
 const BULK = ["ftp", "short", "burst", "bittorrent"];

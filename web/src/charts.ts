@@ -1,12 +1,14 @@
 // The three charts. uPlot draws; the colours are Okabe and Ito's, distinct for every kind of colour vision.
 
 import uPlot from "uplot";
-import { put } from "./dom";
+import { isDark, put } from "./dom";
 import { Cursor } from "./stage/cursor";
 import type { Charts, FlowLine } from "./types";
 
-/** Okabe & Ito 2008, without black and yellow, which each vanish on one ground; and an olive. */
-const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
+/** Okabe & Ito 2008, without black and yellow, which each vanish on one ground; and an olive. On dark ground the same hues, lighter. */
+const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
+const DARK = ["#6ab4ee", "#e69f00", "#1db98c", "#dd94bd", "#b5e2ff", "#f0793a", "#b8a545"];
+const colours = (): string[] => (isDark() ? DARK : LIGHT);
 /** The queue itself, which is no flow. */
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
@@ -96,11 +98,10 @@ class Chart {
   constructor(private readonly root: HTMLElement, private readonly kind: Kind, seek?: (second: number) => void) {
     this.cursor = seek === undefined ? null : new Cursor(seek);
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(root);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
 
   draw(x: number[], lines: Line[]): void {
-    const key = JSON.stringify(lines.map((l) => [l.label, l.colour, l.dashed, l.dash]));
+    const key = JSON.stringify([isDark(), lines.map((l) => [l.label, l.colour, l.dashed, l.dash])]);
     const data = [x, ...lines.map((l) => l.values)] as uPlot.AlignedData;
     this.shown = { x, lines };
     if (this.plot === null || key !== this.key) {
@@ -125,18 +126,11 @@ class Chart {
     if (this.plot !== null) this.cursor?.move(this.plot, second);
   }
 
-  private last: { data: uPlot.AlignedData; lines: Line[] } | null = null;
-
-  private rebuild(): void {
-    if (this.last !== null) this.build(this.last.data, this.last.lines);
-  }
-
   private size(): { width: number; height: number } {
     return { width: Math.max(200, this.root.clientWidth), height: Number(this.root.dataset["height"] ?? 220) };
   }
 
   private build(data: uPlot.AlignedData, lines: Line[]): void {
-    this.last = { data, lines };
     this.plot?.destroy();
     put(this.root);
     const { ink, grid } = style();
@@ -156,7 +150,7 @@ class Chart {
       // values stand in the legend only while the pointer is over a chart
       hooks: { draw: [(u) => { rugs(u, lines); this.cursor?.move(u, this.second); this.root.dataset["top"] = String(u.scales["y"]?.max); }], setLegend: [(u) => this.root.classList.toggle("pointed", u.legend.idx !== null && u.legend.idx !== undefined)] },
       axes: [
-        { ...axis, size: 28, ...(log ? { filter: decades, values: (_u: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : String(Number(t.toPrecision(2))))), grid: { ...axis.grid, filter: decades } } : {}) },
+        { ...axis, size: 28, values: (_u: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : `${Number(t.toPrecision(log ? 2 : 8))} ${log ? "ms" : "s"}`)), ...(log ? { filter: decades, grid: { ...axis.grid, filter: decades } } : {}) },
         { ...axis, size: 48 },
       ],
       series: [
@@ -181,6 +175,7 @@ export class Board {
   private readonly curves: Chart;
 
   private paint: Paint = paint([]);
+  private last: [now: Charts, link: string, pinned: Charts | null] | null = null;
 
   /** Receives the second to which the visitor moves the line of the charts over time. */
   onSeek: (second: number) => void = () => undefined;
@@ -190,14 +185,17 @@ export class Board {
     this.delay = new Chart(delay, { unit: "ms", x: "time (s)", sync: "time", least: 1 }, seek);
     this.rates = new Chart(rates, { unit: "Mbit/s", x: "time (s)", sync: "time", least: 0.1 }, seek);
     this.curves = new Chart(curves, { unit: "%", x: "delay (ms)", log: true, top: 100, steps: true });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (this.last !== null) this.draw(...this.last); });
   }
 
-  /** What a chart shows; null before the first run. */
+  /** What a chart shows, in the colours of light ground; null before the first run. */
   drawn(name: "delay" | "rate" | "cdf", title: string): Drawn | null {
-    return { delay: this.delay, rate: this.rates, cdf: this.curves }[name].drawn(title);
+    const found = { delay: this.delay, rate: this.rates, cdf: this.curves }[name].drawn(title);
+    return found && { ...found, lines: found.lines.map((line) => ({ ...line, colour: LIGHT[DARK.indexOf(line.colour)] ?? line.colour })) };
   }
 
   draw(now: Charts, link: string, pinned: Charts | null): void {
+    this.last = [now, link, pinned];
     const grid = axis(now, pinned);
     this.delay.draw(grid, [
       ...delayLines(now, link, grid),
@@ -246,12 +244,12 @@ function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   const line = (label: string, colour: string | undefined, values: (number | null)[], more: Partial<Line> = {}): Line =>
     ({ label, colour: colour ?? "", values: onto(grid, charts, values), ...more });
   const waits = of.wait_l_ms && of.wait_c_ms
-    ? [line("in L", COLOURS[2], of.wait_l_ms), line("in C", COLOURS[0], of.wait_c_ms)]
-    : [line("mean", COLOURS[0], of.delay_ms)];
+    ? [line("in L", colours()[2], of.wait_l_ms), line("in C", colours()[0], of.wait_c_ms)]
+    : [line("mean", colours()[0], of.delay_ms)];
   const some = (values: number[]): boolean => values.some((n) => n > 0);
   return [
     ...waits,
-    line("longest", COLOURS[4], of.delay_ms_max, { faint: true }),
+    line("longest", colours()[4], of.delay_ms_max, { faint: true }),
     ...(some(of.dropped) ? [line("drops", DROP, of.dropped, { ticks: true })] : []),
     ...(some(of.marked) ? [line("marks", MARK, of.marked, { ticks: true })] : []),
   ];
@@ -271,11 +269,12 @@ interface Paint {
 /** Gives each application, flow and direction a colour, the same in both runs, and dashes once the colours are used up. */
 function paint(charts: (Charts | null)[]): Paint {
   const names = new Map<string, number>();
+  const palette = colours();
   const key = (app: string, flow: number | null, direction: string) => `${flow ?? 0} ${direction} ${app}`;
   const add = (name: string) => { if (!names.has(name)) names.set(name, names.size); };
   for (const one of charts) if (one !== null) watched(one).forEach((line) => add(key(line.app, line.flow, line.direction)));
   for (const one of charts) for (const line of one?.delays ?? []) add(key(line.app, 0, line.direction));
-  const style = (place: number) => ({ colour: COLOURS[place % COLOURS.length] ?? "", dash: STROKES[Math.floor(place / COLOURS.length) % STROKES.length] ?? null });
+  const style = (place: number) => ({ colour: palette[place % palette.length] ?? "", dash: STROKES[Math.floor(place / palette.length) % STROKES.length] ?? null });
   const of = (app: string, flow: number, direction: string): string => {
     const other = direction === "forward" ? "reverse" : "forward";
     const place = [key(app, flow, direction), key(app, flow, other), key(app, 0, direction), key(app, 0, other)].map((k) => names.get(k)).find((n) => n !== undefined);

@@ -16,6 +16,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
+/** True if the page has its dark colours. */
+export const isDark = (): boolean => matchMedia("(prefers-color-scheme: dark)").matches;
+
 /** Replaces the children of an element. */
 export function put(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));

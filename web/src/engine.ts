@@ -9,9 +9,9 @@ const POINTS = 400;
 
 export interface Watch {
   result(result: Result, ms: number, tree: Tree): void;
-  problems(problems: Problem[]): void;
+  problems(problems: Problem[], tree: Tree): void;
   progress(done: number): void;
-  bug(message: string): void;
+  bug(message: string, tree: Tree): void;
 }
 
 /** A job without its number. */
@@ -25,19 +25,20 @@ export class Engine {
   private next: Tree | null = null;
   private readonly waiting = new Map<number, (answer: Answer) => void>();
 
-  private constructor(private readonly worker: Worker, private readonly watch: Watch) {}
+  private constructor(private worker: Worker, private readonly make: () => Worker, private readonly wasm: ArrayBuffer, private readonly watch: Watch) {}
 
   /** Starts the worker from the source and the module in the page. */
   static async start(source: string, wasm: ArrayBuffer, watch: Watch): Promise<[Engine, Description]> {
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    const worker = new Worker(url);
-    const engine = new Engine(worker, watch);
+    const make = () => new Worker(url);
+    const worker = make();
+    const engine = new Engine(worker, make, wasm, watch);
     const text = await new Promise<string>((resolve, reject) => {
       worker.onmessage = (event: MessageEvent<Answer>) => {
         if (event.data.kind === "ready") resolve(event.data.text);
       };
       worker.onerror = (event) => reject(new Error(event.message));
-      engine.send({ kind: "start", wasm }, [wasm]);
+      engine.send({ kind: "start", wasm });
     });
     worker.onmessage = (event: MessageEvent<Answer>) => engine.receive(event.data);
     return [engine, JSON.parse(text) as Description];
@@ -49,6 +50,18 @@ export class Engine {
     if (this.running === null) return this.begin();
     if (performance.now() - this.running.since > PATIENCE_MS) this.send({ kind: "cancel" });
     else setTimeout(() => this.next !== null && this.running !== null && this.run(this.next), PATIENCE_MS);
+  }
+
+  /** Ends everything under way, even a step that takes long: a new worker replaces the old one. */
+  stop(): void {
+    this.worker.terminate();
+    this.worker = this.make();
+    this.worker.onmessage = (event: MessageEvent<Answer>) => this.receive(event.data);
+    [this.running, this.next] = [null, null];
+    const waiting = [...this.waiting];
+    this.waiting.clear();
+    this.send({ kind: "start", wasm: this.wasm });
+    for (const [id, answer] of waiting) answer({ kind: "dropped", id });
   }
 
   /** Reads a text as TOML or JSON. */
@@ -112,8 +125,8 @@ export class Engine {
     this.send({ kind: "run", id: this.id, scenario: JSON.stringify(tree), points: POINTS });
   }
 
-  private send(request: Request, transfer: Transferable[] = []): void {
-    this.worker.postMessage(request, transfer);
+  private send(request: Request): void {
+    this.worker.postMessage(request);
   }
 
   private receive(answer: Answer): void {
@@ -127,10 +140,10 @@ export class Engine {
     if (run === null || answer.id !== run.id) return;
     if (answer.kind === "progress") return this.watch.progress(answer.done);
     this.running = null;
-    if (answer.kind === "bug") this.watch.bug(answer.message);
+    if (answer.kind === "bug") this.watch.bug(answer.message, run.tree);
     if (answer.kind === "answer") {
       const read = JSON.parse(answer.text) as Result | { problems: Problem[] };
-      if ("problems" in read) this.watch.problems(read.problems);
+      if ("problems" in read) this.watch.problems(read.problems, run.tree);
       else this.watch.result(read, answer.ms, run.tree);
     }
     this.begin();

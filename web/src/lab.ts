@@ -36,6 +36,10 @@ export class Lab implements Desk, Watch {
   /** True if the current scenario was refused, so `shown` belongs to an earlier one. */
   stale = false;
   engine!: Engine;
+  /** The current scenario has not been run, refused or stopped yet. */
+  busy = false;
+  /** The current scenario was stopped by the visitor. */
+  stopped = false;
   private chosen: string;
   /** The scenario to run after the one under way, whose result will be pinned. */
   private then: Tree | null = null;
@@ -65,7 +69,7 @@ export class Lab implements Desk, Watch {
   changed(rebuild: boolean): void {
     if (!directed(this.tree).some((l) => l.name === this.link)) this.link = bottleneck(this.tree);
     this.then = null;
-    for (const l of this.listeners) l.changed?.(rebuild);
+    this.begin(rebuild);
     this.engine.run(this.tree);
     for (const l of this.listeners) l.shown?.(null);
   }
@@ -76,7 +80,7 @@ export class Lab implements Desk, Watch {
     this.chosen = look ?? bottleneck(next);
     if (against === undefined) return this.changed(true);
     this.pinned = null;
-    for (const l of this.listeners) l.changed?.(true);
+    this.begin(true);
     this.then = this.tree;
     this.engine.run(against);
   }
@@ -95,6 +99,19 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.shown?.(null);
   }
 
+  private begin(rebuild: boolean): void {
+    [this.busy, this.stopped] = [true, false];
+    for (const l of this.listeners) l.changed?.(rebuild);
+  }
+
+  /** Ends the run under way; the page keeps the last one. */
+  stop(): void {
+    if (!this.busy) return;
+    this.engine.stop();
+    this.stopped = true;
+    this.problems([{ path: "", message: "The run was stopped. Change the scenario or open another one to go on." }], this.tree);
+  }
+
   /** The summary of the current scenario, once it has run. */
   settled(): Promise<Summary> {
     return new Promise((done, failed) => { this.waiting.push({ done, failed }); });
@@ -111,12 +128,15 @@ export class Lab implements Desk, Watch {
       return;
     }
     this.shown = { result: answer, tree: of, link: this.link };
+    const isCurrent = JSON.stringify(of) === JSON.stringify(this.tree);
+    if (isCurrent) this.busy = false;
     this.report([]);
     for (const l of this.listeners) l.shown?.(ms);
-    if (JSON.stringify(of) === JSON.stringify(this.tree)) this.settle((w) => w.done(answer.summary));
+    if (isCurrent) this.settle((w) => w.done(answer.summary));
   }
 
-  problems(problems: Problem[]): void {
+  problems(problems: Problem[], of: Tree): void {
+    if (this.then !== null || JSON.stringify(of) === JSON.stringify(this.tree)) this.busy = false;
     this.then = null;
     this.report(problems);
     const [first] = problems;
@@ -127,8 +147,8 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.progress?.(done);
   }
 
-  bug(message: string): void {
-    this.problems([{ path: "", message: `a bug in the simulator: ${message}` }]);
+  bug(message: string, of: Tree): void {
+    this.problems([{ path: "", message: `a bug in the simulator: ${message}` }], of);
   }
 
   private report(problems: Problem[]): void {

@@ -1,7 +1,7 @@
 // The page's picture of the shown run: sentences, charts, cards, the call; and its problems.
 
 import { drawCall } from "./call";
-import { cardsOf, sentence, why } from "./cards";
+import { cardsOf, sentence, span, why } from "./cards";
 import { Board, window } from "./charts";
 import { byId, h, put } from "./dom";
 import { mark } from "./form";
@@ -24,13 +24,46 @@ const typeOf = (queue: string): string => types.get(queue.split(",")[0] ?? "") ?
 export function watch(lab: Lab, disciplines: Entry[]): void {
   types = new Map(disciplines.map((d) => [d.name, d.type ?? ""]));
   lab.listen({
+    changed: () => {
+      const { dataset } = document.body;
+      dataset["asked"] = String(Number(dataset["asked"] ?? 0) + 1);
+      state(lab);
+    },
     shown: (ms) => {
       if (ms !== null) ran(lab, ms);
       redraw(lab);
+      state(lab);
     },
-    problems: (problems) => report(lab, problems),
-    progress: (done) => { byId("stats").textContent = `running: ${Math.round(100 * done)} %`; },
+    problems: (problems) => {
+      report(lab, problems);
+      state(lab);
+    },
+    progress: (done) => {
+      byId("stats").textContent = `running: ${Math.round(100 * done)} %`;
+      byId<HTMLProgressElement>("done").value = done;
+    },
   });
+  byId("stop").addEventListener("click", () => {
+    lab.stop();
+    byId("preset").focus();
+  });
+}
+
+/** A run that takes longer can be stopped.   Unit: ms. */
+const LONG_MS = 1000;
+let long = 0;
+
+/** Offers to stop a run that takes long; and says for tests whether the current scenario is still being run. */
+function state(lab: Lab): void {
+  document.body.dataset["state"] = lab.busy ? "running" : "settled";
+  if (lab.busy && long === 0) {
+    byId<HTMLProgressElement>("done").value = 0;
+    long = setTimeout(() => { byId("running").hidden = false; }, LONG_MS);
+  }
+  if (lab.busy) return;
+  clearTimeout(long);
+  long = 0;
+  byId("running").hidden = true;
 }
 
 /** Counts the run, for tests, and says how long it took. */
@@ -49,7 +82,9 @@ function report(lab: Lab, problems: Problem[]): void {
   put(byId("problems"), ...lines.map((line) => h("p", {}, line)));
   document.body.classList.toggle("stale", lab.stale);
   const name = lab.shown?.tree["name"] ?? "unnamed";
-  byId("stale").textContent = !lab.stale ? "" : lab.shown === null ? "This scenario cannot run." : `This scenario cannot run. Everything below shows the last run (${name}).`;
+  const what = `This scenario ${lab.stopped ? "was stopped" : "cannot run"}.`;
+  byId("stale").textContent = !lab.stale ? "" : lab.shown === null ? what : `${what} Everything below shows the last run (${name}).`;
+  if (lab.shown === null) byId("why").textContent = "";
   if (lab.stale) byId("stats").textContent = "";
 }
 
@@ -61,8 +96,8 @@ function redraw(lab: Lab): void {
   board.draw(charts, link, pinned?.result.charts ?? null);
   put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
   byId("why").textContent = why(summary, { link, name: queueName(shown.tree, link), type: typeOf(queueName(shown.tree, link)) });
-  byId("sentence").textContent = sentence(summary, link, queueName(shown.tree, link));
-  byId("rate-title").textContent = `Rate of each flow (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
+  byId("sentence").textContent = `${sentence(summary, link, queueName(shown.tree, link))} ${span(summary)}`;
+  byId("rate-title").textContent = `Rate of each flow with headers (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
   byId("delay-title").textContent = `Delay in the queue of link ${link} (ms)`;
   byId("pin").textContent = pinned === null ? "Pin this run" : "Unpin";
   byId("pin").setAttribute("aria-pressed", String(pinned !== null));

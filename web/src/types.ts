@@ -61,6 +61,8 @@ export interface Charts {
 export interface Summary {
   name: string;
   duration_s: number;
+  /** Time at the start that the summary leaves out. */
+  warm_up_s: number;
   fairness: number | null;
   latency: { induced_ms: number | null; induced_p99_ms?: number | null; grade: string | null; from: string | null };
   links: Record<string, Tree>;

@@ -1,5 +1,6 @@
 // Draws a pane: the setting once per size, on a canvas below; the packets of a scene in every frame, on a canvas above.
 
+import { isDark } from "../dom";
 import { nameHeight, type Hop, type Layout } from "./layout";
 import { FALLING, WAITING, type Scene } from "./positions";
 import { PURE_ACK, SYN, type PacketTable } from "./table";
@@ -13,17 +14,18 @@ export interface Ink {
   paper: string;
   soft: string;
   bad: string;
+  late: string;
   accent: string;
 }
 
 export function inkOf(element: Element): Ink {
   const of = getComputedStyle(element);
   const read = (name: string) => of.getPropertyValue(`--${name}`).trim();
-  return { ink: read("ink"), muted: read("muted"), line: read("line"), grid: read("grid"), paper: read("paper"), soft: read("soft"), bad: read("bad"), accent: read("accent") };
+  return { ink: read("ink"), muted: read("muted"), line: read("line"), grid: read("grid"), paper: read("paper"), soft: read("soft"), bad: read("bad"), late: read("late"), accent: read("accent") };
 }
 
-/** A packet fades with its age: the share of its colour that is left, and the ages at which it fades. Milliseconds. */
-const SHADES = [1, 0.86, 0.72, 0.6, 0.5];
+/** A packet fades with its age: the share of its colour that is left, on light and on dark ground, and the ages at which it fades. Milliseconds. */
+const SHADES = { light: [1, 0.86, 0.72, 0.6, 0.5], dark: [1, 0.9, 0.8, 0.72, 0.65] };
 const AGES_MS = [25, 75, 200, 500];
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
@@ -53,9 +55,10 @@ export class Painter {
       canvas.style.height = `${at.height}px`;
     }
     const colours = table.head.flows.map((_, i) => colourOf(i));
-    const distinct = [...new Set(colours)].slice(0, Math.floor(500 / SHADES.length));
-    this.styles = distinct.flatMap((colour) => SHADES.map((alpha) => ({ colour, alpha })));
-    this.ofFlow = Uint16Array.from(colours, (colour) => Math.max(0, distinct.indexOf(colour)) * SHADES.length);
+    const shades = SHADES[isDark() ? "dark" : "light"];
+    const distinct = [...new Set(colours)].slice(0, Math.floor(500 / shades.length));
+    this.styles = distinct.flatMap((colour) => shades.map((alpha) => ({ colour, alpha })));
+    this.ofFlow = Uint16Array.from(colours, (colour) => Math.max(0, distinct.indexOf(colour)) * shades.length);
     const c = this.still;
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     c.clearRect(0, 0, at.width, at.height);
@@ -173,7 +176,7 @@ function diamond(c: CanvasRenderingContext2D, x: number, y: number, side: number
   c.lineTo(x, y + r);
   c.lineTo(x - r, y);
   c.closePath();
-  c.fillStyle = ink.bad;
+  c.fillStyle = ink.late;
   c.fill();
 }
 

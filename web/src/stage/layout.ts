@@ -57,6 +57,10 @@ export interface Layout {
 
 const LARGEST_CELL = 20;
 const LEAST_CELL = 2;
+/** Places that the half circle between two rows of a queue takes. */
+export const TURN = 1.2;
+/** Cells across for which a row of a queue has no place: its half circles, less the places in them. */
+const AT_ENDS = 2 - TURN;
 /** Most lines that have rows of their own; flows beyond share the last. */
 const MOST_ROWS = 12;
 
@@ -141,7 +145,7 @@ function room(tree: Tree, link: string, most: number): number {
 /** The cell, `largest` at most, with which `count` packets fit into a box, in rows. */
 function packed(box: Box, count: number, largest: number): number {
   let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
-  while (cell > LEAST_CELL && Math.floor(box.w / cell) * Math.floor(box.h / cell) < count) cell -= 0.5;
+  while (cell > LEAST_CELL && Math.floor(box.w / cell - AT_ENDS) * Math.floor(box.h / cell) < count) cell -= 0.5;
   return Math.max(LEAST_CELL, cell);
 }
 
@@ -209,7 +213,7 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const boxes = several ? boxesOf(queue, counts) : [queue];
   const free = boxes.map((box) => (several ? box.h - nameHeight(box.h) - 2 : box.h));
   const cell = Math.min(...boxes.map((box, i) => packed({ ...box, h: free[i] ?? 0 }, counts[i] ?? 1, largest)));
-  const columns = Math.max(1, Math.floor(queueWidth / cell));
+  const columns = Math.max(1, Math.floor(queueWidth / cell - AT_ENDS));
   const bases = boxes.map((box, i) => box.y + box.h - (several ? 1 + Math.max(0, ((free[i] ?? 0) - Math.ceil((counts[i] ?? 1) / columns) * cell) / 2) : 0));
   const after = way > 0 ? begin + queueWidth + (modem ? 6 : 0) : begin - (modem ? 6 : 0) - modemWidth;
   const x0 = way > 0 ? after + modemWidth : modem ? after : begin;

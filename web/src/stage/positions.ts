@@ -8,6 +8,7 @@
 // Buffers are allocated once and used again: a frame allocates nothing.
 
 import type { Hop, Layout } from "./layout";
+import { TURN } from "./layout";
 import { upTo, type PacketTable } from "./table";
 
 export const WAITING = 0, MODEM = 1, WIRE = 2, FALLING = 3;
@@ -143,17 +144,22 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
   }
 }
 
-/** The cell of a place: rows from the bottom up, each in the direction opposite to the one below. */
+/**
+ * The point of a place: rows from the bottom up, each in the direction opposite to the one below, joined by half circles. A half
+ * circle of 1.57 cells takes TURN places, so packets keep their distance there as well.
+ */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
-  const turn = Math.floor(place / columns);
-  const along = place - turn * columns;
-  // between the last place of a row and the first of the next it climbs
-  const climb = Math.max(0, along - columns + 1);
-  const column = turn % 2 === 0 ? along - climb : columns - 1 - along + climb;
-  const head = way > 0 ? queue.x + queue.w - cell / 2 : queue.x + cell / 2;
-  out.x[n] = head - way * column * cell;
-  out.y[n] = hop.bases[row]! - (turn + climb + 0.5) * cell;
+  // the head is at the gate, half a cell before the row's straight part
+  const along = place - 0.5;
+  const turn = Math.max(0, Math.floor(along / columns));
+  const straight = Math.max(0, columns - TURN);
+  const inRow = along - turn * columns;
+  const angle = inRow <= straight ? 0 : (Math.PI * (inRow - straight)) / (columns - straight);
+  const column = Math.min(inRow, straight) + Math.sin(angle) / 2;
+  const gate = way > 0 ? queue.x + queue.w : queue.x;
+  out.x[n] = gate - way * (1 + (turn % 2 === 0 ? column : straight - column)) * cell;
+  out.y[n] = hop.bases[row]! - (turn + 1 - Math.cos(angle) / 2) * cell;
 }
 
 function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
