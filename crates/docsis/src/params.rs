@@ -73,11 +73,11 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapClock {
-    /// At `map_offset` and every interval after it, even if no packet waits: the channel's own clock.
+    /// The channel's own clock sends MAPs at `map_offset` and every interval after it, even if no packet waits.
     #[default]
     FreeRunning,
-    /// Every interval from the arrival of a packet in an empty transmit queue until the queue is empty again, as in a simulation
-    /// whose timer starts on demand: the first packet waits a whole number of intervals.
+    /// A clock starts when a packet arrives in an empty transmit queue. It sends a MAP every interval until the queue is empty
+    /// again, as in a simulation whose timer starts on demand. So the first packet waits a whole number of intervals.
     FromFirstPacket,
 }
 

@@ -190,8 +190,8 @@ fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     bins.into_iter().map(curve).collect()
 }
 
-/// Returns the upper limit and cumulative share of each bin that a chart can show apart from the last one kept: its limit is at
-/// least 1 % higher, or its share at least 0.2 points higher. The last bin is always kept.
+/// Returns the upper limit and the cumulative share of the bins that a chart can distinguish. A bin is kept if its limit is at
+/// least 1 % above that of the last bin kept, or its share at least 0.2 points higher. The last bin is always kept.
 fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     let all: u64 = bins.iter().map(|b| b.1).sum();
     let (mut below, mut last) = (0, (0.0, 0.0));

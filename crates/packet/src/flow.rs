@@ -70,8 +70,8 @@ impl FlowTuple {
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,
-    /// By slot, for flows with segmentation offload: the flow, and the bytes of a full segment on the wire in the forward and in
-    /// the reverse direction.
+    /// For each slot of a flow with segmentation offload, the flow and the bytes of a full segment on the wire, in the forward
+    /// and in the reverse direction.
     frames: Vec<(FlowId, [u16; 2])>,
 }
 

@@ -72,8 +72,8 @@ pub enum ServiceFlow {
 /// The parameters of an aggregate of two service flows, except the rates of the aggregate itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// The Maximum Sustained Rate of L and that of C, counted in Ethernet frames. `None`: only the aggregate's rate limits the
-    /// flow.
+    /// The Maximum Sustained Rate of L and that of C, counted in Ethernet frames. With `None`, only the aggregate's rate limits
+    /// the flow.
     pub msr: [Option<BitRate>; 2],
     /// C's own Peak Rate.
     pub peak_c: Option<BitRate>,

@@ -38,7 +38,7 @@ pub struct Kind {
     pub unit: Option<Unit>,
     /// The better direction. `None` for a statistic, which has the direction of its distribution.
     pub better: Option<Better>,
-    /// The smallest difference that matters. `None`: that of the unit.
+    /// The smallest difference that matters. `None` selects that of the unit.
     pub least: Option<f64>,
     /// The rank among the measures that users notice first, from 1, and the statistic that represents the distribution (empty for
     /// a single number).

@@ -113,8 +113,8 @@ pub const LEAST_BYTES: u64 = 28;
 pub struct PacketMeta {
     /// A time written by whatever holds the packet: the enqueue time in a queue, the arrival time on a link.
     pub stamp: Time,
-    /// The offset of the first payload byte in the stream for data, the cumulative ACK number for a pure ACK, the number of a
-    /// datagram.
+    /// For data, the offset of the first payload byte in the stream; for a pure ACK, the cumulative ACK number; for a datagram,
+    /// its number.
     pub seq: u64,
     /// The flow that the packet belongs to.
     pub flow: FlowId,

@@ -24,8 +24,8 @@ pub trait Sink {
     }
     /// Advances [`Sink::next_reading`] after that reading was made.
     fn reading_done(&mut self) {}
-    /// Returns true if the sink reads the state of this link or sender. `changed`: after an event that may have changed it;
-    /// otherwise at the times of [`Sink::next_reading`].
+    /// Returns true if the sink reads the state of this link or sender. `changed` is true after an event that may have changed
+    /// it, and false at the times of [`Sink::next_reading`].
     fn wants(&self, _of: Subject, _changed: bool) -> bool {
         false
     }

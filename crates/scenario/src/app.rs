@@ -26,8 +26,8 @@ pub struct App {
     /// (`length` ends it). Default: the end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
-    /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`: the stack of `linux-6` with it), a preset, or a name
-    /// from `tcp`.
+    /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`), which stands for the stack of `linux-6` with it; a
+    /// preset; or a name from `tcp`.
     #[serde(default = "default_stack")]
     pub tcp: String,
     /// TCP stack of the servers, if different.

@@ -96,7 +96,7 @@ fn names(tree: &Value, kind: &str) -> Vec<String> {
     tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// Reports a misspelt name if a table that only `--set` created lacks a key. `given`: the names in the text.
+/// Reports a misspelt name if a table that only `--set` created lacks a key. `given` holds the names in the text.
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));

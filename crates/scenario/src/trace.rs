@@ -44,7 +44,7 @@ pub enum Which {
 const WHICH: &str = "true, false or a list of names";
 
 impl Which {
-    /// Returns true if `name` is selected. `all`: true if [`Which::All`] includes it.
+    /// Returns true if `name` is selected. `all` is true if [`Which::All`] includes it.
     pub fn has(&self, name: &str, all: bool) -> bool {
         match self {
             Self::None => false,

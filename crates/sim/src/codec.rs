@@ -180,9 +180,9 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// Returns [`Flags::SACK_WHOLE`] if the blocks are certainly all that the receiver has. That requires one or two blocks,
-    /// since three may be only those that fit, and none that reports a duplicate: such a block lies below the ACK or within the
-    /// second block.
+    /// Returns [`Flags::SACK_WHOLE`] if the blocks are certainly all that the receiver has. Three blocks may be only those that
+    /// fit, so there must be one or two. Neither may report a duplicate. Such a block lies below the ACK or within the second
+    /// block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);

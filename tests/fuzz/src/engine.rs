@@ -21,7 +21,7 @@ const LONGEST_ROUND: Duration = Duration::from_secs(300);
 /// Number of attempts to reduce a failing input.
 const SMALLER: u32 = 2_000;
 
-/// When a campaign ends.
+/// Condition at which a campaign ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
     /// After a number of inputs.
@@ -144,7 +144,7 @@ pub struct Campaign<'a> {
     pub target: &'a Target,
     /// The seed, which together with the corpus determines every input.
     pub seed: u64,
-    /// When the campaign ends.
+    /// Condition at which the campaign ends.
     pub until: Until,
     /// Folder of the corpora.
     pub corpus: &'a Path,

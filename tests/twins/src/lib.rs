@@ -53,8 +53,8 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     }
 }
 
-/// Returns the live bench's records for the same arrivals. `tuples`: the flows, in the order of the simulator's slots. Only for
-/// two nodes with one link in each direction.
+/// Returns the live bench's records for the same arrivals. `tuples` holds the flows in the order of the simulator's slots. The
+/// scenario must have two nodes with one link in each direction.
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
     let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");

@@ -150,7 +150,7 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // an arrival also misses an opportunity at the same time
+            // an opportunity at the very time of the arrival is missed, too
             self.pass(now + Duration(1));
             self.idle = false;
         }

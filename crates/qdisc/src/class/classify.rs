@@ -188,7 +188,8 @@ impl Classifier {
         Self { order }
     }
 
-    /// Returns the class of `packet`. Validated matches give every packet a class; otherwise, this could be the last class.
+    /// Returns the class of `packet`. Validated matches give every packet a class; for any other matches, the last class is the
+    /// fallback.
     #[inline]
     pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Context<'_>) -> u8 {
         let (tuple, slot) = (packet.tuple(cx.flows), packet.flow.slot());

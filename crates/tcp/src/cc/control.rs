@@ -134,7 +134,7 @@ pub(crate) struct AckSample {
     pub cwnd_limited: bool,
     /// True if the window stopped the sender at some time in the current round trip.
     pub window_filled: bool,
-    /// State of the sender before it processes this ACK, or after that with [`Turn::Repair`].
+    /// State of the sender before it processes this ACK; with [`Turn::Repair`], the state afterwards.
     pub state: State,
     /// Delivery rate, if the ACK yields a sample. This field and all below are set only if [`Needs::rates`] is set.
     pub rate: Option<RateSample>,

@@ -141,7 +141,7 @@ pub enum MeasureFrom {
     /// The user's click, which opens the html's connection.
     #[default]
     Open,
-    /// The establishment of the html's connection at the client, when the GET leaves.
+    /// The time at which the html's connection is established at the client and the GET leaves.
     Connected,
 }
 
