@@ -70,9 +70,9 @@ laws! {
         "sfq" Sfq(fair::SfqParams), A, "McKenney 1990; ns-2 sfq.cc; Linux sch_sfq",
             "Stochastic fairness queueing: hashed queues in round robin";
         "sfq_hss" SfqHss(fair::SfqHssParams), A, "ARRIS 2013",
-            "SFQ with hashing and serial search: a hash to a group, the first unused queue in it";
+            "SFQ with hashing and serial search: the hash chooses a group, the flow takes its first unused queue";
         "perfect" Perfect(fair::PerfectParams), A, "ARRIS 2013 figures 5 to 7",
-            "Perfect isolation: a queue for each flow, packet round robin; forced collisions";
+            "Perfect isolation: a queue for each flow, packet round robin; flows can be made to collide";
         "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc",
             "Deficit round robin: byte-fair queues; drops from the longest";
         "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013",
@@ -86,9 +86,9 @@ laws! {
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
             "Home routers' queue: shaper, tins, fair hosts and flows, COBALT";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
-            "Flow random early drop: one FIFO, an account per active flow, drops for those above their share of it";
+            "Flow random early drop: one FIFO, which drops packets of active flows above their share of it";
         "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",
-            "Class-based thresholds: one FIFO, a share of the buffer per class, RED within TCP's";
+            "Class-based thresholds: one FIFO, a share of the buffer for each class; RED limits TCP's";
         "dcbt" Dcbt(class::DcbtParams), B, "Chung & Claypool, NOSSDAV 2000",
             "Class-based thresholds that follow the number of active flows of each class";
         "cbq" Cbq(class::CbqParams), A, "MMCN 1999; Shreedhar & Varghese 1995",
