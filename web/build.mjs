@@ -30,6 +30,18 @@ async function bundle(entry) {
 /** A text that cannot end the script that holds it. */
 const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 
+/** Entries of docs/glossary.md by the words that the page uses for them. */
+async function glossary(used) {
+  const aliases = { droptail: "drop-tail", codel: "AQM", fq_codel: "fair queueing", "99th percentile": "p99" };
+  const rows = (await readFile(here("../docs/glossary.md"), "utf8")).matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm);
+  const all = new Map([...rows].flatMap(([, names, means]) => names.split(", ").map((name) => [name, means.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll("`", "")])));
+  return Object.fromEntries(used.map((word) => {
+    const means = all.get(aliases[word] ?? word);
+    if (means === undefined) throw new Error(`docs/glossary.md has no entry for ${word}`);
+    return [word, means];
+  }));
+}
+
 const { outputFiles } = await build({
   stdin: { contents: '@import "uplot/dist/uPlot.min.css"; @import "./src/style.css";', loader: "css", resolveDir: here(".") },
   bundle: true, minify: true, write: false,
@@ -39,6 +51,7 @@ const slug = (words) => words.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(
 const named = JSON.parse(await readFile(presets, "utf8"))
   .map((p) => ({ id: slug(p.group === "Examples" ? p.title : `${p.group.split(",")[0]} ${p.title}`), ...p }));
 const texts = await essays();
+const words = await glossary(["droptail", "MOS", "grade", "goodput", "BDP", "RTT", "99th percentile", "Jain's index", "codel", "fq_codel"]);
 const index = {
   addresses: { preset: "#preset/ID", essay: "#essay/ID/STEP" },
   presets: named.map(({ id, group, title }) => ({ id, group, title })),
@@ -48,6 +61,7 @@ const parts = {
   STYLE: outputFiles[0].text,
   INDEX: data(index),
   ESSAYS: data(texts),
+  GLOSSARY: data(words),
   PRESETS: data(named),
   WASM: deflateRawSync(await readFile(wasm), { level: 9 }).toString("base64"),
   WORKER: inScript(await bundle("src/worker.ts")),

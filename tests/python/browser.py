@@ -50,6 +50,7 @@ def opened(
     height: int = 800,
     scheme: Literal["light", "dark"] = "light",
     javascript: bool = True,
+    motion: Literal["reduce", "no-preference"] = "reduce",
     fragment: str = "",
 ) -> Generator[Opened]:
     """Opens the file in a fresh context without a network, and checks it at the end. `fragment` is the end of its
@@ -60,7 +61,7 @@ def opened(
         color_scheme=scheme,
         offline=True,
         java_script_enabled=javascript,
-        reduced_motion="reduce",
+        reduced_motion=motion,
     )
     found = Opened(context.new_page())
     found.page.on("console", lambda m: found.errors.append(m.text) if m.type in {"error", "warning"} else None)

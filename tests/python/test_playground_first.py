@@ -144,9 +144,92 @@ def test_a_call_is_heard_only_after_a_press(page: Open):
     assert hear.inner_text() == "Hear it"
 
 
+def stage(found: Any) -> dict[str, Any]:
+    """Returns the time, the speed and the packets of the stage."""
+    found_now: dict[str, Any] = found.page.evaluate("document.getElementById('stage').stage.read()")
+    return found_now
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_the_first_picture_shows_a_packet_of_the_call(motion: Any, page: Open):
+    found = page(motion=motion)
+    until(found, "document.getElementById('stage').stage.read().panes[0]?.packets.length > 0")
+    shown = stage(found)
+    (packet,) = shown["panes"][0]["packets"]
+    assert (packet["app"], packet["kind"]) == ("call", "wire")
+    assert shown["playing"] == (motion == "no-preference")
+    until(found, "document.querySelector('#stage .counts').textContent !== ''")
+    assert found.page.inner_text("#stage .counts") == "50 packets per second pass, and none waits"
+
+
+def test_a_start_of_the_upload_shows_a_full_queue_within_20_seconds(page: Open):
+    found = page(motion="no-preference")
+    # the clock of the screen goes on only when the test says so
+    found.page.evaluate(
+        """() => { let now = performance.now(); const waiting = []; performance.now = () => now;
+        window.requestAnimationFrame = act => waiting.push(act);
+        window.cancelAnimationFrame = () => { waiting.length = 0; };
+        window.pass = ms => { for (const end = now + ms; now < end;) { now += 16;
+          waiting.splice(0).forEach(act => act(now)); } }; }"""
+    )
+    press(found, "Start an upload")
+    until(found, "document.querySelector('#stage .line').textContent === 'real time until the queue is longest'")
+    assert 4.9 < stage(found)["t"] < 5.2
+    found.page.evaluate("pass(1500)")
+    assert stage(found)["speed"] == 0.2
+    until(found, "(pass(500), document.getElementById('stage').stage.read().speed === 1)")
+    found.page.evaluate("pass(16000)")
+    shown = stage(found)
+    waiting = [p for p in shown["panes"][0]["packets"] if p["kind"] == "waiting" and p["link"] == "up"]
+    assert shown["speed"] == 0.05
+    assert shown["playing"]
+    assert len(waiting) > 240
+
+
+def test_with_less_motion_the_upload_shows_the_longest_queue(page: Open):
+    found = page()
+    press(found, "Start an upload")
+    until(
+        found,
+        "document.getElementById('stage').stage.read().panes[0].packets.filter(p => p.kind === 'waiting').length > 240",
+    )
+    assert not stage(found)["playing"]
+
+
+def test_three_doors_lead_on_after_a_mend(page: Open):
+    found = page()
+    press(found, "Start an upload")
+    doors = found.page.locator("#first .next button")
+    assert not doors.first.is_visible()
+    press(found, "Mend it: a queue for each flow")
+    assert doors.count() == 3
+    doors.nth(1).click()
+    assert found.page.evaluate("document.activeElement.getAttribute('aria-label')") == "rate"
+    assert found.page.is_visible("#controls")
+    doors.nth(2).click()
+    until(found, "document.getElementById('toml').open")
+    found.page.keyboard.press("Escape")
+    settled(found, doors.nth(0).click)
+    assert found.page.inner_text("#essay .step").startswith("Why a buffer bloats, step 1")
+
+
+def test_the_settings_are_folded_until_a_press(page: Open):
+    found = page()
+    button = found.page.get_by_role("button", name="Change the settings")
+    assert button.get_attribute("aria-expanded") == "false"
+    assert not found.page.is_visible("#controls")
+    button.click()
+    assert found.page.is_visible("#controls")
+    assert found.page.locator("#settings").get_attribute("aria-expanded") == "true"
+    # an address with an experiment shows its settings
+    assert page(HOME).page.is_visible("#controls")
+    assert page(fragment="#preset/cable-modem").page.is_visible("#controls")
+
+
 def test_another_experiment_hides_the_first_minute(page: Open):
     found = page()
     assert found.page.is_visible("#first")
+    found.page.click("#settings")
     settled(found, lambda: found.page.get_by_role("slider", name="rate", exact=True).first.fill("300"))
     assert not found.page.is_visible("#first")
     assert not page(HOME).page.is_visible("#first")
@@ -154,6 +237,7 @@ def test_another_experiment_hides_the_first_minute(page: Open):
 
 def test_a_scenario_without_a_call_has_no_picture_of_one(page: Open):
     found = page()
+    found.page.click("#settings")
     settled(found, lambda: found.page.get_by_label("remove call").click())
     assert not found.page.is_visible("#call-figure")
     assert found.page.inner_text("#why") == "Packets do not wait in the queue of link up."

@@ -103,6 +103,42 @@ def test_a_slider_says_its_value_with_a_unit(page: Open):
     assert spoken == {"RTT": "20 ms", "buffer": "250 packets", "duration": "20 s"}
 
 
+def test_words_of_the_field_are_explained(page: Open):
+    found = page()
+    rows = dict(
+        line.strip("| ").split(" | ", 1)
+        for line in (ROOT / "docs/glossary.md").read_text().splitlines()
+        if line.startswith("| ") and "|---" not in line
+    )
+    entries = {"droptail": rows["drop-tail"], "MOS": rows["MOS"]}
+    tip = found.page.locator("#tip")
+    for word, means in entries.items():
+        term = found.page.locator(".term:visible", has_text=word).first
+        # by keyboard, by a tap, by the pointer; a screen reader reads the entry as the word's description
+        term.focus()
+        assert tip.inner_text() == means
+        found.page.keyboard.press("Escape")
+        assert not tip.is_visible()
+        term.click()
+        assert tip.inner_text() == means
+        found.page.mouse.move(0, 0)
+        term.blur()
+        assert not tip.is_visible()
+        term.hover()
+        assert tip.inner_text() == means
+        found.page.mouse.move(0, 0)
+        assert not tip.is_visible()
+        assert found.page.locator(f"#{term.get_attribute('aria-describedby')}").text_content() == means
+    settled(found, lambda: found.page.click("button:text-is('Start an upload')"))
+    found.page.click("#settings")
+    words = set(found.page.locator(".term").all_inner_texts())
+    assert {"droptail", "MOS", "grade", "goodput", "BDP"} <= words
+    described = found.page.locator(".term").evaluate_all(
+        "all => all.map(t => document.getElementById(t.getAttribute('aria-describedby'))?.textContent ?? '')"
+    )
+    assert all(described)
+
+
 def test_a_card_names_the_application_and_what_it_measures(page: Open):
     found = page()
     headings = found.page.locator(".card h3").all_inner_texts()

@@ -157,7 +157,7 @@ def test_the_search_works_from_disk(site: Path, browser: Any):
     page.on("request", lambda r: asked.append(r.url) if not r.url.startswith(("file:", "blob:")) else None)
     page.goto((site / "disciplines/codel.html").as_uri())
     page.locator(".md-search__button").click()
-    page.wait_for_timeout(1000)
+    page.locator("input:focus").wait_for()
     page.keyboard.type("bandwidth delay product", delay=30)
     page.get_by_text("Glossary").locator("visible=true").first.wait_for(timeout=60_000)
     assert asked == []

@@ -221,6 +221,32 @@ def test_it_steps_by_packet_and_jumps_to_the_next_drop(stage: Open, tmp_path: Pa
     assert found.page.evaluate(f"{STAGE}.read().t") <= following + 1e-9
 
 
+def test_it_goes_to_the_longest_queue(stage: Open, tmp_path: Path):
+    scenario = home()
+    rows = recorded(scenario, tmp_path).filter((pl.col("link") == "up") & (pl.col("fate") != "delivered"))
+    steps = rows["fate"].replace_strict({"enqueued": 1, "dequeued": -1}, default=0, return_dtype=pl.Int64)
+    most = steps.cum_sum().max()
+    found = stage(scenario)
+    found.page.locator("#stage").get_by_role("button", name="longest queue").click()
+    until(found, f"{STAGE}.read().t > 1.5 && {STAGE}.read().panes[0].ready")
+    waiting = f"{STAGE}.read().panes[0].packets.filter((p) => p.kind === 'waiting' && p.link === 'up').length"
+    until(found, f"{waiting} === {most}")
+
+
+def test_waiting_packets_keep_their_distance(stage: Open):
+    found = stage(home())
+    for instant in (6.01, 6.0123, 7.3, 8.0071, 9.005, 10.0099):
+        packets = [p for p in at(found, instant)["panes"][0]["packets"] if p["kind"] == "waiting" and p["link"] == "up"]
+        assert len(packets) > 60
+        # those that have just come slide in from the sender, above the others
+        still = [p for p in packets if p["entered"] < 1e9 * instant - 4e7]
+        nearest = sorted(
+            min(max(abs(p["x"] - q["x"]), abs(p["y"] - q["y"])) for q in still if q is not p) for p in still
+        )
+        cell = nearest[len(nearest) // 2]
+        assert nearest[0] > 0.7 * cell
+
+
 def test_a_packet_is_followed_and_its_flow_goes_on(stage: Open):
     found = stage(home())
     drawn_now = at(found, 6)["panes"][0]["packets"]

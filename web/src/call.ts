@@ -104,4 +104,5 @@ export function timeAt(event: MouseEvent): number {
   return ((event.clientX - box.left) / box.width) * (drawn?.end ?? 0);
 }
 
+new ResizeObserver(() => paint()).observe(byId("call-canvas").parentElement ?? document.body);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paint());

@@ -2,6 +2,7 @@
 
 import { h } from "./dom";
 import { get, isTable } from "./paths";
+import { explained } from "./terms";
 import type { Json, Summary, Tree } from "./types";
 
 export interface Card {
@@ -114,10 +115,10 @@ export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[]
   return cards(summary).map((card) => {
     const other = before.get(`${card.app} ${card.title}`);
     return h("article", { class: `card ${card.tone}`, "data-card": card.app || "latency" },
-      h("h3", {}, card.app === "" ? card.title : card.app, card.app !== "" && h("span", { class: "of" }, `: ${card.title}`)),
-      h("p", { class: "value" }, card.value),
-      card.verdict !== "" && h("p", { class: "verdict" }, `${GLYPHS[card.tone]} ${card.verdict}`.trim()),
-      ...card.lines.filter((l) => l !== "").map((line) => h("p", { class: "line" }, line)),
+      h("h3", {}, card.app === "" ? card.title : card.app, card.app !== "" && h("span", { class: "of" }, ": ", ...explained(card.title))),
+      h("p", { class: "value" }, ...explained(card.value)),
+      card.verdict !== "" && h("p", { class: "verdict" }, ...explained(`${GLYPHS[card.tone]} ${card.verdict}`.trim())),
+      ...card.lines.filter((l) => l !== "").map((line) => h("p", { class: "line" }, ...explained(line))),
       other !== undefined && h("p", { class: "pinned" }, `pinned: ${other.value}${comparison(card, other)}`));
   });
 }

@@ -5,6 +5,7 @@ import { Form, range, row, type Store } from "./form";
 import { choice, get, isTable, set, type Path } from "./paths";
 import { limit, limitText, rate, rateText, seconds, secondsText, showLimit, showRate, showSeconds, STEPS, toStep, type LimitUnit, type Scale } from "./quantities";
 import type { Schema } from "./schema";
+import { explain } from "./terms";
 import { MODEMS, baseRtt, bottleneck, directed, linkRate, ratePath, roundTrip, setBaseRtt, tables } from "./topology";
 import type { Description, Entry, Json, Tree } from "./types";
 
@@ -165,7 +166,7 @@ export class Controls {
       mark.hidden = Number.isNaN(bdp) || bdp <= 0;
       mark.style.setProperty("--at", String(place));
       mark.classList.toggle("right", place > 0.6);
-      mark.textContent = `BDP ${limitText(bdp, unit)}`;
+      explain(mark, `BDP ${limitText(bdp, unit)}`);
       slider.dispatchEvent(new Event("sync"));
     };
     mark.addEventListener("sync", sync);

@@ -3,6 +3,7 @@
 import { byId, h, put } from "./dom";
 import { filled, holds, type Source } from "./facts";
 import type { Lab } from "./lab";
+import { explained } from "./terms";
 import type { Tree } from "./types";
 
 interface Guess {
@@ -173,7 +174,7 @@ export class Essays {
     if (step === undefined || essay === null) return;
     const write = (part: string, of: Source, lines: string[] | undefined) => {
       const place = this.panel.querySelector(`[data-part=${part}]`);
-      if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, filled(line, of))));
+      if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, ...explained(filled(line, of)))));
     };
     // text and question name the scenario and, with a comparison, the step before
     const old = essay.steps[this.at - 1];

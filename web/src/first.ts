@@ -10,6 +10,13 @@ import type { Tree } from "./types";
 /** The scenario that the page opens with. */
 export const ALONE = FIRST.scenario as Tree;
 
+/** What a visitor can do after the mends. */
+export interface Doors {
+  essay(): void;
+  rate(): void;
+  own(): void;
+}
+
 /** The part of the run that the stage plays after a mend. */
 const SETTLED: StageWindow = { from: "24s", until: "30s", speed: 0.05 };
 
@@ -30,16 +37,21 @@ function mended(queue: Tree): Tree {
 /** The buttons of the first minute, in their order; only those that can be pressed next stand out. */
 export class First {
   private readonly root = byId("first");
+  private readonly next: HTMLElement;
+  /** The upload has just been started by its button. */
+  private started = false;
   private readonly steps: { label: string; tree: Tree; button: HTMLButtonElement }[];
 
-  constructor(private readonly lab: Lab) {
+  constructor(private readonly lab: Lab, doors: Doors) {
     const trees = [
       { label: "A call alone", tree: ALONE },
       { label: "Start an upload", tree: broken() },
       ...FIRST.mends.map((m) => ({ label: m.label, tree: mended(m.queue as Tree) })),
     ];
     this.steps = trees.map(({ label, tree }) => ({ label, tree, button: h("button", { type: "button", onclick: () => this.press(tree) }, label) }));
-    put(this.root, h("p", {}, "Someone at home is on a call."), h("div", { class: "buttons" }, ...this.steps.map((s) => s.button)));
+    const door = (label: string, open: () => void) => h("button", { type: "button", class: "link", onclick: open }, label);
+    this.next = h("p", { class: "next" }, "What next? ", door("Read why a buffer bloats", () => doors.essay()), ", ", door("change the link’s rate", () => doors.rate()), " or ", door("run a scenario of your own", () => doors.own()), ".");
+    put(this.root, h("p", {}, "Someone at home is on a call."), h("div", { class: "buttons" }, ...this.steps.map((s) => s.button)), this.next);
     lab.listen({ changed: () => this.update(), shown: (ms) => this.shown(ms) });
     this.update();
   }
@@ -47,19 +59,24 @@ export class First {
   private press(tree: Tree): void {
     const mends = this.steps.slice(2).some((s) => s.tree === tree);
     this.lab.pinned = null;
+    this.started = tree === this.steps[1]?.tree;
     this.lab.open(tree, mends ? { against: broken() } : {});
   }
 
-  /** After a mend, the stage shows a part of the run in which both queues have settled: before it, CoDel's is as long as the other. */
+  /** After the start of the upload, the stage shows how the queue fills. After a mend, it shows a part of the run in which both queues have
+   * settled: before it, CoDel's is as long as the other. */
   private shown(ms: number | null): void {
     const mends = this.steps.slice(2).some((s) => this.lab.shown !== null && same(s.tree, this.lab.shown.tree));
-    if (ms !== null && mends) document.dispatchEvent(new CustomEvent("bloatlab:stage", { detail: SETTLED }));
+    if (ms === null || !(mends || this.started)) return;
+    document.dispatchEvent(new CustomEvent("bloatlab:stage", { detail: this.started ? "filling" : SETTLED }));
+    this.started = false;
   }
 
   /** Marks the step that the experiment is at; another experiment hides the buttons. */
   private update(): void {
     const at = this.steps.findIndex((s) => same(s.tree, this.lab.tree));
     this.root.hidden = at < 0;
+    this.next.hidden = at < 2;
     for (const [i, step] of this.steps.entries()) {
       step.button.setAttribute("aria-pressed", String(i === at));
       step.button.classList.toggle("primary", (at === 0 && i === 1) || (at === 1 && i > 1));

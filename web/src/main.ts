@@ -10,10 +10,12 @@ import { inflate, unbase64 } from "./fragment";
 import { Lab } from "./lab";
 import { exportButtons } from "./out";
 import { Schema } from "./schema";
+import { fold, listenToSettings } from "./settings";
 import { offer } from "./script";
 import { board, watch } from "./show";
 import { openStage } from "./stage/open";
 import { Sound } from "./sound";
+import { listenToTerms } from "./terms";
 import { listenToFiles, listenToToml, notice, Presets } from "./toml";
 import type { Json } from "./types";
 
@@ -50,12 +52,15 @@ function listen(lab: Lab, address: Address): void {
   listenToToml(lab);
   listenToFiles(lab, notice);
   listenToScrolling();
-  addEventListener("hashchange", () => { address.restore().catch(sayError); });
+  listenToSettings();
+  listenToTerms();
+  addEventListener("hashchange", () => { address.restore().then((found) => { if (found) fold(false); }).catch(sayError); });
 }
 
 const sayError = (error: unknown): void => notice(error instanceof Error ? error.message : String(error));
 
 async function start(): Promise<void> {
+  fold(location.hash === "");
   const packed = unbase64(byId("wasm").textContent?.trim() ?? "");
   const lab = new Lab(ALONE);
   const [engine, known] = await Engine.start(byId("worker").textContent ?? "", (await inflate(packed)).buffer, lab);
@@ -74,7 +79,14 @@ async function start(): Promise<void> {
   const presets = new Presets(lab);
   const essays = new Essays(lab);
   const address = new Address(lab, { essay: (id, step) => essays.open(id, step), preset: (id) => presets.open(id) });
-  new First(lab);
+  new First(lab, {
+    essay: () => { essays.open("bloat", 0); },
+    rate: () => {
+      fold(false);
+      byId("controls").querySelector<HTMLElement>("input[type=range]")?.focus();
+    },
+    own: () => byId("show-toml").click(),
+  });
   new Sound(lab);
   byId("version").textContent = `bloatlab ${known.version}`;
   offer(lab, known.version, JSON.parse(byId("index").textContent ?? "{}") as Json);

@@ -8,6 +8,7 @@ import { mark } from "./form";
 import type { Lab } from "./lab";
 import { choice, get } from "./paths";
 import { limit, limitText } from "./quantities";
+import { explain, explained } from "./terms";
 import type { Charts, Entry, Problem, Tree } from "./types";
 
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
@@ -95,13 +96,13 @@ function redraw(lab: Lab): void {
   const link = shownLink(charts, shown.link);
   board.draw(charts, link, pinned?.result.charts ?? null);
   put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
-  byId("why").textContent = why(summary, { link, name: queueName(shown.tree, link), type: typeOf(queueName(shown.tree, link)) });
-  byId("sentence").textContent = `${sentence(summary, link, queueName(shown.tree, link))} ${span(summary)}`;
+  explain(byId("why"), why(summary, { link, name: queueName(shown.tree, link), type: typeOf(queueName(shown.tree, link)) }));
+  explain(byId("sentence"), `${sentence(summary, link, queueName(shown.tree, link))} ${span(summary)}`);
   byId("rate-title").textContent = `Rate of each flow with headers (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
   byId("delay-title").textContent = `Delay in the queue of link ${link} (ms)`;
   byId("pin").textContent = pinned === null ? "Pin this run" : "Unpin";
   byId("pin").setAttribute("aria-pressed", String(pinned !== null));
-  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Before (dashed): "), sentence(pinned.result.summary, link, queueName(pinned.tree, link)))]));
+  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Before (dashed): "), ...explained(sentence(pinned.result.summary, link, queueName(pinned.tree, link))))]));
   drawCall(shown.result, pinned?.result ?? null);
 }
 

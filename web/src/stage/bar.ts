@@ -6,6 +6,7 @@ import { SPEEDS, speedText, type Clock } from "./clock";
 export interface Moves {
   beside: string[];
   step(way: 1 | -1): void;
+  fullest(): Promise<void>;
   jump(landmark: "drop" | "mark" | "timeout"): Promise<void>;
   toggle(discipline: string): void;
 }
@@ -33,7 +34,7 @@ export class Bar {
     this.root = h("div", { class: "bar" },
       h("div", { class: "moves" }, this.play,
         button("‹", "one event back (,)", () => moves.step(-1)), button("›", "one event on (.)", () => moves.step(1)), this.speed,
-        h("span", { class: "jumps" }, "go to the next ", ...(["drop", "mark", "timeout"] as const).map((l) => h("button", { type: "button", onclick: () => { this.touch(); void moves.jump(l); } }, l))),
+        h("span", { class: "jumps" }, "go to the ", h("button", { type: "button", onclick: () => { this.touch(); void moves.fullest(); } }, "longest queue"), " or the next ", ...(["drop", "mark", "timeout"] as const).map((l) => h("button", { type: "button", onclick: () => { this.touch(); void moves.jump(l); } }, l))),
         this.said, h("span", { class: "right" }, this.besides, this.add)),
       h("div", { class: "when" }, this.time, this.read));
     this.update();
@@ -41,7 +42,8 @@ export class Bar {
 
   private touch(): void {
     this.touched = true;
-    this.clock.loop = null;
+    [this.clock.loop, this.clock.plan] = [null, []];
+    this.say("");
   }
 
   private toggle(): void {

@@ -23,6 +23,8 @@ export class Clock {
   playing = false;
   /** The part of the run that is played again and again, if one is. */
   loop: [number, number] | null = null;
+  /** Changes of the speed to come, by time. */
+  plan: { from: number; speed: number }[] = [];
   private last = 0;
   /** The time before the last step. */
   private before = 0;
@@ -61,6 +63,10 @@ export class Clock {
     if (this.playing) {
       this.t += Math.min(Math.max(0, now - this.last), LONGEST_STEP) * 1e6 * this.speed;
       this.last = now;
+      while (this.plan[0] !== undefined && this.t >= this.plan[0].from) {
+        this.speed = this.plan[0].speed;
+        this.plan.shift();
+      }
       if (this.loop !== null && this.t >= this.loop[1]) this.t = this.loop[0];
       if (this.t >= this.end) {
         this.t = this.end;

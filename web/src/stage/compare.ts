@@ -2,6 +2,7 @@
 
 import { cards, number } from "../cards";
 import { h } from "../dom";
+import { explained } from "../terms";
 import type { Shown } from "./pane";
 
 const ms = (x: number | null): string => (x === null ? "–" : `${x < 10 ? x.toFixed(1) : x.toFixed(0)} ms`);
@@ -27,5 +28,5 @@ export function differences(runs: Shown[]): HTMLElement {
   const rows = names.map((name) => [name, ...all.map((of) => of.get(name) ?? "–")]).filter(([, ...values]) => new Set(values).size > 1);
   return h("table", {}, h("caption", {}, "What differs, with the same load and seed"),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "over the whole run"), ...runs.map((run) => h("th", { scope: "col" }, run.title)))),
-    h("tbody", {}, ...rows.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, name ?? ""), ...values.map((value) => h("td", {}, value))))));
+    h("tbody", {}, ...rows.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, ...explained(name ?? "")), ...values.map((value) => h("td", {}, value))))));
 }

@@ -1,8 +1,10 @@
 // One pane of the stage: a scenario, its packets in a window around the clock, and their picture.
 
-import { h } from "../dom";
+import { number } from "../cards";
+import { h, put } from "../dom";
 import type { Engine } from "../engine";
 import { secondsText } from "../quantities";
+import { explained } from "../terms";
 import type { Result, Tree } from "../types";
 import { inkOf, nearest, Painter, type Ink } from "./draw";
 import { fullestLine, layout, type Layout } from "./layout";
@@ -23,6 +25,10 @@ export interface Shown {
   link: string;
   result: Result;
 }
+
+/** Packets that came to the link of a pane, per second. */
+export const packetsPerSecond = ({ result: { summary }, link }: Shown): number =>
+  Number(summary.links[link]?.["offered_packets"] ?? 0) / Math.max(1e-3, summary.duration_s - summary.warm_up_s);
 
 /** The colour of a flow, by its application, number and direction. */
 export type ColourOf = (app: string, flow: number, reverse: boolean) => string;
@@ -52,7 +58,7 @@ export class Pane {
 
   constructor(public shown: Shown, private readonly engine: Engine, private readonly colourOf: ColourOf, private readonly onPick: (pane: Pane, packet: number) => void, private readonly onReady: () => void) {
     this.root = h("div", { class: "pane" }, h("p", { class: "of" }, this.title, this.counts), this.board);
-    this.title.textContent = shown.title;
+    put(this.title, ...explained(shown.title));
     new ResizeObserver(() => this.measure()).observe(this.board);
     this.moving.addEventListener("click", (event) => {
       if (this.table === null) return;
@@ -131,7 +137,7 @@ export class Pane {
   show(shown: Shown): void {
     this.stop();
     [this.shown, this.next, this.whole, this.old] = [shown, null, false, true];
-    this.title.textContent = shown.title;
+    put(this.title, ...explained(shown.title));
     this.root.classList.add("old");
   }
 
@@ -155,6 +161,11 @@ export class Pane {
 
   set height(px: number) {
     this.board.dataset["height"] = String(px);
+  }
+
+  /** The moment of the run's longest queue; in a long run the longest of the recorded part of [from, until]. */
+  fullest(from: number, until: number): number {
+    return (this.whole ? this.table?.fullest(this.link) : this.table?.fullest(this.link, from, until)) ?? from;
   }
 
   /** The most packets that wait at once. */
@@ -201,7 +212,8 @@ export class Pane {
     const wait = last < 0 ? null : (table.legLeft[last] ?? 0) - (table.legEntered[last] ?? 0);
     const packets = (n: number) => `${n} packet${n === 1 ? "" : "s"}`;
     const part = this.whole ? "" : ` (recorded: second ${(table.head.from_ns / 1e9).toFixed(1)} to ${(table.head.until_ns / 1e9).toFixed(1)})`;
-    const counts = `${waiting} waiting${wait === null ? "" : `; the last waited ${secondsText(wait / 1e9)}`}${part}`;
+    const isIdle = number(this.shown.result.summary.links[this.shown.link], "sojourn_ms", "max") === 0;
+    const counts = isIdle ? `${Math.round(packetsPerSecond(this.shown))} packets per second pass, and none waits${part}` : `${scene.wire[i] ?? 0} on the wire, ${waiting} waiting${wait === null ? "" : `; the last waited ${secondsText(wait / 1e9)}`}${part}`;
     if (this.counts.textContent !== counts) this.counts.textContent = counts;
     this.board.setAttribute("aria-label",
       `${this.shown.title}, at second ${(t / 1e9).toFixed(3)}: ${packets(waiting)} wait in the queue of link ${this.shown.link}, ${packets(at.hops.reduce((sum, _, k) => sum + (scene.wire[k] ?? 0), 0))} travel.`);

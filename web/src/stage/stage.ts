@@ -1,5 +1,6 @@
 // The stage: panes on one clock, the bar that moves it, and three panels: a sender, a packet, the differences.
 
+import { number } from "../cards";
 import { byId, h, put } from "../dom";
 import type { Engine } from "../engine";
 import type { StageWindow } from "../essays";
@@ -10,11 +11,11 @@ import { Bar } from "./bar";
 import { Clock, easySpeed, SPEEDS } from "./clock";
 import { differences } from "./compare";
 import { showLife } from "./life";
-import { Pane, type ColourOf, type Shown } from "./pane";
+import { packetsPerSecond, Pane, type ColourOf, type Shown } from "./pane";
 import { BeliefPanel, busiest } from "./sender";
 import { flowName, upTo } from "./table";
 
-/** A part of the run that a text points at, as an event of the document. */
+/** A part of the run that a text points at, or how its queue fills, as an event of the document. */
 const DIRECTION = "bloatlab:stage";
 
 const MOST_PANES = MOST_BESIDE + 1;
@@ -23,6 +24,11 @@ const PATIENCE_MS = 120;
 /** A step, a fall and a jump on the screen.   Unit: ns. */
 const EASE = 1.6e8;
 const FALL = 6e8;
+/** The first part of the time in which a queue fills is shown slowly.   Unit: ns. */
+const AT_FIRST = 4e8;
+const SLOWLY = 0.2;
+/** The time on the screen in which a packet crosses a link whose queue is empty.   Unit: s. */
+const CROSSING = 0.2;
 
 export interface Surroundings {
   engine: Engine;
@@ -60,8 +66,8 @@ export class Stage {
   private known = "";
   /** The names of links and applications of the last experiment. */
   private network = "";
-  /** The part of the run that an essay points at. */
-  private direction: StageWindow | null = null;
+  /** The part of the run that an essay points at; or how the queue fills. */
+  private direction: StageWindow | "filling" | null = null;
   private wrote = 0;
   private begun = false;
   /** Times of the last frames, and the time that each took, for measuring.   Unit: ms. */
@@ -81,9 +87,10 @@ export class Stage {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.panes.forEach((pane) => pane.measure()));
     this.bar.listen(this.root, () => this.visible);
     document.addEventListener(DIRECTION, (event) => {
-      this.direction = (event as CustomEvent<StageWindow>).detail;
+      this.direction = (event as CustomEvent<StageWindow | "filling">).detail;
       this.bar.touched = false;
-      this.direct(this.direction);
+      // an experiment that is still to be opened is directed then
+      if (this.direction !== "filling" || keyOf(this.want?.now) === this.known) this.direct(this.direction);
     });
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
   }
@@ -97,7 +104,8 @@ export class Stage {
 
   /** Gives way to a run of the charts. */
   yield(): void {
-    [this.direction, this.clock.loop] = [null, null];
+    [this.direction, this.clock.loop, this.clock.plan] = [null, null, []];
+    this.bar.say("");
     this.stop.abort();
     this.panes.forEach((pane) => pane.stop());
   }
@@ -114,7 +122,8 @@ export class Stage {
     this.stop.abort();
     const stop = this.stop = new AbortController();
     const { now, pinned } = want;
-    const key = JSON.stringify([now.tree, now.link]);
+    const key = keyOf(now);
+    let idle = false;
     if (key !== this.known) {
       this.besideRuns.clear();
       this.known = key;
@@ -122,7 +131,7 @@ export class Stage {
       // a slider that moves, or another discipline, leaves the clock alone: the same moment is compared
       const network = JSON.stringify([now.link, Object.keys(now.result.summary.links), Object.keys(now.result.summary.apps)]);
       if (this.direction !== null) this.direct(this.direction);
-      else if (network !== this.network && !this.bar.touched) this.begin(now);
+      else if (network !== this.network && !this.bar.touched) idle = this.begin(now);
       this.clock.t = Math.min(this.clock.t, this.clock.end);
       this.network = network;
     }
@@ -135,6 +144,8 @@ export class Stage {
     this.arrange(shown);
     put(this.differencePanel, ...(shown.length > 1 ? [differences(shown)] : []));
     await Promise.all(this.panes.map((pane) => pane.look(this.clock.t, this.clock.speed)));
+    const [first] = this.panes;
+    if (idle && first?.table?.head !== undefined && !stop.signal.aborted && !this.bar.touched) this.clock.seek(first.table.halfway(first.link, this.clock.t));
     const most = this.panes.length === 1 ? 1 : Math.max(...this.panes.map((pane) => pane.most));
     this.panes.forEach((pane) => pane.scale(most));
     this.explain();
@@ -174,8 +185,11 @@ export class Stage {
   }
 
   /** Plays the part of the run that a text points at, again and again until the visitor moves the clock. */
-  private direct({ from, until, speed }: StageWindow): void {
+  private direct(to: StageWindow | "filling"): void {
+    if (to === "filling") return this.fill();
+    const { from, until, speed } = to;
     const { clock } = this;
+    clock.plan = [];
     clock.loop = [seconds(from) * 1e9, seconds(until) * 1e9];
     clock.speed = SPEEDS.reduce((best, s) => (Math.abs(Math.log(s / speed)) < Math.abs(Math.log(best / speed)) ? s : best));
     clock.seek(clock.loop[0]);
@@ -183,15 +197,41 @@ export class Stage {
     this.bar.update();
   }
 
-  /** Sets clock and speed for a new experiment: to the moment at which its queue begins to fill, or a picture that stands still, to a full one. */
-  private begin({ result, link }: Shown): void {
+  /** Plays how the queue fills: slowly at first, then in real time, and slowly again once it is longest. Those who prefer less motion see
+   * the longest queue. */
+  private fill(): void {
+    const now = this.want?.now;
+    const full = now === undefined ? null : longest(now);
+    if (now === undefined || full === null) return;
+    const { clock } = this;
+    const easy = easySpeed(packetsPerSecond(now));
+    const begins = 1e9 * (now.result.charts.t_s[(now.result.charts.links[now.link]?.queue_packets ?? []).findIndex((n) => (n ?? 0) >= 3)] ?? 0);
+    clock.loop = null;
+    if (this.still) {
+      clock.speed = easy;
+      clock.seek(full[1]);
+    } else {
+      clock.plan = [{ from: begins + AT_FIRST, speed: 1 }, { from: full[0], speed: easy }];
+      clock.speed = SLOWLY;
+      clock.seek(begins);
+      clock.play();
+      this.bar.say("real time until the queue is longest");
+    }
+    this.bar.update();
+  }
+
+  /** Sets clock and speed for a new experiment: to the moment at which its queue begins to fill, or a picture that stands still, to a full one.
+   * Returns whether no packet waits; then single packets cross the link so slowly that one sees them. */
+  private begin(now: Shown): boolean {
+    const { result, link } = now;
     const queue = result.charts.links[link]?.queue_packets ?? [];
     const most = Math.max(0, ...queue.map((n) => n ?? 0));
     const first = queue.findIndex((n) => (n ?? 0) >= (this.still ? 0.3 * most : 3) && (n ?? 0) > 1);
     this.clock.t = 1e9 * Math.max(0, first < 0 ? Math.min(1, result.summary.duration_s / 2) : (result.charts.t_s[first] ?? 0) + (this.still ? 0.9 * result.charts.width_s : 0));
-    const offered = Number(result.summary.links[link]?.["offered_packets"] ?? 0);
-    this.clock.speed = easySpeed(offered / Math.max(1e-3, result.summary.duration_s));
+    const crossing = Math.min(...Object.values(result.summary.apps).map((app) => number(app, "delay_ms", "min") ?? Infinity)) / 1e3;
+    this.clock.speed = first < 0 && crossing < Infinity ? SPEEDS.find((speed) => speed * CROSSING <= crossing) ?? 0.001 : easySpeed(packetsPerSecond(now));
     this.bar.update();
+    return first < 0;
   }
 
   private arrange(shown: Shown[]): void {
@@ -267,6 +307,16 @@ export class Stage {
     if (at !== undefined) this.clock.seek(at);
   }
 
+  /** Goes to the moment of the longest queue. */
+  async fullest(): Promise<void> {
+    const [pane] = this.panes;
+    const bin = pane === undefined ? null : longest(pane.shown);
+    if (pane === undefined || bin === null) return this.bar.say("no packet waits in this run");
+    this.clock.pause();
+    await this.seekTo(bin[0]);
+    await this.seekTo(pane.fullest(...bin));
+  }
+
   /** Goes to the next drop, mark or timeout. */
   async jump(landmark: "drop" | "mark" | "timeout"): Promise<void> {
     const pane = this.panes[0];
@@ -303,6 +353,17 @@ export class Stage {
     this.frames = null;
     return { gaps: times.slice(1).map(([t], i) => t - (times[i]?.[0] ?? 0)), took: times.map(([, took]) => took) };
   }
+}
+
+const keyOf = (run: Shown | undefined): string => JSON.stringify([run?.tree, run?.link]);
+
+/** The part of the run with its longest queue, as the charts have it: from, until.   Unit: ns. */
+function longest({ result, link }: Shown): [number, number] | null {
+  const { links, t_s: times, width_s: width } = result.charts;
+  const queue = (links[link]?.queue_packets ?? []).map((n) => n ?? 0);
+  const most = Math.max(0, ...queue);
+  const from = 1e9 * (times[queue.indexOf(most)] ?? 0);
+  return most < 1 ? null : [from, from + 1e9 * width];
 }
 
 function showNothing(panel: HTMLElement): void {

@@ -151,6 +151,25 @@ export class PacketTable {
     return found;
   }
 
+  /** The moment in [from, until] at which most packets wait on a link; null if none waits. */
+  fullest(link: number, from = 0, until = Infinity): number | null {
+    const { legs, entered } = this.legs(link);
+    const served = Float64Array.from(legs, (leg) => this.legServed(leg)).sort();
+    let [found, most]: [number | null, number] = [null, 0];
+    for (let i = 0, gone = 0; i < legs.length; i++) {
+      const at = entered[i]!;
+      while (served[gone]! <= at) gone++;
+      if (i + 1 - gone > most && at >= from && at <= until) [found, most] = [at, i + 1 - gone];
+    }
+    return found;
+  }
+
+  /** The moment at which the first packet that enters a link at `t` or later is halfway along its wire; `t` if there is none. */
+  halfway(link: number, t: number): number {
+    const leg = this.legs(link).legs.find((of) => this.legEntered[of]! >= t && this.legArrived[of] !== Infinity && this.legArrived[of]! < this.head.until_ns);
+    return leg === undefined ? t : (this.legLeft[leg]! + this.legArrived[leg]!) / 2;
+  }
+
   /** Every moment at which something happens on a link, in order. */
   moments(link: number): Float64Array {
     const all: number[] = [];

@@ -1,0 +1,16 @@
+// The settings beside the result: folded away at first for a visitor who brings no experiment, and opened by one press.
+
+import { byId } from "./dom";
+
+const button = (): HTMLElement => byId("settings");
+
+/** Folds the settings away, or opens them. */
+export function fold(folded: boolean): void {
+  document.body.classList.toggle("folded", folded);
+  button().setAttribute("aria-expanded", String(!folded));
+  button().textContent = folded ? "Change the settings" : "Hide the settings";
+}
+
+export function listenToSettings(): void {
+  button().addEventListener("click", () => fold(!document.body.classList.contains("folded")));
+}

@@ -1,0 +1,57 @@
+// Words of the field: each is a button that shows its entry of docs/glossary.md at the pointer, at the keyboard's focus and at a tap.
+
+import { byId, h, put } from "./dom";
+
+/** The entries of docs/glossary.md that the page needs, by word; build.mjs puts them here. */
+const GLOSSARY = JSON.parse(byId("glossary").textContent ?? "{}") as Record<string, string>;
+const WORDS = new RegExp(`(?<![\\w-])(?:${Object.keys(GLOSSARY).join("|")})(?![\\w-])`, "g");
+
+const idOf = (word: string): string => `word-${word.replace(/\W/g, "-")}`;
+
+/** A text whose words of the field are buttons, each at its first place. */
+export function explained(text: string): (string | HTMLElement)[] {
+  const parts: (string | HTMLElement)[] = [];
+  const seen = new Set<string>();
+  let end = 0;
+  for (const { 0: word, index } of text.matchAll(WORDS)) {
+    if (seen.has(word)) continue;
+    seen.add(word);
+    parts.push(text.slice(end, index), h("button", { type: "button", class: "term", "aria-describedby": idOf(word) }, word));
+    end = index + word.length;
+  }
+  return [...parts, text.slice(end)];
+}
+
+/** Replaces the text of an element, unless it has it already: a button in it keeps the focus. */
+export function explain(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) put(element, ...explained(text));
+}
+
+/** Shows the entry of a word while it has the pointer or the focus; Escape hides it. */
+export function listenToTerms(): void {
+  const tip = byId("tip");
+  // what a screen reader reads with a word
+  put(byId("words"), ...Object.entries(GLOSSARY).map(([word, means]) => h("p", { id: idOf(word) }, means)));
+  const termOf = (target: EventTarget | null) => (target instanceof Element ? target.closest<HTMLElement>(".term") : null);
+  const hide = () => { tip.hidden = true; };
+  const show = (term: HTMLElement) => {
+    tip.textContent = GLOSSARY[term.textContent ?? ""] ?? "";
+    tip.hidden = false;
+    const [at, own] = [term.getBoundingClientRect(), tip.getBoundingClientRect()];
+    tip.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - own.width - 8))}px`;
+    tip.style.top = `${at.bottom + own.height + 4 < innerHeight ? at.bottom : at.top - own.height}px`;
+  };
+  for (const kind of ["pointerover", "focusin", "click"]) {
+    document.addEventListener(kind, (event) => {
+      const term = termOf(event.target);
+      if (term !== null) show(term);
+    });
+  }
+  document.addEventListener("pointerout", (event) => {
+    const to = event.relatedTarget;
+    if ((termOf(event.target) !== null || event.target === tip) && to !== tip && termOf(to) === null && termOf(document.activeElement) === null) hide();
+  });
+  document.addEventListener("focusout", (event) => { if (termOf(event.target) !== null) hide(); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  addEventListener("scroll", hide, { capture: true, passive: true });
+}
