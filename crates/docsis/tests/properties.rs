@@ -142,7 +142,7 @@ proptest! {
             free = start + bucket.take(start, u64::from(*size));
             sent.push((free, u64::from(*size)));
         }
-        // from s to t, at most burst + rate (t - s) bytes leave. At the peak rate it is one packet more, because a wait for
+        // from s to t, at most burst + rate (t - s) bytes leave. At the peak rate, one packet more may leave, because a wait for
         // tokens replaces a wait for the peak bucket (the module's "else if"). Rounding a time up adds less than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;

@@ -157,9 +157,9 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns the value that is not exceeded for `p` percent of the time, if each value is in effect for as long as its own
-    /// length, like the round trips of probes that are each sent when the previous one is answered. `None` without values. Every
-    /// value counts as the middle of its bin.
+    /// Returns the value that is not exceeded for `p` percent of the time, where every value counts for a time equal to itself.
+    /// That holds for the round trips of probes, if each probe is sent when the previous one is answered. `None` without values.
+    /// Every value counts as the middle of its bin.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
@@ -173,8 +173,8 @@ impl Histogram {
         self.max()
     }
 
-    /// Returns the mean over time, if each value is in effect for as long as its own length: the sum of squares over the sum;
-    /// `None` without a value above 0.
+    /// Returns the mean over time, where every value counts for a time equal to itself: the sum of squares over the sum. `None`
+    /// without a value above 0.
     pub(crate) fn mean_of_time(&self) -> Option<Duration> {
         let mean = self.mean()?.0 as f64;
         let cv = self.variation()?;

@@ -231,7 +231,8 @@ impl Tally {
         }
     }
 
-    /// Adds the counters at the end of the warm-up of a sender that continues. [`Tally::retire`] will add its final counters.
+    /// Adds the counters that a sender has at the end of the warm-up, if it continues. [`Tally::retire`] will add its final
+    /// counters.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);

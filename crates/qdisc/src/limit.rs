@@ -43,9 +43,9 @@ impl Room {
         }
     }
 
-    /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A time only
-    /// must not be zero here: how many bytes it is depends on the link, so [`Room::validate_at`] checks it once the rate is
-    /// known.
+    /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A time is
+    /// refused here only if it is zero: the number of bytes depends on the link, so [`Room::validate_at`] checks it once the rate
+    /// is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {

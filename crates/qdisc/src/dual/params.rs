@@ -43,8 +43,8 @@ params! {
     pub struct Dualpi2Params as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
-        /// Maximum length of both queues together; null: 10000p, or with rfc9332 250ms, where each arrival needs room for at
-        /// least 1500 bytes.
+        /// Maximum length of both queues together; null: 10000p (linux), 250ms (rfc9332). With rfc9332, each arrival needs room
+        /// for at least 1500 bytes.
         limit: Option<Limit> = None => match p.variant {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),
@@ -74,8 +74,8 @@ params! {
         coupling_factor: f64 = 2.0,
         /// How packets of L are marked for L's own delay; null: step, ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// With `native` step: a packet of L is marked if its sojourn time is longer than this. If this is a number of packets
-        /// ("5p"), it is marked if more than that many remain in L behind it.
+        /// With `native` step: a packet of L is marked if its sojourn time is longer than this. With a number of packets ("5p"),
+        /// a packet is marked if more than that many remain in L behind it.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
         /// With `native` step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,

@@ -64,7 +64,7 @@ impl Turns {
         }
     }
 
-    /// Returns the credit in bytes: it is L's turn if it is 0 or below. `None` for a time-shifted FIFO.
+    /// Returns the credit in bytes; a credit of 0 or below means that it is L's turn. `None` for a time-shifted FIFO.
     pub(crate) fn credit(&self) -> Option<f64> {
         match self {
             Self::Weighted { credit, .. } => Some(*credit as f64 / WHOLE as f64),

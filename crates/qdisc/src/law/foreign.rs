@@ -46,7 +46,8 @@ impl PartialEq for Made {
     }
 }
 
-/// An external law and its parameters. Every key that is not listed here is a parameter of the law, under the name in its class.
+/// An external law and its parameters. Every key that is not listed here is a parameter of the law, by its name in the law's
+/// class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {

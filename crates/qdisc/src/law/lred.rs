@@ -40,8 +40,8 @@ pub enum Curve {
     /// RED's ramp on the sojourn time: thresholds as times; `p_min` is not used.
     #[serde(rename = "10b")]
     B10,
-    /// A step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`, constant above; on the queue length or the sojourn
-    /// time. The simulations of ARRIS 2013 use it.
+    /// A function of the queue length or the sojourn time: a step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`,
+    /// constant above. The simulations of ARRIS 2013 use it.
     #[serde(rename = "10c")]
     C10,
 }

@@ -70,7 +70,7 @@ params! {
         /// (linux).
         min: Option<Limit> = None,
         /// Average at which every packet is dropped, or at which the gentle ramp begins; null: 15p (floyd93), 30p (altq), 3 min
-        /// (ns2); 3 min, or limit / 4 if `min` is null, too (linux).
+        /// (ns2, linux), limit / 4 (linux, if `min` is null, too).
         max: Option<Limit> = None,
         /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),

@@ -6,9 +6,9 @@
 //! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload. There, a
 //! super-segment of up to n segments counts as one packet of the limit. So the queue holds up to n x limit segments, and its
 //! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no room of its own,
-//! iff that has fewer than n segments, and the two are of one TCP flow, of one size and adjacent in the stream. A super-segment
-//! counts until its last segment has left. For senders of up to 1.4 MB/s, n is 2: `tcp_tso_autosize` fills a super-segment with
-//! the bytes of 1 ms at the pacing rate, but with at least `tcp_min_tso_segs` = 2 segments.
+//! iff the super-segment has fewer than n segments and the two are of one TCP flow, of one size and adjacent in the stream. A
+//! super-segment counts until its last segment has left. For senders of up to 1.4 MB/s, n is 2: `tcp_tso_autosize` fills a
+//! super-segment with the bytes of 1 ms at the pacing rate, but with at least `tcp_min_tso_segs` = 2 segments.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of a
