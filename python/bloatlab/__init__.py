@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-# lets methods such as `Result.plot` find functions of higher layers without importing them
+# methods such as `Result.plot` find functions of higher layers through this, so they need not import them
 public.find = __getattr__
 
 

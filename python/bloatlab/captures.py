@@ -22,7 +22,7 @@ from bloatlab.errors import InputError
 #: Largest number of packets that are read from a file for a plot.
 MOST = 400_000
 
-#: Largest record in bytes. Larger than any packet (tcpdump keeps 256 KiB), name block or statistics block.
+#: Largest record that is read, in bytes. No packet (tcpdump keeps 256 KiB), name block or statistics block is larger.
 MOST_RECORD = 16 << 20
 
 #: The supported formats, for error messages.

@@ -16,7 +16,7 @@ from bloatlab.errors import InputError
 
 #: Names of the browser on PATH, in this order.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: A page of its own: no profile, no network of the browser's.
+#: Options for a browser that makes no network requests of its own, such as updates.
 ARGUMENTS = (
     "--headless",
     "--remote-debugging-pipe",
@@ -110,7 +110,7 @@ def page(width: int = 1280, height: int = 900) -> Generator[Page]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             close_fds=False,
-            preexec_fn=as_3_and_4,  # noqa: PLW1509 - the only way to these two numbers
+            preexec_fn=as_3_and_4,  # noqa: PLW1509 - Chromium expects the pipes at descriptors 3 and 4
         )
         os.close(their_in)
         os.close(their_out)

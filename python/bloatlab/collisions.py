@@ -1,7 +1,7 @@
 """The probability that sessions share a queue if a hash chooses one of G groups, each with k queues.
 
     ordinary hashing      k = 1: two sessions in a group share its queue
-    serial search         a session takes an unused queue of its group: only if more than k are in it, some must share
+    serial search         a session takes an unused queue of its group; sessions share only if a group has more than k
     P(no sharing)         n! / G^n  [x^n] (1 + x + x^2/2! + ... + x^k/k!)^G
     P(a given session is in an overfull group)    1 - sum_{j<k} C(n-1, j) (1/G)^j (1 - 1/G)^(n-1-j)
 
@@ -10,8 +10,9 @@ have the exponential generating function (sum_{j<=k} x^j/j!)^G. A recurrence giv
 a polynomial: exactly, for every n at once, with O(n k) rational numbers. ARRIS 2013 considered this out of reach and
 simulated.
 
-ARRIS 2013 has G = 64 and k = 4. Sessions are always active and the hash is uniform. Which sessions of an overfull group
-share a queue depends on the discipline, so the second formula is the probability of being in an overfull group.
+ARRIS 2013 has G = 64 and k = 4. Sessions are always active and the hash is uniform. A group with more than k sessions
+is overfull. The discipline decides which of its sessions share a queue, so the second formula gives the probability of
+being in an overfull group, not of sharing.
 
 Source: ARRIS 2013, "Decreasing Hash Collision Probability", Figures 8 and 9.
 """

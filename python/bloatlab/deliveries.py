@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bloatlab import _core, files
 
-#: Text that every resolved scenario with such a trace contains.
+#: Text that every resolved scenario with a delivery trace contains.
 _SIGN = '"delivery":{"trace":{'
 
 

@@ -1,8 +1,8 @@
 """The differences between results: in their scenarios and in their measures.
 
-Scenarios are compared key by key. If each chooses a different variant (`queue.codel` here, `queue.droptail` there), the
-difference is the variant's name, not every parameter below it. Measures are the numbers of the summary under their
-dotted paths (docs/results.md); the core declares which direction is better (`measures.py`).
+Scenarios are compared key by key. If they choose different variants (one has `queue.codel`, the other
+`queue.droptail`), the difference is the variant's name, not every parameter below it. Measures are the numbers of the
+summary under their dotted paths (docs/results.md); the core declares which direction is better (`measures.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from bloatlab.terminal import lines
 #: Number of measures shown by default. Together with the settings, they fit on a screen.
 TOP = 15
 
-#: Width of the tables as text, in characters, and the |ln ratio| above which all changes count as equally large.
+#: `_WIDTH` is the width of the tables as text, in characters. `_MOST_SIZE` is the |ln ratio| above which all changes
+#: count as equally large.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 
@@ -193,7 +194,11 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """Sort key: better or worse measures, other differences (both by size), measures of one result only, equal ones."""
+    """Sort key.
+
+    Better or worse measures come first, then other differences, each group by size; then measures that only one result
+    has; then equal ones.
+    """
     if change.difference is None:
         return 2, 0.0
     if not change.size:

@@ -31,7 +31,8 @@ from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.grid_file import GridFile
 from bloatlab.tables import TextTable, row
 
-#: The comparisons: (low end, high end, threshold) -> whether the condition holds for the whole interval.
+#: For each comparison, a function of the interval's low end, its high end and the threshold. It returns whether the
+#: condition holds for the whole interval.
 _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
     ">=": lambda low, _, x: low >= x,
     "<=": lambda _, high, x: high <= x,
@@ -167,7 +168,7 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
 
 
 def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
-    """The runs of a file; a sweep's own [expect] table is added to each of its scenarios."""
+    """The runs that a file requests. The [expect] table of a sweep's file is added to each of its scenarios."""
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
@@ -186,7 +187,7 @@ def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return None  # reading it as a scenario reports the error
+        return None  # the file is then read as a scenario, which reports the error
     if not isinstance(data.get("scenario"), str):
         return None
     expect = data.get("expect", {})

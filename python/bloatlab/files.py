@@ -44,14 +44,17 @@ def read(path: Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """The text of a file. Raises as `read` does, and `UnicodeDecodeError`."""
+    """The text of a file. Raises `OSError`, `TooLargeError` for more than `most` bytes, and `UnicodeDecodeError`."""
     return read(path, most).decode("utf-8").replace("\r\n", "\n")
 
 
 @contextlib.contextmanager
 def beside(path: Path) -> Generator[Path]:
-    """A temporary file, renamed to `path` at the end; an error removes it and leaves `path` as it was."""
-    if path.exists() and not path.is_file():  # a pipe, a device
+    """Yields the path of a temporary file and renames it to `path` at the end.
+
+    An error removes the temporary file and leaves `path` as it was.
+    """
+    if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
         yield path
         return
     aside = path.with_name(f".{secrets.token_hex(6)}.writing{path.suffix}")
@@ -75,7 +78,10 @@ def write(path: Path, data: bytes | str) -> None:
 
 
 def parquet(frame: DataFrame, **options: Any) -> bytes:
-    """A frame as the bytes of a Parquet file. Python's own write reports a full disk, polars' does not."""
+    """A frame as the bytes of a Parquet file.
+
+    Python then writes the bytes, because polars does not report a full disk.
+    """
     data = io.BytesIO()
     frame.write_parquet(data, compression="zstd", **options)
     return data.getvalue()

@@ -50,7 +50,7 @@ STEP = 0.2
 
 Way = Literal["upload", "download"]
 
-#: Name of a flow's series, by the test's name.
+#: Name of a TCP flow's series in each of flent's tests.
 _PLAIN = "TCP {way}::{number}"
 _SERIES = {"tcp_nup": _PLAIN, "tcp_ndown": _PLAIN, "rrul_be_nflows": "TCP {way} BE::{number}", "ping": _PLAIN}
 
@@ -125,7 +125,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
 
 
 def _told(result: Result) -> Mapping[str, str]:
-    """The names of series by application in a run of one of flent's tests; empty for other runs."""
+    """The names of series by application, if the run is one of flent's tests; otherwise empty."""
     of = WORKLOADS.get(result.scenario.name)
     return of.series if of is not None else {}
 
@@ -284,7 +284,7 @@ def read(path: str | Path) -> Measured:
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
         raise FlentError(f"{path}: not a flent data file: {str(error).splitlines()[0].lower()}") from None
     except OSError as error:
-        if error.strerror is None:  # the error of bz2 for a file in another format
+        if error.strerror is None:  # bz2's error for a file in another format
             raise FlentError(f"{path}: not a flent data file: {str(error).lower()}") from None
         raise
     if len(text) > MOST_BYTES:
@@ -384,14 +384,20 @@ def _round_trip(name: str, of: Mapping[str, Any], old: int) -> float:
 
 
 def _epoch(text: str, first: float) -> float:
-    """A time in s since 1970. One without a zone is local: it is moved by whole hours to match the first value."""
+    """Parses a time to s since 1970.
+
+    A time without a zone is local time, so it is shifted by whole hours until it is closest to the first value's time.
+    """
     form = "%Y-%m-%dT%H:%M:%S.%f" if "." in text else "%Y-%m-%dT%H:%M:%S"
     at = dt.datetime.strptime(text.removesuffix("Z"), form).replace(tzinfo=dt.UTC).timestamp()
     return at if text.endswith("Z") else at + 3600.0 * round((first - at) / 3600.0)
 
 
 def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) -> pl.DataFrame:
-    """Payload per bin of every TCP flow, from raw values (each covers the time since the last) or else from results."""
+    """Payload per bin of every TCP flow, from raw values or else from results.
+
+    A raw value covers the time since the previous one.
+    """
     raw, begin = _raw(data)
     frames: list[pl.DataFrame] = []
     counts: dict[str, int] = {}

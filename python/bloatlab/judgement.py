@@ -1,7 +1,7 @@
 """Verdicts: a value is within its tolerance or outside, and a share counts the values within.
 
-Published values (`studies`), kernels (`validate`, `simulated_and_live`) and expectations (`expectations`) each define
-their tolerances. True is within, False is outside, None is not judged.
+Comparisons with published values (`studies`) and with kernels (`validate`, `simulated_and_live`) and expectations
+(`expectations`) define tolerances of their own. A verdict is True for within, False for outside, None for not judged.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any
 
 from bloatlab.tables import TextCell, Tone
 
-#: Slack for comparisons of decimal numbers in binary: far below the last digit of any paper.
+#: Slack for comparisons, because decimal fractions are inexact in binary. It is far below the last digit of any paper.
 SLACK = 1e-9
 
 #: Tone of a verdict.

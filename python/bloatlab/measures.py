@@ -35,7 +35,7 @@ class Unit:
 class Measure:
     """A key of the summary as the core declares it.
 
-    A `*` in its path stands for any name; a `*` in its label, for the names that remain.
+    A `*` in `path` stands for any name. A `*` in the label stands for the names in the path after the first.
     """
 
     path: str
@@ -86,7 +86,7 @@ def _measure(of: Mapping[str, Any]) -> Measure:
 
 @cache
 def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
-    """The declarations with a value, by patterns of their paths; a `*` is a name, which may have dots."""
+    """The declarations that have a value, each with a pattern of its path. `*` matches a name, which may have dots."""
     leaves = [leaf for measure in declarations() for leaf in (measure.parts or [measure])]
     # a path may match several patterns; the one with the most literal keys is right
     ordered = sorted(leaves, key=lambda of: len([part for part in of.path.split(".") if part != "*"]), reverse=True)

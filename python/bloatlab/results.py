@@ -76,7 +76,7 @@ def open_result(folder: str | Path) -> Result:
     for name, frame in tables.items():
         if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
             raise ResultError(f"{folder}: the table {name} has no column {', '.join(missing)}")
-    text = json.dumps(scenario, separators=(",", ":"), ensure_ascii=False)  # the core's form of JSON
+    text = json.dumps(scenario, separators=(",", ":"), ensure_ascii=False)  # the form in which the core writes JSON
     return Result(Scenario(text), summary, tables)
 
 
@@ -134,8 +134,8 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
             files.write(path, frame.write_json())
 
 
-#: Texts that a spreadsheet takes for a formula; numbers, which are exempt although they match; the prefix that is
-#: added.
+#: A spreadsheet takes a text that matches `_FORMULA` for a formula, unless it is a number (`_NUMBER`). Such a text gets
+#: the prefix `_QUOTE`.
 _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
 
 

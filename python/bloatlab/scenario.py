@@ -150,7 +150,10 @@ def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) 
 
 
 def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = ()) -> Scenario:
-    """Resolves a scenario, a file or plain values, with the overrides `sets`. Raises as `load` does."""
+    """Resolves a scenario, a file or plain values, with the overrides `sets`.
+
+    Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` if the file cannot be read as text.
+    """
     if isinstance(given, Scenario):
         return given.with_sets(*overrides(sets)) if sets else given
     return opened(given)(sets, str(given) if isinstance(given, (str, Path)) else "scenario")

@@ -9,8 +9,8 @@ repeated.
 
 **Lateness.** A simulation's clock is exact. The bench's is not: packets leave it some microseconds late, each by a
 different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a
-hundred estimates, and drains a queue by pacing 1 % below it. So the simulations use the lateness that was measured in
-the live run (`late`):
+hundred estimates, and drains a queue by pacing 1 % below that estimate. So the simulations use the lateness that was
+measured in the live run (`late`):
 
     lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 

@@ -24,7 +24,7 @@ from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
 
 # Polars imports numpy at its first use, and fails if two threads do so at once: numpy's module `_globals` replaces a
-# dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
+# dict of that name (polars 1, `_LazyModule._import`). So numpy is used once here, before any thread starts.
 pl.Series(np.zeros(1))
 
 #: Called with the completed fraction of the simulated time, in [0, 1]; raising cancels the run.
@@ -189,7 +189,7 @@ def summary_of(text: str) -> dict[str, Any]:
 
 
 def _resolved(value: Any, digits: int | None = None) -> Any:
-    """Rounds a value and its children to the resolution of their unit; children inherit it unless they name another."""
+    """Rounds a value and its children to the resolution of their unit; a child without one has its parent's."""
     match value:
         case float() if digits is not None:
             return round(value, digits)

@@ -124,6 +124,6 @@ def mser5(values: Sequence[float] | NDArray[np.float64]) -> int | None:
 
 @functools.cache
 def _t(freedom: int, confidence: float) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415  what scipy.stats.t calls, without the second that it takes to load
+    from scipy.special import stdtrit  # noqa: PLC0415  scipy.stats.t does the same, but takes a second to load
 
     return float(stdtrit(freedom, 0.5 + confidence / 2.0))

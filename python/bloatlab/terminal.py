@@ -151,7 +151,8 @@ def _columns(table: TextTable) -> list[_Column]:
     for index, head in enumerate(table.columns[: len(table.columns) - table.below]):
         words = index < table.left or (table.words_last and index == len(table.columns) - 1)
         cells = [row[index] for row in table.rows]
-        group, share = groups[index] if groups else (-1, 0)  # `share`: the column's part of the heading's width
+        # `share` is the part of the group heading's width that this column must provide
+        group, share = groups[index] if groups else (-1, 0)
         widest = max((_wide(cell.text) for cell in cells), default=0)
         natural = max(_wide(head), widest, share)
         least = max(*(cell_len(word) for word in head.replace("\n", " ").split(" ")), share)
@@ -177,7 +178,8 @@ def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Bloc
         yield _Block(columns, _widths(columns, width))
         return
     labels, rest = list(columns[:keys]), list(columns[keys:])
-    share = min(width // 2, width - max(c.least for c in rest) - _GAP)  # the width of the labels, unless they need more
+    # labels may take half of the width, if the widest other column still fits
+    share = min(width // 2, width - max(c.least for c in rest) - _GAP)
     room = width - _total(_widths(labels, share)) - _GAP
     chosen: list[_Column] = []
     for unit in _units(rest, room):

@@ -101,9 +101,10 @@ class Load:
 class Wanted:
     """A measure of an objective: the place of its value in a summary, and its thresholds.
 
-    With `kinds`, it is the mean of a value over the applications of these kinds, minus the value at `less` if
-    given; a `direction` keeps only the file transfers in that direction. Without `kinds`, it is a value of the link
-    in `direction`. `noticed` is the smallest difference, in the measure's unit, that a user notices.
+    With `kinds`, the measure is the mean of `value` over the applications of these kinds. If `less` is given, the value
+    at that path is subtracted. A `direction` leaves only the file transfers in that direction. Without `kinds`, the
+    measure is a value of the link in `direction`. `noticed` is the smallest difference, in the measure's unit, that a
+    user notices.
     """
 
     name: str
@@ -180,7 +181,7 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
     workload = workloads.find(given) if kind == "load" else None
     if workload is not None:
         data = json.loads(workload.build()[0])
-        for app in data["app"].values():  # as a load, it lasts as long as the run, whatever its `length`
+        for app in data["app"].values():  # every application of a load lasts until the end of the run
             app["traffic"].get("ftp", {}).pop("length", None)
             app.pop("stop", None)
         return given, data
@@ -219,7 +220,10 @@ def device(given: str) -> Device:
 
 
 def load(given: str) -> Load:
-    """A load by its name or file; a scenario gives its applications. Raises as `device` does."""
+    """Finds a load by its name or file; the load of a scenario's file is its applications.
+
+    Raises `AdviceError`, and `OSError` if the file cannot be read.
+    """
     name, data = _read("load", given)
     if "link" in data:
         return _of_scenario(name, data)
@@ -258,7 +262,7 @@ def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
 
 
 def objective(given: str) -> Objective:
-    """An objective by its name or file. Raises as `device` does."""
+    """Finds an objective by its name or file. Raises `AdviceError`, and `OSError` if the file cannot be read."""
     name, data = _read("objective", given)
     table = _Table(name, data)
     tables = table.take("measure", "Mapping[str, Any]")
@@ -319,14 +323,14 @@ class _Table:
         self._taken: dict[str, Any] = {}
 
     def take(self, key: str, kind: str, default: Any = MISSING) -> Any:
-        """The value of a key, of a kind of `_KINDS`."""
+        """Takes the value of a key out of the table. `kind` is a key of `_KINDS`."""
         if key in self._taken:
             return self._taken[key]
         kinds, expected = _KINDS[kind]
         value: Any = self._data.pop(key, default)
         if value is MISSING:
             raise AdviceError(f"{self.where}: {key} is missing, {expected}")
-        numeric = bool not in kinds  # Python counts true and false as numbers; a file does not
+        numeric = bool not in kinds  # for Python, True is a number; in a file, it is a mistake
         if value is not default and (not isinstance(value, kinds) or (numeric and type(value) is bool)):
             raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {expected}")
         if kind == "float":
@@ -341,7 +345,7 @@ class _Table:
         return value
 
     def into(self, of: type[Made], **given: Any) -> Made:
-        """A record of type `of`: fields in `given` as they are, all others from the keys of the same name.
+        """Makes a record of type `of`: from the fields in `given`, and from the table's keys for all other fields.
 
         Raises `AdviceError` if the table has further keys.
         """

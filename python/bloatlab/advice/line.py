@@ -25,15 +25,16 @@ UP, DOWN = "up", "down"
 #: One way through a modem's plant, s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
-#: Limit of the transmit queue behind a modem's shaper: CableLabs 2012's 32 full packets in bytes, or this time in s at
-#: the peak rate if that is more. A packet waits up to 6 ms for its grant, since MAPs arrive every 2 ms; the time is
-#: twice as long. The limit is in bytes, as requests and grants are: 32 ACKs are less than 4 % of 48 kB.
+#: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or
+#: what the peak rate sends in `TRANSMIT_S` seconds, if that is more. `TRANSMIT_S` is twice the 6 ms that a packet may
+#: wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are: 32 ACKs would be
+#: less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Valid round trips, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
 
-#: A scenario in which the core parses the values of flags, so that they mean the same as in any scenario.
+#: A scenario into which flags are written, so that the core parses them exactly as it parses a scenario's values.
 _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},
@@ -161,7 +162,7 @@ def build(
 
 
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
-    """The rate of the upstream link: a modem's service flow, a shaper, or none for a queue that shapes by itself."""
+    """The keys that set the upstream rate: a modem's service flow, a shaper, or none if the queue itself shapes."""
     flow = {"max_sustained_rate": bps(of.up)}
     if of.peak is not None and of.burst is not None:
         flow |= {

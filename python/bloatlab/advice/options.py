@@ -6,8 +6,8 @@
 
 A size is at least two full packets. Of sizes within a twelfth of each other only one is kept, preferably a BDP.
 
-If a device's setting applies to both directions, the downstream has the same discipline: with the same number of
-packets or bytes if the device's file gives the size so, otherwise with a buffer of the same time.
+If a device's setting applies to both directions, the downstream has the same discipline. Its buffer has the same number
+of packets or bytes if the device's file gives the size in these units, otherwise it drains in the same time.
 """
 
 import json

@@ -8,9 +8,10 @@
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
 separated, at the limit of seeds, or before a round that would exceed the limit of runs.
 
-The sequences hold after every round (`bloatlab.always_valid`), so that testing after each of them costs nothing. The
-truly best of k settings takes part in k - 1 differences, each with an error of 5 % / (k - 1) (Bonferroni). So it is
-called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the best, Hsu 1984).
+The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. The
+truly best of k settings takes part in k - 1 differences, each with an error of 5 % / (k - 1) (Bonferroni). So the best
+setting is called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the best,
+Hsu 1984).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +26,8 @@ from bloatlab.statistics import CONFIDENCE, Interval
 
 Verdict = Literal["behind", "tied", "not separated"]
 
-#: Default limit of runs; with many settings, the runs of this number of rounds. A round has one run per setting and
-#: round trip.
+#: The default limit of runs is `RUNS`, or with many settings the number of runs in `FIRST_LOOKS` rounds. A round has
+#: one run per setting and round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
 #: Equal points in each of this number of seeds are a tie, because the two settings act alike: in a short buffer, an AQM
@@ -89,7 +90,7 @@ def race(
 ) -> Raced:
     """Races settings. `judge` runs settings with n seeds and returns each by its name, with the points of these seeds.
 
-    `kept` is not dropped before its second seed.
+    The setting `kept` is not dropped before its second seed.
     """
     found: dict[str, Judged] = {}
     dropped: dict[str, Verdict] = {}

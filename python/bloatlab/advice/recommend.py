@@ -20,7 +20,8 @@ from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
-#: Factors from the assumed round trip to the true ones that are simulated, if only one is given; seeds of these runs.
+#: If the user gives only one round trip, true round trips of `WRONG` times this one are simulated, too, with
+#: `WRONG_SEEDS` seeds each.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 
@@ -44,7 +45,7 @@ def recommend(
     return answered(question, store=store, jobs=jobs, executor=executor, watch=watch)
 
 
-# help() and notebooks show the fields of `Asked`
+# with this signature, help() and notebooks show the fields of `Asked` instead of `words`
 _parts = [signature(of).parameters.values() for of in (Asked, recommend)]
 recommend.__signature__ = Signature([p for part in _parts for p in part if p.name != "words"])  # pyright: ignore[reportFunctionMemberAccess]
 

@@ -27,7 +27,7 @@ FEW_SEEDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A setting at each true round trip (s).
+    """A setting, judged at each possible true round trip (s).
 
     `guess` is the round trip for which its buffer is sized; None for the recommended setting.
     """

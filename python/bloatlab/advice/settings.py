@@ -38,7 +38,7 @@ def settings(of: Recommendation) -> list[Setting]:
 
 
 def limits(of: Recommendation) -> tuple[int, int, int]:
-    """Minimum, Target and Maximum Buffer in bytes. The target is the choice; the module's text defines the others."""
+    """Minimum, Target and Maximum Buffer in bytes; the module's docstring defines them."""
     best = of.best.option
     good = {id(one) for one in alike(of.raced)}
     same = sorted((j.option.size, id(j) in good) for j in of.judged if j.option.discipline is best.discipline)

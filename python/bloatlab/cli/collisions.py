@@ -155,7 +155,7 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
     queues = groups * ways
 
     def line(label: str, key: str, kind: Literal["line", "points"] = "line") -> Series:
-        there = [row for row in rows if row[key] > 0.0]  # a logarithmic scale has no zero
+        there = [row for row in rows if row[key] > 0.0]  # zero cannot be drawn on a logarithmic scale
         return Series(label, [row["sessions"] for row in there], [100.0 * row[key] for row in there], kind)
 
     def published(*points: tuple[float, float]) -> list[Series]:

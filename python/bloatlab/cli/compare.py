@@ -104,7 +104,7 @@ def _cases(name: str, sets: Sequence[str], seconds: int, only: Sequence[str]) ->
 
 
 def _run_live(output: Path | None) -> Callable[[_Case], Result]:
-    """A function that makes a case's live run, and saves it if there is a folder."""
+    """Returns a function that makes a case's live run, and saves the run if there is a folder."""
     live.clean()
 
     def made(case: _Case) -> Result:
@@ -120,7 +120,7 @@ def _run_live(output: Path | None) -> Callable[[_Case], Result]:
 
 
 def _open_saved(saved: Path) -> Callable[[_Case], Result]:
-    """A function that opens a case's live run from an earlier comparison."""
+    """Returns a function that opens a case's live run in the folder of an earlier comparison."""
 
     def opened(case: _Case) -> Result:
         folder = saved / file_name(case.name)

@@ -40,14 +40,14 @@ def command(
 ) -> int:
     """Film the packets of a scenario, as the playground shows them, in WebM or GIF.
 
-    Needs Chromium. The film has 25 pictures a second, each of the run at its own moment.
+    Needs Chromium. The film has 25 frames per second, and each frame shows the run at its exact moment.
 
     Args:
         file: Scenario, in TOML (or JSON, by its suffix).
         out: File to write; its suffix, .webm or .gif, says which kind.
         begin: Moment of the run at which the film begins.
         until: Moment at which it ends.
-        speed: Time of the run per time of the film: 0.05 is twenty times slower than real.
+        speed: Time of the run per time of the film: 0.05 is twenty times slower than real time.
         width: Width of the page in pixels.
     """
     kind = out.suffix.removeprefix(".")

@@ -59,7 +59,7 @@ def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -
     """Prints a table for each chosen kind; in the `whole` list, some kinds by name alone."""
     for place, (kind, entries) in enumerate(chosen.items()):
         if whole and kind == "measures":
-            continue  # more than a page: the last line says how to list them
+            continue  # too many for one page; the last line says how to list them
         if whole and kind in _BY_NAME:
             title, where = _TITLES[kind]
             console.say_wrapped(f"{title} ({where}): {', '.join(e['name'] for e in entries)}")

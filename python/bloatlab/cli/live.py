@@ -84,7 +84,7 @@ def command(
         raise BadInput("--shell: cannot be combined with a program after --")
     resolved = scenario(file, sets)
     served = _split(serve)
-    fresh(output, *FILES, force=force)  # refuses before the run, which may take long
+    fresh(output, *FILES, force=force)  # checked before the run, because a run may take long
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     live.clean()

@@ -58,7 +58,10 @@ _ROWS = 20
 
 
 def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
-    """The first rows of a table with every column; blocks of a split table repeat the columns of names and times."""
+    """The first rows of a table, with every column.
+
+    A table too wide for the screen is split into blocks; each block repeats the columns of names and times.
+    """
     labels = [c for c, kind in frame.schema.items() if kind == pl.String or c == "t_s"]
     first = frame.select(*labels, pl.exclude(labels)).head(_ROWS)
     rows = [row(*map(value_text, values)) for values in first.rows()]
@@ -68,7 +71,7 @@ def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
 
 def value_text(value: object) -> str:
     """Formats a value of a table; "-" if there is none."""
-    if value is None or value != value:  # noqa: PLR0124  not a number: there was none
+    if value is None or value != value:  # noqa: PLR0124  NaN stands for a missing value
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 

@@ -107,7 +107,7 @@ def command(
                 watch=lambda runs: watch(counted(runs, "run"), console),
             )  # fmt: skip
         _note(kept, grid, sets, done.gathered.points)
-    except grid_file.GridError as error:  # an unknown column in `until`
+    except grid_file.GridError as error:  # `until` names an unknown column
         raise BadInput(f"{grid}: {error}") from None
     seconds = time.perf_counter() - begun
     frame = done.gathered.frame()
@@ -141,7 +141,7 @@ def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[
 
 
 def _arm(asked: grid_file.GridFile, against: str | None) -> None:
-    """Checks the baseline before the runs. Raises `BadInput`."""
+    """Checks before the runs that the baseline `against` exists. Raises `BadInput`."""
     if against is None:
         return
     places = pl.DataFrame([at.labels() for at in asked.grid.places()], infer_schema_length=None)

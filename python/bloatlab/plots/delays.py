@@ -42,8 +42,8 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # No link or application is in all runs. So each run is shown by its first round-trip time, or else by its longest
-    # queue.
+    # The runs have no link or application in common. So each run is represented by its first round-trip time, or else
+    # by its longest queue.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):

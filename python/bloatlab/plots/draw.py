@@ -1,7 +1,7 @@
 """Panels of lines, for studies and reports.
 
-A figure is data (`Panel`s of `Series`) until it is drawn, so that the same figure goes to SVG, PNG and the interactive
-chart, and tests can check the data.
+A figure is data (`Panel`s of `Series`) until it is drawn. So the same figure can become an SVG, a PNG or an interactive
+chart, and tests can check its data.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MAX_POINTS = 1600
 class Series:
     """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
 
-    `band` is the lowest and highest y at each x (such as the interval over seeds): a shade behind a line, a bar through
-    a point. Published values are `hollow` points or a `dashed` line, in the colour of ours. A `quiet` line has no entry
-    in the legend.
+    `band` is the lowest and highest y at each x, such as the interval over seeds. It is drawn as a shade behind a line
+    or as a bar through a point. Published values are `hollow` points or a `dashed` line, in the colour of our values. A
+    `quiet` line has no entry in the legend.
     """
 
     label: str
@@ -50,7 +50,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A value to compare with (a limit, a published value): a thin labelled line, horizontal, or vertical at an x."""
+    """A value to compare with, such as a limit: a thin labelled line, horizontal at a y or vertical at an x."""
 
     label: str
     value: float
@@ -161,7 +161,7 @@ def apart(svg: str) -> str:
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
 
 
-#: The SVG of each figure. Making it takes most of a report's time, so each is made once; figures do not change.
+#: The SVG of each figure. Making the SVGs takes most of a report's time, so each is made only once.
 _DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 

@@ -1,7 +1,7 @@
 """Figures of a fixed width, and the elements that all kinds of plot share.
 
-matplotlib is imported with the first figure. Names from scenarios may contain anything, so they are drawn as text and
-never used as matplotlib's own labels, where a leading underscore has a meaning.
+matplotlib is imported with the first figure. Names from scenarios are drawn as text and never used as matplotlib's own
+labels, because matplotlib hides a label that begins with an underscore.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bloatlab.plots.kind import Options
 from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Axes, Figure, Width
 
-#: The id of the labels at the right edge, which is also the name of their group in SVG.
+#: The id of the labels at the right edge; in SVG, their group has this name.
 _BESIDE = "beside"
 
 #: Height of a line of text relative to its size.
@@ -198,7 +198,7 @@ def settle(of: SizedFigure) -> None:
     """Lays the figure out, and moves labels at the right edge apart until none overlap."""
     layout = _layout(of)
     layout.execute(of.figure)
-    # moving labels does not change the layout, so it need not be computed again when the figure is written
+    # the layout is final, because moving labels does not change it; so saving the figure need not compute it again
     of.figure.set_layout_engine("none")
     for axes in of.figure.axes:
         texts: list[Any] = [text for text in axes.texts if text.get_gid() == _BESIDE]

@@ -101,7 +101,7 @@ def headline(runs: Sequence[Run]) -> str:
     if not clauses:
         return listed([run.label for run in runs])
     text = "; ".join(clauses)
-    if text.startswith(("a ", "the ", "packets")):  # a name at the beginning keeps its own case
+    if text.startswith(("a ", "the ", "packets")):  # the sentence may begin with a name, whose case must not change
         text = text[0].upper() + text[1:]
     return f"{text}."
 
@@ -127,7 +127,7 @@ def _of_one(run: Run) -> list[str]:
 
 
 def _of_several(runs: Sequence[Run]) -> list[str]:
-    """Clauses with the value of each of up to four runs, or with the range of more runs."""
+    """Clauses of the sentence for several runs: each run's value for up to four runs, otherwise the range."""
     many = len(runs) > 4
     prefix = f"{len(runs)} results: " if many else ""
     score, app, values = next((f for f in _found(runs) if f[0].clause), (None, "", []))

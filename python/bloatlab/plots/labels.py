@@ -43,7 +43,7 @@ def _by_settings(scenarios: Sequence[Mapping[str, Any] | None]) -> list[str] | N
 
 
 def _phrase(setting: Setting, place: int, settings: Sequence[Setting]) -> str:
-    """A value, with its key unless the value says enough by itself."""
+    """The text of a setting: its key and value, or only the value if that says enough."""
     value = setting.values[place]
     key = setting.path.rsplit(".", 1)[-1]
     speaks = key == "queue" or (value[:1].isdigit() and value[-1:].isalpha() and len(settings) == 1)

@@ -58,7 +58,7 @@ class Distribution:
 
 
 def window(run: Run) -> float:
-    """The width of bins in s, 1, 2 or 5 times a power of ten, that divides the run into about `BINS` bins."""
+    """The width of bins in s: 1, 2 or 5 times a power of ten, so that the run has about `BINS` bins."""
     target = run.end / BINS
     power = 10.0 ** np.floor(np.log10(target))
     return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= target * 0.999))
@@ -95,12 +95,12 @@ def recorded(run: Run) -> list[str]:
     """The links with a series, longest mean wait first."""
     frame = run.table("queue_series")
     names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
-    known = [name for name in names if name in run.links]  # the tables of an edited folder may name other links
+    known = [name for name in names if name in run.links]  # tables that a user has edited may name other links
     return sorted(known, key=lambda name: -_mean_wait(run, name))
 
 
 def busy(run: Run) -> list[str]:
-    """The recorded links with waits: a mean of at least 1 ms and a tenth of the longest."""
+    """The recorded links whose mean wait is at least 1 ms and at least a tenth of the longest mean wait."""
     found = recorded(run)
     return [n for n in found if _mean_wait(run, n) >= max(1.0, 0.1 * _mean_wait(run, found[0]))] or found[:1]
 
@@ -117,7 +117,7 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
 
 
 def whole_steps(width: float, step: float) -> float:
-    """The smallest multiple of `step` that is at least `width`. Sums over unequal numbers of steps would zigzag."""
+    """The smallest multiple of `step` that is at least `width`; sums over unequal numbers of steps would alternate."""
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 
 

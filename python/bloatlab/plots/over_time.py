@@ -178,7 +178,7 @@ def ticks_of(found: Sequence[TimePanel]) -> str:
 
 
 def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
-    """Draws panels below each other; with `step`, values hold until the next one, on linear axes."""
+    """Draws panels below each other. With `step`, a value holds until the next one, and all axes are linear."""
     each = _HEIGHT[options.width]
     of = elements.sized_figure(options.width, each * len(found) + 0.08)
     grid = list(of.figure.subplots(len(found), 1, sharex=True, squeeze=False).ravel())
@@ -274,7 +274,7 @@ def _plain(value: Any) -> str:
 
 
 def mark_changes(of: elements.SizedFigure, stack: Sequence[Axes], run: Run) -> None:
-    """Draws a vertical line at each change, and above the first panel the new values, in up to three rows."""
+    """Draws a vertical line at each change of a link, and the new values above the first panel, in up to three rows."""
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []
     low, high = stack[0].get_xlim()

@@ -54,7 +54,7 @@ def plot(
     more than two decades are logarithmic.
 
     Raises `Unfit` (a `ValueError`) with a message of one line if these results cannot be drawn this way. If `kind` does
-    not fit them, it names the kinds that do.
+    not fit the results, the message names the kinds that do.
     """
     if output is not None:
         suffix_of(output)

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  for other modules
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  other modules import it from here
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414
 else:  # matplotlib is imported by functions that draw
     Axes = Figure = Any
@@ -37,7 +37,7 @@ _FILE = tomllib.loads(resources.files("bloatlab.plots").joinpath("style.toml").r
 #: The colours of axes and text, of the grid, of published values, and of the ticks of drops and marks.
 INK, GRID, PUBLISHED, DROP, MARK = (str(_FILE[name]) for name in ("ink", "grid", "published", "drop", "mark"))
 
-#: Colours of categories in order, markers, and dashes; with dashes, lines also differ in grey.
+#: Colours, markers and dashes of lines, in order of use. Dashes distinguish lines in a print without colour.
 COLOURS: Sequence[str] = tuple(_FILE["colours"])
 MARKERS: Sequence[str] = tuple(_FILE["markers"])
 DASHES = tuple(dash if isinstance(dash, str) else (dash[0], tuple(dash[1])) for dash in _FILE["dashes"])

@@ -144,8 +144,9 @@ def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
 class OverSeeds:
     """The average over seeds at one grid point, and its interval.
 
-    For a sweep, mean and 95 % interval (Student's t), as in its table; with one seed, the mean and both ends are its
-    value. For a study, median and central 80 %, as in its tables; infinity means "never happened".
+    For a sweep, these are the mean and the 95 % interval (Student's t), as in its table; with one seed, all three
+    numbers are the value of its run. For a study, they are the median and the central 80 %, as in its tables, and
+    infinity means "never happened".
     """
 
     middle: float

@@ -122,7 +122,7 @@ def _drawn(found: Sequence[Swept], sweep: Sweep) -> Drawn:
 
 
 def _panel(m: Swept, sweep: Sweep) -> Panel:
-    """Draws the axis with most values along x, the others as lines."""
+    """The panel of a measure: the axis with most values is along x, each combination of the other axes is a line."""
     counts = [len({place[n] for place in m.at}) for n in range(len(sweep.axes))]
     along = max(range(len(counts)), key=lambda n: (counts[n], n))
     ticks = list(dict.fromkeys(place[along] for place in m.at))
@@ -133,7 +133,7 @@ def _panel(m: Swept, sweep: Sweep) -> Panel:
     lines: list[Series] = []
     for n, other in enumerate(list(others)[:MOST_LINES]):
         at = [m.at.get((*other[:along], tick, *other[along:])) for tick in ticks]
-        # bars end at the axis
+        # bars must not reach below the axis
         middle, low, high = np.array([(s.middle, max(s.low, floor), s.high) if s else [math.nan] * 3 for s in at]).T
         apart = 0.08 * (n - (min(len(others), MOST_LINES) - 1) / 2.0)
         x = np.arange(len(ticks), dtype=float) + apart

@@ -47,7 +47,7 @@ def answered(
     question: str, basis: str, drawn: Drawn, values: Mapping[K, V | None],
     sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]],
 ) -> Answer:  # fmt: skip
-    """An answer with its figure; `sentence` and `points` make its text from `values`, if none is missing."""
+    """An answer with its figure. `sentence` and `points` make its text from `values`; if a value is missing, the text says so."""
     known = {key: value for key, value in values.items() if value is not None}
     if len(known) < len(values):
         missing = "A quick look skips runs that this question needs; run it without --quick."

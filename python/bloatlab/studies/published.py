@@ -105,7 +105,7 @@ class Unknown:
 
 
 def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
-    """The tables of a study's `parameters.toml`, each with our value: the field of that name. "none" means None."""
+    """The tables of a study's `parameters.toml`, each with our value: the field of `ours` with its name. "none" means None."""
 
     def unknown(field: str, what: str, why: str, others: list[Any], calibrated: bool = True) -> Unknown:
         values = tuple(None if value == "none" else value for value in others)

@@ -311,7 +311,7 @@ class Results:
     study: Study
     options: Options
     ran: Mapping[str, Ran]
-    #: The reason why a quick look, or one with other values set, proves nothing; empty for a full one.
+    #: The reason why these runs prove nothing (a quick look, or values of --set); empty for a full reproduction.
     proves_nothing: str = ""
     live: Live | None = None
     seconds: float = 0.0

@@ -117,8 +117,8 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
         yield Dask(client, notice)
 
 
-#: Settings of local workers. The profiler, which samples a hundred times a second, is off. A dead worker is replaced
-#: however long its successor takes to start, for which Dask by default waits 15 s.
+#: Settings of local workers. The profiler, which samples a hundred times a second, is off. By default,
+#: Dask gives up on a worker that does not start within 15 s; here, it waits longer, so that a dead worker is replaced.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
@@ -359,7 +359,7 @@ class _Sending:
     def _failed(self, batch: Sequence[int], error: BaseException) -> None:
         """Handles a batch whose workers died, or that no worker could begin.
 
-        Since one run may be the cause, each is sent again in a batch of its own.
+        One of its runs may be the cause, so each run is sent again in a batch of its own.
         """
         if type(error).__name__ != "KilledWorker":
             words = " ".join(f"{type(error).__name__}: {error}".split())

@@ -55,9 +55,9 @@ def build() -> str:
 
 
 def travelling(*functions: Callable[..., Any]) -> str | None:
-    """`code` of functions, if another process can import them; None if it must receive their code.
+    """The hash `code(*functions)` if another process can import the functions; None if their code must be sent to it.
 
-    The latter holds for functions of `__main__`, and for those whose `code` cannot be computed.
+    Code must be sent for functions of `__main__`, and for functions whose hash cannot be computed.
     """
     modules: set[str] = set()
     try:

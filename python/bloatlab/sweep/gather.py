@@ -85,7 +85,7 @@ class Gathered(Generic[Key]):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def rows(self) -> dict[Key, list[Mapping[str, Any]]]:
-        """The rows of each key, in the order of its points, which is that of its seeds."""
+        """The rows of each key, in the order of its seeds."""
         found: dict[Key, list[Mapping[str, Any]]] = {}
         for point, value in zip(self.points, self.values, strict=True):
             found.setdefault(point.key, []).append(value.row)

@@ -127,7 +127,11 @@ class Journal:
 
 
 def _created(folder: Path) -> tuple[Path, int]:
-    """Makes and locks a new file. Tries again if another process locks it first, because it looks abandoned."""
+    """Makes and locks a new file.
+
+    A file without a lock looks abandoned, so another process may lock the new file first and remove it; then tries
+    again.
+    """
     for _ in range(100):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{secrets.token_hex(8)}{SUFFIX}"

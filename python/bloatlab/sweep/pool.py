@@ -53,7 +53,8 @@ class Stopped(Exception):  # noqa: N818  not a bug of bloatlab
     """A sweep cannot continue: a full disk, a lost machine, a failing law of the user's. The message is one line."""
 
 
-#: The work on a point. It reports its progress in [0, 1]; an exception raised by the report must pass through it.
+#: The function that works on a point. It reports its progress in [0, 1], and must not catch an exception that the
+#: report raises.
 Work = Callable[[Point[Any], Progress], Reduced]
 
 

@@ -14,7 +14,7 @@ from bloatlab.plots.measures import Distribution
 from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run, Unfit
 
-#: Delays below this many ms make no difference; a logarithmic axis begins here at the earliest.
+#: Smallest delay on a logarithmic axis, in ms. Shorter delays make no difference to users.
 FLOOR = 0.01
 
 _HEIGHT = {"column": 0.75, "page": 0.5, "slide": 0.5}
@@ -41,7 +41,7 @@ def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool
 
 
 def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Limits the axis. Its scale depends on medians and 99th percentiles, since single packets may not wait at all."""
+    """Limits the axis. Medians and 99th percentiles decide whether it is logarithmic; minima may be 0."""
     typical = [max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)]
     ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]
     span(axes, *ends, log=style.logarithmic(typical, "x", log))

@@ -79,7 +79,10 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
 
 
 def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
-    """Draws a row per name and a panel per measure, side by side. Dots of other axes' values are slightly apart."""
+    """Draws a row per name and a panel per measure, side by side.
+
+    Within a row, the values of other axes have dots at slightly different heights.
+    """
     size = WIDTHS[options.width]
     names = [name for name, _ in groups(of, others)] if others else []
     if options.width == "column":

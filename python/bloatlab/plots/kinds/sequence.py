@@ -1,9 +1,9 @@
 """The kind sequence: one TCP flow packet by packet (sent, retransmitted, dropped, acknowledged).
 
-It is drawn from captures at both ends of a link. The left one has the packets that arrive at the link's queue, with
-those that it drops, and the returning ACKs; the right one has the packets that left the link. A segment that is only in
-the left capture was dropped if the right capture has a later segment. Otherwise it may still be in the queue: captures
-do not show which, so it is drawn as not arrived.
+The plot is drawn from captures at both ends of a link. The left capture has the packets that arrive at the link's
+queue, including those that the queue drops, and the returning ACKs. The right capture has the packets that left the
+link. A segment that is only in the left capture was dropped if the right capture has a later segment. Otherwise the
+segment may still be in the queue, so it is drawn as not arrived.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
-    """Whether each segment left the link; an arrival counts for the last equal segment sent before it."""
+    """Whether each segment left the link.
+
+    If a segment was sent several times, an arrival counts for the last one sent before it.
+    """
     arrivals: dict[tuple[int, int], list[float]] = {}
     for one in right:
         if one.flow == flow and one.length > 0:

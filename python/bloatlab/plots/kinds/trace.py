@@ -16,7 +16,7 @@ from bloatlab.plots.over_time import EVENTS, Ticks, TimePanel, stacked, ticks
 from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
 
-#: Panels of a link: label and columns, as far as the law's probe reports them.
+#: Panels of a link: label and columns. Columns that the law's probe does not report are left out.
 _LINK = (
     ("wait in L and C (ms)", ("delay_l_ms", "delay_c_ms", "qdelay_l_ms", "qdelay_old_ms")),
     ("sojourn (ms)", ("sojourn_ms", "qdelay_old_ms", "latency_ms", "longest_wait_ms")),
@@ -78,7 +78,7 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
     chosen = of or max(names, key=lambda name: int(run.links.get(name, {}).get("dropped_packets", 0)))
     frame = run.table("trace_links").filter(pl.col("link") == chosen)
     two = any(has(frame, column) for column in _TWO_QUEUES)
-    # The first panel is for disciplines with two queues, the second for those with one.
+    # Of `_LINK`, the first panel is for disciplines with two queues, the second for disciplines with one.
     found = list(_panels(frame, ((label, columns, 1.0) for label, columns in (_LINK[0], *_LINK[2:]) if two)))
     found = found or list(_panels(frame, ((label, columns, 1.0) for label, columns in _LINK[1:])))
     if "drop_next_s" in frame.columns and "dropping" in frame.columns:

@@ -39,7 +39,7 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 
 
 def _retries(runs: Runs) -> float | None:
-    """The largest number of retries of any connection in D04/21 whose retries were all at the paper's times."""
+    """The largest number of SYN retries in D04/21, over those seeds in which all retries were at the paper's times."""
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
 

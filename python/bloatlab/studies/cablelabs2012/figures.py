@@ -1,7 +1,8 @@
 """Figures 2 to 9 of CableLabs 2012 from our runs, in the paper's order.
 
-Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05): the paper's ramp takes 0.6 s, which is
-six round trips of slow start at 100 ms; at 20 ms, six round trips would take 0.12 s. Figures 8 and 9 are D04 with 21 packets.
+Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05), because the ramp in the paper's figures
+takes 0.6 s. This is six round trips of slow start at 100 ms; at 20 ms, six round trips would take 0.12 s. Figures 8 and 9 are D04
+with 21 packets.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """The largest number of retries of a connection, if all retries are at the paper's times; NaN if one is not."""
+    """The number of retries of the connection with most, if all its retries are at the paper's times; otherwise NaN."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")

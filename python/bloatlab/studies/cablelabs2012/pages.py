@@ -1,4 +1,4 @@
-"""The tables and the answer of the study: Tables 3 to 8 as in the paper, with ours beside each published value; the experiments.
+"""The tables and the answer of the study: Tables 3 to 8 with our value beside each published one, and the tables of the experiments.
 
 In the answer, one queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the queues are the
 same. The loads are the eight with bulk traffic; a number for all of them is their median.

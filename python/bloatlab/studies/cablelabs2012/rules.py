@@ -150,7 +150,7 @@ def _unjudged(cell: PublishedCell, ours: Spread, reason: str) -> Cell:
 
 
 def _difference(case: Case, spreads: Spreads) -> Finding | None:
-    """The second half of the FTP rule: the finding if the difference between the queues is not the paper's, or None."""
+    """The second half of the FTP rule: a finding if the difference between the queues does not agree with the paper's, or else None."""
     codel = Case(case.number, Queue.CODEL)
     droptails = [Queue.DROPTAIL_417, Queue.DROPTAIL_21] if case.queue is Queue.CODEL else [case.queue]
     for droptail in (Case(case.number, queue) for queue in droptails):

@@ -66,7 +66,7 @@ PUBLISHED: Sequence[Published] = [
 
 
 def in_second_reading(runs: Runs) -> Runs:
-    """The runs, in which the kit's cases are replaced by those that find losses by duplicate ACKs."""
+    """The runs, with the kit's cases replaced by the same cases with loss detection by duplicate ACKs."""
     return {**runs, **{key.removesuffix(f" {DUPTHRESH}"): seeds for key, seeds in runs.items() if DUPTHRESH in key}}
 
 

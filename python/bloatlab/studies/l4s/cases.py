@@ -8,13 +8,13 @@ and its own transmission. In the L4S tests, half of the delay is in front of the
     servers  <--delay-- r <---------------- home
 
 The L4S tests are those of P. Heist and J. Morton (2020), as in their batch file and scripts; each row of `published.csv` names one
-of their runs. Two hosts and a middlebox stand in network namespaces, without offloads (no super-packets). netem delays incoming
+of their runs. Two hosts and a middlebox run in network namespaces, without offloads (no super-packets). netem delays incoming
 packets by half of the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its
 defaults. All TCP negotiates AccECN (tcp_ecn = 3). ACKs pass a queue of the same kind, which is never full; it is left out here.
 
-    scenario 1   two uploads at once, 180 s; from 118 to 178 s        DualPI2, pfifo, fq_codel
+    scenario 1   two uploads at once, 180 s; measured 118 to 178 s    DualPI2, pfifo, fq_codel
     scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
-    scenario 6   two uploads, 60 s; from 18 to 58 s                   AQMs of RFC 3168, one queue
+    scenario 6   two uploads, 60 s; measured 18 to 58 s               AQMs of RFC 3168, one queue
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ SIDES = ("first", "second")
 
 
 def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
-    """The validated scenario of one run; `seconds` shortens it, and a third of it warms up."""
+    """The validated scenario of one run. `seconds` shortens its duration; a third of it is then the warm-up, none with a step."""
     name = f"l4s {case}"
     if seconds is not None and seconds < case.seconds:
         case = replace(case, seconds=seconds, warm_up=0 if case.then else seconds // 3)
@@ -292,7 +292,7 @@ def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
         "name": name,
         "seed": seed,
         "duration": f"{case.seconds}s",
-        # steps are sampled every 50 ms, as the L4S tests sampled ss
+        # runs with a step are sampled every 50 ms, as in the L4S tests (by `ss`)
         "record": {"warm_up": f"{case.warm_up}s"} | ({"interval": "50ms"} if case.then else {}),
         "link": _links(case, seed),
         "tcp": {
@@ -336,7 +336,7 @@ def _neck(case: Case) -> dict[str, Any]:
 
 
 def _framed(rate: float) -> str:
-    """A rate of Ethernet frames, in IP packets."""
+    """Converts a rate of Ethernet frames in Mbit/s to the rate of the IP packets in them."""
     return f"{rate / FRAME * 1e3:.0f}kbit"
 
 

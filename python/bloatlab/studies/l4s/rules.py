@@ -36,7 +36,10 @@ def rates() -> dict[str, tuple[float, float]]:
 
 
 def ratio_band(published_ratio: float, *, alike: bool = False) -> Band:
-    """The accepted ratios of rates: a factor of 1.5, on the same side of 1 if the tests' own repeats are."""
+    """The accepted ratios of rates: within a factor of 1.5 of the published ratio, and on the same side of 1.
+
+    The side does not count for `alike` flows, or if the published ratio is so near to 1 that repeated tests differ in it.
+    """
     band = RATES.band(published_ratio)
     if alike or abs(math.log(published_ratio)) <= 2.0 * SWAP:
         return band

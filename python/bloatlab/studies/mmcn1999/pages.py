@@ -107,7 +107,7 @@ _PERIODS = {"0-20": (0.0, 20.0), "20-60": (20.0, 60.0), "60-100": (60.0, 100.0),
 
 
 def _printed(name: str) -> tuple[list[float], list[float]]:
-    """The chart's TCP throughput of a queue as steps: the first slide that has each period."""
+    """The chart's TCP throughput of a queue as steps. The value of a period is that of the first slide that has it."""
     found: dict[str, float] = {}
     for row in rows("mmcn1999"):
         period = next((p for p in _PERIODS if row.metric.startswith("TCP throughput") and p in row.metric), None)

@@ -144,7 +144,7 @@ def describe(case: Case, seed: int, name: str) -> ScenarioDict:
         "seed": seed,
         "duration": f"{case.seconds}s",
         "link": _links(case),
-        "start_spread": "0s",  # the study has its own
+        "start_spread": "0s",  # `_apps` draws the start times
         "app": _apps(case, seed),
         # Reno with SACK by the standards, packets of 1500 bytes (1460 of payload, no timestamps)
         "tcp": {

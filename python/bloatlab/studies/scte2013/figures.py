@@ -208,7 +208,7 @@ def _rows(case: str) -> list[Row]:
 def _said_collisions() -> Series:
     """The text's values for hashing into 256 queues: the probability of any collision in %.
 
-    If a row has a corrected number, that is its last.
+    If the number in a row is corrected, the corrected number is the last one in the row, and is used here.
     """
     said = [(_numbers(row.case)[-1], row.metric, _numbers(row.value)[-1]) for row in _rows("hash 256 queues, ")]
     y = [100.0 - share if metric == "P(no collision)" else share for _, metric, share in said]

@@ -121,7 +121,7 @@ def _cell(law: Law, runs: Runs) -> Cell | None:
 
 
 def over_loads(runs: Runs, line: Line, stack: Stack, measure: str) -> Spread | None:
-    """The median over the loads of each seed, over seeds; None if no load was run."""
+    """The spread over seeds of each seed's median over the loads; None if no load was run."""
     of = [runs[key] for n in LOADED if (key := Case(line, stack, n).key) in runs]
     medians = [spread([rows[seed][measure] for rows in of]).median for seed in range(min(map(len, of), default=0))]
     return spread(medians) if medians else None
