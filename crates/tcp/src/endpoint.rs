@@ -66,7 +66,7 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Sets the round-trip estimate as a handshake would. For an endpoint without a handshake, before it connects.
+    /// Sets the round-trip estimate as a handshake would. Used for an endpoint without a handshake, before it connects.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);

@@ -58,7 +58,7 @@ pub struct Class {
     /// Weight of a sample in the class's average. Default 0.002.
     #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
-    /// When the class's average is sampled. Default arrivals.
+    /// The sampling of the class's average. Default arrivals.
     #[serde(default)]
     pub sampling: Sampling,
 }

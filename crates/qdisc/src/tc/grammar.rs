@@ -122,7 +122,7 @@ use Kind::{
     Sixteenths, Size, Threshold, Time,
 };
 
-/// Bytes of a frame. As in Linux, packets and bytes are converted into each other by it.
+/// Bytes of a frame, by which packets are converted to bytes and bytes to packets, as in Linux.
 pub(super) const FRAME: u64 = 1514;
 
 const PACKETS: &[Word] = &[w("limit", "limit", Packets)];

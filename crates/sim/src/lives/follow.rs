@@ -135,8 +135,8 @@ impl Lives {
         }
     }
 
-    /// Handles a packet that needs no further ACK. Before the window, its rows are freed: now if it has ended, otherwise when it
-    /// ends.
+    /// Handles a packet that needs no further ACK. The rows of a packet from before the window are freed: now if it has ended,
+    /// otherwise when it ends.
     fn settle(&mut self, packet: u32) {
         if self.phase == Phase::Before {
             self.table.packet(packet).end = 0;
@@ -146,8 +146,8 @@ impl Lives {
         }
     }
 
-    /// Handles the end of a packet, which has arrived or was dropped. Before the window, its rows are freed unless an ACK is still
-    /// expected.
+    /// Handles the end of a packet, which has arrived or was dropped. The rows of a packet from before the window are freed
+    /// unless an ACK is still expected.
     fn ended(&mut self, packet: u32) {
         self.table.untag(packet);
         // a packet with payload waits for its ACK

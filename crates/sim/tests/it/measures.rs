@@ -102,8 +102,8 @@ fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
 
 #[test]
 fn the_same_burst_on_other_scales() {
-    // As above, pings have 22, 22, 112 and 22 ms, and a burst begins at 1.99 s. The idle round trip is 22 ms (the first two
-    // pings). Under load it is (112 + 22) / 2 = 67 ms, 45 ms more: 60 000 / 67 = 895.5 round trips per minute.
+    // As above, the round trips of the pings are 22, 22, 112 and 22 ms, and a burst begins at 1.99 s. The idle round trip is 22
+    // ms (the first two pings). Under load it is (112 + 22) / 2 = 67 ms, 45 ms more: 60 000 / 67 = 895.5 round trips per minute.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";

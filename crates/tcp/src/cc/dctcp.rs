@@ -28,7 +28,7 @@ use crate::params::group::{group, words};
 use crate::stats::State;
 use packet::Reading;
 
-/// g.   Source: RFC 8257 §4.2.
+/// g, the gain of alpha. Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
 /// The value of alpha in Linux' form that stands for 1.
 const ONE: u32 = 1024;

@@ -18,7 +18,7 @@ group! {
         pub min_rto_bounds: MinRto = MinRto::Variation,
         /// Maximum RTO of data, including backoff.
         pub max_rto: Duration = Duration::from_secs(120),
-        /// Maximum number of doublings of the RTO: 6 in ns-2 and BSD. With 16, only `max_rto` limits it.
+        /// Maximum number of doublings of the RTO: 6 in ns-2 and BSD. With 16, only `max_rto` limits the RTO.
         pub backoff_doublings: u8 = 16,
         /// Source of round-trip samples.
         pub rtt_source: RttSource = RttSource::SendTime,

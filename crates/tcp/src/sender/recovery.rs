@@ -242,8 +242,8 @@ impl Sender {
         self.window.cwnd = 1.0;
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
-        // RFC 2018 §8: if the receiver has SACKed the first segment but does not acknowledge it, it has discarded it, and perhaps
-        // others
+        // RFC 2018 §8: if the receiver has SACKed the first segment but does not acknowledge it, the receiver has discarded that
+        // segment, and perhaps others
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
