@@ -173,7 +173,7 @@ def test_a_start_of_the_upload_shows_a_full_queue_within_20_seconds(page: Open):
           waiting.splice(0).forEach(act => act(now)); } }; }"""
     )
     press(found, "Start an upload")
-    until(found, "document.querySelector('#stage .line').textContent === 'real time until the queue is longest'")
+    until(found, "document.querySelector('#stage .line').textContent === 'the queue fills …'")
     assert 4.9 < stage(found)["t"] < 5.2
     found.page.evaluate("pass(1500)")
     assert stage(found)["speed"] == 0.2
@@ -182,6 +182,7 @@ def test_a_start_of_the_upload_shows_a_full_queue_within_20_seconds(page: Open):
     shown = stage(found)
     waiting = [p for p in shown["panes"][0]["packets"] if p["kind"] == "waiting" and p["link"] == "up"]
     assert shown["speed"] == 0.05
+    assert found.page.inner_text("#stage .line >> nth=0") == ""
     assert shown["playing"]
     assert len(waiting) > 240
 

@@ -264,16 +264,18 @@ def test_a_run_that_takes_long_can_be_stopped(page: Open):
     found = page(ENDLESS, ready="#stop:visible")
     found.page.get_by_role("button", name="Stop", exact=True).focus()
     found.page.keyboard.press("Enter")
-    assert found.page.inner_text("#stale") == "This scenario was stopped."
+    stopped = "The run was stopped. Change the scenario, or open another one, to go on."
+    assert found.page.inner_text("#problems") == stopped
     assert not found.page.is_visible("#stop")
     # the new worker runs what comes next
     found.page.evaluate("end => { location.hash = end; }", packed({"scenario": HOME}))
     until(found, "document.body.dataset.runs === '1'")
-    assert not found.page.is_visible("#stale")
+    assert not found.page.is_visible("#problems")
     last = found.page.inner_text("#why")
     found.page.evaluate("end => { location.hash = end; }", packed({"scenario": ENDLESS}))
     found.page.click("#stop")
-    assert found.page.inner_text("#stale").startswith("This scenario was stopped. Everything below shows the last run")
+    assert found.page.inner_text("#problems") == stopped
+    assert found.page.inner_text("#stale").startswith("Everything below shows the last run")
     assert found.page.inner_text("#why") == last
 
 

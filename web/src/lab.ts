@@ -109,7 +109,7 @@ export class Lab implements Desk, Watch {
     if (!this.busy) return;
     this.engine.stop();
     this.stopped = true;
-    this.problems([{ path: "", message: "The run was stopped. Change the scenario or open another one to go on." }], this.tree);
+    this.problems([{ path: "", message: "The run was stopped. Change the scenario, or open another one, to go on." }], this.tree);
   }
 
   /** The summary of the current scenario, once it has run. */

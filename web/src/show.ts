@@ -59,7 +59,10 @@ function state(lab: Lab): void {
   document.body.dataset["state"] = lab.busy ? "running" : "settled";
   if (lab.busy && long === 0) {
     byId<HTMLProgressElement>("done").value = 0;
-    long = setTimeout(() => { byId("running").hidden = false; }, LONG_MS);
+    long = setTimeout(() => {
+      byId("running").hidden = false;
+      if (lab.shown === null) byId("why").textContent = "Simulating …";
+    }, LONG_MS);
   }
   if (lab.busy) return;
   clearTimeout(long);
@@ -83,8 +86,8 @@ function report(lab: Lab, problems: Problem[]): void {
   put(byId("problems"), ...lines.map((line) => h("p", {}, line)));
   document.body.classList.toggle("stale", lab.stale);
   const name = lab.shown?.tree["name"] ?? "unnamed";
-  const what = `This scenario ${lab.stopped ? "was stopped" : "cannot run"}.`;
-  byId("stale").textContent = !lab.stale ? "" : lab.shown === null ? what : `${what} Everything below shows the last run (${name}).`;
+  const what = [!lab.stopped && "This scenario cannot run.", lab.shown !== null && `Everything below shows the last run (${name}).`];
+  byId("stale").textContent = lab.stale ? what.filter(Boolean).join(" ") : "";
   if (lab.shown === null) byId("why").textContent = "";
   if (lab.stale) byId("stats").textContent = "";
 }

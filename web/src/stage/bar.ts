@@ -64,6 +64,11 @@ export class Bar {
     this.said.textContent = words;
   }
 
+  /** Takes back what it says, if it is this. */
+  unsay(words: string): void {
+    if (this.said.textContent === words) this.say("");
+  }
+
   /** Shows the clock as it is. */
   update(): void {
     const { clock } = this;

@@ -66,6 +66,7 @@ export class BeliefPanel {
   private readonly all = h("div", {}, h("div", { class: "window" }, this.inside, this.edge), h("dl", {}, ...this.values.map(({ row }) => row)));
 
   constructor() {
+    this.all.hidden = true;
     put(this.root, h("h3", {}, this.of, this.state), this.none, this.all);
   }
 

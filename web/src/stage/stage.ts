@@ -26,6 +26,7 @@ const EASE = 1.6e8;
 const FALL = 6e8;
 /** The first part of the time in which a queue fills is shown slowly.   Unit: ns. */
 const AT_FIRST = 4e8;
+const FILLS = "the queue fills …";
 const SLOWLY = 0.2;
 /** The time on the screen in which a packet crosses a link whose queue is empty.   Unit: s. */
 const CROSSING = 0.2;
@@ -215,7 +216,7 @@ export class Stage {
       clock.speed = SLOWLY;
       clock.seek(begins);
       clock.play();
-      this.bar.say("real time until the queue is longest");
+      this.bar.say(FILLS);
     }
     this.bar.update();
   }
@@ -265,6 +266,7 @@ export class Stage {
       else clock.hold();
     }
     this.around.moved(clock.t / 1e9);
+    if (clock.plan.length === 0) this.bar.unsay(FILLS);
     if (!clock.playing || now - this.wrote >= 120) {
       this.wrote = now;
       this.beliefs();
