@@ -68,7 +68,7 @@ const KINDS: Record<string, Make> = {
   web: (app) => {
     const median = number(app, "web", "page_load_s", "median");
     return { title: "page load", value: `${digits(median, 2)} s`, verdict: "median", tone: "plain", number: median, better: -1,
-      lines: [`${digits(number(app, "web", "pages"), 0)} pages`, `95th percentile ${digits(number(app, "web", "page_load_s", "p95"), 2)} s`] };
+      lines: [`${digits(number(app, "web", "pages"), 0)} pages`, `95 % load within ${digits(number(app, "web", "page_load_s", "p95"), 2)} s`] };
   },
   game: (app) => {
     const p99 = Math.max(number(app, "delay_ms", "p99") ?? 0, number(app, "delay_ms_reverse", "p99") ?? 0);

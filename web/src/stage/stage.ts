@@ -162,7 +162,7 @@ export class Stage {
     table.flow.forEach((flow) => { if (!colours.has(flowName(table, flow).replace(/ ↓$/, ""))) colours.set(flowName(table, flow).replace(/ ↓$/, ""), pane.colour(flow)); });
     const item = (kind: string, words: string, colour?: string) => { const i = h("i", { class: kind }); if (colour !== undefined) i.style.setProperty("--of", colour); return h("span", {}, i, words); };
     put(this.key, ...[...colours].slice(0, 8).map(([name, colour]) => item("", name, colour)),
-      item("ack", "ACK"), item("ce", "marked"), item("lost", "dropped"),
+      item("ack", "ACK: data has arrived"), item("ce", "marked"), item("lost", "dropped"),
       table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "fading with age"));
   }
 
