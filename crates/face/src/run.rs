@@ -38,7 +38,7 @@ impl Run {
         Ok(Self { scenario, world })
     }
 
-    /// Runs one slice of some ten thousand events. Returns the fraction of simulated time done, which is 1 only at the end.
+    /// Runs one slice, of at most 65 536 events. Returns the fraction of simulated time done, which is 1 only at the end.
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
         let ended = self.world.run(|fraction| {

@@ -16,7 +16,7 @@ const MAX_APPS: usize = 16_384;
 const MAX_LIST: usize = 16_384;
 /// Largest number of characters in a name.
 const MAX_NAME: usize = 128;
-/// Largest number of bins in a series: 1 000 000 bins take about 32 MB.
+/// Largest number of bins in a series. The series of one link then take 72 MB.
 const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {

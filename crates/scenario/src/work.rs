@@ -218,7 +218,7 @@ fn about(n: f64) -> String {
 
 /// Bytes of a histogram with a value in every bin.
 const HISTOGRAM: u64 = 275_000;
-/// Bytes of a link: per bin for its five series, and once for its histogram and the distribution of its queue's length.
+/// Bytes of a link: per bin for its series, and once for its histogram and the distribution of its queue's length.
 const LINK: [u64; 2] = [60, HISTOGRAM + 80_000];
 /// Bytes of each direction of a flow: per bin for its series, and once for everything else.
 const ROW: [u64; 2] = [100, 1_500];

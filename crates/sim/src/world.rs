@@ -5,7 +5,7 @@
 //!
 //! A run is made in slices and calls its observer between them. A slice is a bounded amount of work, even if simulated time does
 //! not advance: [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and a time of [`CATCH_UP`] on idle links.
-//! The work of one event is bounded when the scenario is checked (`scenario/work.rs`).
+//! The work of one event is bounded when the scenario is checked (crates/scenario/src/work.rs).
 //!
 //! The result depends on the scenario and its seed only.
 

@@ -1,5 +1,5 @@
 //! Tests the rules of BBR version 3 one by one, against numbers worked out in comments. Runs of whole connections are in
-//! crates/sim/tests/bbr3.rs.
+//! crates/sim/tests/it/bbr3.rs.
 
 use super::bounds::{inflight_at_loss, is_inflight_too_high};
 use super::*;
