@@ -2,5 +2,5 @@
 
 from bloatlab.cli import main
 
-if __name__ == "__main__":  # worker processes of Dask import this file, too
+if __name__ == "__main__":  # Dask's worker processes import this file and must not run the command
     main()

@@ -30,7 +30,7 @@ ARGUMENTS = (
 )
 
 
-class NoBrowser(InputError):  # noqa: N818  the browser is missing
+class NoBrowser(InputError):  # noqa: N818  a missing browser is no error of bloatlab
     """No Chromium on PATH; the message is one line for the user."""
 
 
@@ -95,7 +95,7 @@ def page(width: int = 1280, height: int = 900) -> Generator[Page]:
     """A page in a fresh headless Chromium."""
     command = [browser(), *ARGUMENTS, f"--window-size={width},{height}"]
     if os.geteuid() == 0:
-        command.append("--no-sandbox")  # Chromium refuses root otherwise
+        command.append("--no-sandbox")  # as root, Chromium starts only without its sandbox
     (their_in, our_out), (our_in, their_out) = os.pipe(), os.pipe()
 
     def as_3_and_4() -> None:
@@ -104,7 +104,7 @@ def page(width: int = 1280, height: int = 900) -> Generator[Page]:
         os.dup2(ends[1], 4)
 
     with tempfile.TemporaryDirectory(prefix="bloatlab-", ignore_cleanup_errors=True) as profile:
-        process = subprocess.Popen(  # noqa: S603 - found on PATH by name
+        process = subprocess.Popen(  # noqa: S603 - `browser()` found this program on PATH
             [*command, f"--user-data-dir={profile}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

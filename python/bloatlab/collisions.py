@@ -45,13 +45,13 @@ def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
     """
     _refuse(groups, ways, sessions)
     inverse = [Fraction(1, math.factorial(j)) for j in range(ways + 1)]
-    power = [Fraction(1)]  # coefficients of (sum x^j / j!)^groups
+    power = [Fraction(1)]  # the coefficients of (sum x^j / j!)^groups, from x^0 on
     for n in range(1, sessions + 1):
         terms = (inverse[j] * power[n - j] * (j * (groups + 1) - n) for j in range(1, min(ways, n) + 1))
         power.append(sum(terms, Fraction(0)) / n)
     fits, chances = Fraction(1), [Fraction(0)]
     for n in range(1, sessions + 1):
-        fits = fits * n / groups  # n! / groups^n
+        fits = fits * n / groups  # fits is n! / groups^n here
         chances.append(1 - fits * power[n])
     return chances
 
@@ -124,7 +124,7 @@ def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
     """The share of hits, with the exact (Clopper-Pearson) interval of its probability."""
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"{hits} of {trials} is not a share")
-    from scipy.special import betaincinv  # noqa: PLC0415  no other command should wait for its import
+    from scipy.special import betaincinv  # noqa: PLC0415  only this command needs scipy, which loads slowly
 
     tail = (1.0 - confidence) / 2.0
     low = 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, tail))

@@ -44,7 +44,7 @@ def written(resolved: str, link: str) -> str:
 
 
 def read(path: Path, at: str = "") -> _core.DeliveryTrace:
-    """Reads a trace file; `at` is the key that names it, for messages. Raises `TraceError`."""
+    """Reads a trace file. Messages name `at`, the scenario's key for the file. Raises `TraceError`."""
     where = f"{at}: {path}" if at else str(path)
     try:
         return _core.delivery_trace(files.read_text(path))

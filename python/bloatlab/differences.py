@@ -41,7 +41,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A measure of two results. `first` or `second` is None if only the other has it."""
+    """A measure of two results. `first` or `second` is None if that result does not have the measure."""
 
     path: str
     first: float | None
@@ -184,7 +184,10 @@ def _name(of: Result | str | Path, place: str) -> str:
 def difference(
     names: tuple[str, str], scenarios: Sequence[Any] | None, measures: Sequence[Mapping[str, Any]]
 ) -> Difference:
-    """The differences between two results: `scenarios` as plain values (None if one has none), `measures` by path."""
+    """The differences between two results.
+
+    `scenarios` has plain values; it is None if a result has no scenario. `measures` has the measures by path.
+    """
     settings = [] if scenarios is None else varying(scenarios)
     first, second = measures
     paths = [*first, *(p for p in second if p not in first)]

@@ -187,7 +187,7 @@ def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return None  # the file is then read as a scenario, which reports the error
+        return None  # the caller then reads the file as a scenario, which reports the error
     if not isinstance(data.get("scenario"), str):
         return None
     expect = data.get("expect", {})

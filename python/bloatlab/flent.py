@@ -284,7 +284,7 @@ def read(path: str | Path) -> Measured:
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
         raise FlentError(f"{path}: not a flent data file: {str(error).splitlines()[0].lower()}") from None
     except OSError as error:
-        if error.strerror is None:  # bz2's error for a file in another format
+        if error.strerror is None:  # an OSError without `strerror` is that of bz2 for a file in another format
             raise FlentError(f"{path}: not a flent data file: {str(error).lower()}") from None
         raise
     if len(text) > MOST_BYTES:

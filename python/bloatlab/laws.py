@@ -172,7 +172,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
     tree = json.loads(text)
     for _, path, table in _tables(tree):
         label, colon, name = table["law"].rpartition(":")
-        if not colon:  # a class passed to `run`
+        if not colon:  # without a colon, `law` names a class that is passed to `run`
             continue
         at = f"{source}: {path}" if source else path
         held = table.get("source", {})

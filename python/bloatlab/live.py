@@ -21,7 +21,7 @@ from bloatlab.simulation import Result, frames, summary_of
 #: One of the two namespaces: left has the first application's `from`, right its `to`.
 Side = Literal["left", "right"]
 
-#: The bench cannot run here: no TUN, no rights, a socket that cannot be made; or this build has no bench.
+#: Raised if the bench cannot run here: no TUN, no rights, a socket that cannot be made, or a build without the bench.
 LiveError = _core.LiveError
 
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     View = dict
 
-#: Called about ten times a second; raising ends the run and cleans up.
+#: Receives the state of the run about ten times a second. An exception in it ends the run, which then cleans up.
 Look = Callable[[View], None]
 
 

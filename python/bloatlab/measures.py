@@ -35,7 +35,7 @@ class Unit:
 class Measure:
     """A key of the summary as the core declares it.
 
-    A `*` in `path` stands for any name. A `*` in the label stands for the names in the path after the first.
+    A `*` in `path` stands for any name. A `*` in `label` stands for the second name in the path.
     """
 
     path: str

@@ -48,7 +48,7 @@ class Recording:
     cut: bool = False
 
     def changes(self, until: float = float("inf")) -> list[dict[str, str]]:
-        """The `changes` of a link whose initial rate is the first one, up to time `until` in s."""
+        """The rates after the first one, as `changes` of a link, up to time `until` in s."""
         return [
             {"at": f"{place * round(self.step * 1e3)}ms", "rate": f"{rate}bit"}
             for place, (before, rate) in enumerate(zip(self.rates, self.rates[1:], strict=False), 1)

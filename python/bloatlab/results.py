@@ -176,7 +176,7 @@ def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """
     if table not in {"links", *_COLUMNS}:
         return frame
-    if not frame.columns:  # JSON of a table without rows has no columns
+    if not frame.columns:  # a table without rows has no columns in JSON
         frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
     return frame.cast({column: column_type(table, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]
 

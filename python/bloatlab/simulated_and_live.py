@@ -47,7 +47,7 @@ SHARE, LEAST_MS = 0.15, 3.0
 #: Bits of a full packet, to convert a queue's time to packets.
 MTU_BITS = 12_000.0
 
-#: Durations (texts with units) by percentile.
+#: The lateness of packets: durations (texts with units) by percentile.
 Lateness = Mapping[str, str]
 PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p99_9")
 

@@ -85,7 +85,7 @@ def interval(values: Sequence[float], method: Method = "t", confidence: float = 
     if method == "t":
         half = _t(x.size - 1, confidence) * float(x.std(ddof=1)) / math.sqrt(x.size)
         return Interval(mean, mean - half, mean + half, int(x.size), method)
-    import scipy.stats  # noqa: PLC0415  takes half a second to load
+    import scipy.stats  # noqa: PLC0415  scipy.stats takes half a second to load
 
     rng = np.random.default_rng(RESAMPLING_SEED)
     done = scipy.stats.bootstrap(
@@ -116,7 +116,8 @@ def mser5(values: Sequence[float] | NDArray[np.float64]) -> int | None:
     total = np.cumsum(centred[::-1])[::-1][cuts]
     squares = np.cumsum(centred[::-1] ** 2)[::-1][cuts]
     error = np.maximum(squares - total**2 / left, 0.0) / left.astype(float) ** 2
-    best = int(np.argmax(error <= error.min() + 1e-12 * error.max()))  # the first minimum, within rounding errors
+    # the first of several minima that are equal within rounding errors
+    best = int(np.argmax(error <= error.min() + 1e-12 * error.max()))
     if best == cuts[-1]:
         return None
     return int(known[best]) * BATCH if best else 0

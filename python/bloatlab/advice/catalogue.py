@@ -56,7 +56,7 @@ class Down:
     source: str = ""
 
 
-#: The downstream of devices whose file has none.
+#: The downstream queue of a device whose file declares none.
 PLAIN_DOWN = Down(
     queue={"droptail": {"limit": "{bytes}B"}}, buffer="100ms", source="not in the device's file: drop-tail, 100 ms"
 )
@@ -174,7 +174,10 @@ def _folder(kind: Kind) -> Any:
 
 
 def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
-    """The name and the data of a packaged file, a workload or a file. Raises `AdviceError`, `OSError`."""
+    """Reads a packaged file, a workload or the user's file; returns its name and its data.
+
+    Raises `AdviceError`, `OSError`.
+    """
     known = names(kind)
     if given in known:
         return given, tomllib.loads(_folder(kind).joinpath(f"{given}.toml").read_text(encoding="utf-8"))
@@ -198,7 +201,7 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
 
 
 def device(given: str) -> Device:
-    """A device by its name or file. Raises `AdviceError`, and `OSError` if the file cannot be read."""
+    """Finds a device by its name or file. Raises `AdviceError`, and `OSError` if the file cannot be read."""
     name, data = _read("device", given)
     table = _Table(name, data)
     link = table.one_of("link", ("modem", "line"))
@@ -330,7 +333,7 @@ class _Table:
         value: Any = self._data.pop(key, default)
         if value is MISSING:
             raise AdviceError(f"{self.where}: {key} is missing, {expected}")
-        numeric = bool not in kinds  # for Python, True is a number; in a file, it is a mistake
+        numeric = bool not in kinds  # in Python, True is a number; in a file, a truth value for a number is a mistake
         if value is not default and (not isinstance(value, kinds) or (numeric and type(value) is bool)):
             raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {expected}")
         if kind == "float":

@@ -90,7 +90,7 @@ class Line:
         return self.up * rtt / 8.0
 
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
-        """The bytes that a sender with a full queue sends in a direction between two times in s."""
+        """The bytes that the line carries in a direction between two times in s, if its queue is never empty."""
 
         def carried_by(t: float) -> float:
             if direction == DOWN:
@@ -103,7 +103,7 @@ class Line:
 
 
 def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, burst: str | None = None) -> Line:
-    """Parses the flags of the same names. Raises `AdviceError`."""
+    """Makes a line from the texts of the options --up, --rtt, --down, --peak and --burst. Raises `AdviceError`."""
     up_bps = amount("--up", up, "a rate")
     if not 64e3 <= up_bps <= 10e9:
         raise AdviceError(f"--up {up}: is not within 64kbit and 10gbit")

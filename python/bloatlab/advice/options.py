@@ -23,7 +23,8 @@ from bloatlab.errors import nearest
 #: Bytes of a full packet, in a scenario and in tc.
 PACKET, FRAME = 1500, 1514
 
-#: Smallest and largest size in BDPs; ratio of neighbouring sizes; relative distance of sizes that count as equal.
+#: `LEAST` and `MOST` are the smallest and the largest size in BDPs. Neighbouring sizes differ by the factor `STEP`.
+#: Sizes whose relative distance is at most `NEAR` count as equal.
 LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
 
 
@@ -31,7 +32,7 @@ LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
 class Option:
     """A discipline with a buffer of `size` bytes, which drains in `ms` at the sustained rate.
 
-    `given` is the size as in the device's file, if that is in packets or bytes.
+    `given` is the size as the device's file writes it, if it is in packets or bytes.
     """
 
     discipline: Discipline

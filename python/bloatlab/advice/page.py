@@ -69,7 +69,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
 
 
 def _points(of: Recommendation) -> list[Point]:
-    """The points, and each measure of the choice next to today's."""
+    """The points of the chosen setting, and each of its measures next to that of today's setting."""
     best, now = of.best, of.today
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]
@@ -102,7 +102,7 @@ def _objective_table(of: Recommendation) -> TextTable:
 
 
 def answer_figure(of: Recommendation) -> Drawn:
-    """The points over buffer size, a line per discipline; and the trade-off of applications' points and line use."""
+    """The figure of points over buffer size, a line per discipline, and of applications' points against line use."""
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
     lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]

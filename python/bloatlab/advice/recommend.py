@@ -108,7 +108,7 @@ def preferred(question: Question, raced: Raced) -> Judged:
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
-    """Simulates buffers sized for one round trip, and the chosen buffer, at each possible true round trip."""
+    """Simulates each possible true round trip: with the chosen buffer, and with buffers sized for one round trip."""
     rtts = list(q.line.rtts)
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]

@@ -14,7 +14,7 @@ from bloatlab.advice.score import Judged, Value
 from bloatlab.scenario import Scenario
 from bloatlab.tables import counted, listed, number
 
-#: A setting that is not separated from the best may be chosen if its mean is within this many points.
+#: A setting that the race did not separate from the best may be chosen if its mean is less than this many points lower.
 CLOSE = 5.0
 
 #: Size of a file whose upload time illustrates the line's use, bytes.
@@ -116,7 +116,7 @@ def alike(raced: Raced) -> list[Judged]:
 
 
 def asked_words(of: Question) -> str:
-    """The question: device, line, load."""
+    """The question in words: device, line, load."""
     line, burst = of.line, ""
     if line.peak and line.burst:
         size = f"{line.burst / 1e6:g} MB" if line.burst >= 1e6 else f"{line.burst / 1e3:g} kB"

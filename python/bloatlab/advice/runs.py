@@ -11,7 +11,8 @@ from bloatlab.advice.score import Judged, Row, judged
 from bloatlab.sweep import Executor, Point, Store, Watch, gather
 from bloatlab.sweep.grid_file import SUMMARY
 
-#: The device, the discipline, the buffer in bytes, the upstream rate in bit/s, the round trip in s.
+#: The key of a set of runs: the device, the discipline, the buffer in bytes, the upstream rate in bit/s, the round trip
+#: in s.
 _Place = tuple[str, str, int, float, float]
 
 

@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 #: Points of a measure that fails completely: not 0, so that two such settings still differ by their other measures.
 LEAST = 1.0
 
-#: The time in the queue in ms, which is shown but gives no points.
+#: The measure of time in the queue (ms), which tables show but which gives no points.
 QUEUE = f"links.{UP}.sojourn_ms.p99"
 
 
@@ -98,7 +98,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
 
 
 def value_of(wanted: Wanted, row: Row, load: Load, line: Line) -> float | None:
-    """The value of a measure in a run; None if it has none, because the event never happened."""
+    """The value of a measure in a run; None if the run has no value, because the event never happened."""
     if wanted.kinds:
         found: list[float] = []
         for app in apps_of(wanted, load):

@@ -12,7 +12,7 @@ from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
-#: Largest number of settings of which a terminal shows all by default.
+#: If there are at most this many settings, a terminal shows all of them by default.
 FEW = 10
 
 
@@ -36,7 +36,8 @@ def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
         return ("leads" if of.question.quick else "chosen"), "good"
     if not one.option.discipline.settable:
         return "not available", "muted"
-    compared = of.best if one is of.lead else one  # the leader is compared with the chosen setting
+    # the leader has no comparison with itself, so it gets that of the chosen setting
+    compared = of.best if one is of.lead else one
     word = next(c.verdict for c in of.others if c.judged is compared)
     return ("undecided" if word == "not separated" else word), ("bad" if word == "behind" else "marked")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class BadInput(InputError):  # noqa: N818  it is the input that is bad
+class BadInput(InputError):  # noqa: N818  the user's input is wrong, not the program
     """A request that cannot be met; the message is one line for the user."""
 
 
@@ -39,7 +39,7 @@ def scenario(path: Path, sets: Sequence[str]) -> Scenario:
     return reading(path, lambda: load(path, pairs))
 
 
-#: A rate below 1 kbit/s, as a resolved scenario has it.
+#: Matches a rate below 1 kbit/s in the form that it has in a resolved scenario.
 _SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
 
 

@@ -13,7 +13,7 @@ def command(shell: Literal["bash", "zsh", "fish"], /) -> int:
     Args:
         shell: bash, zsh or fish.
     """
-    from bloatlab.cli.main import app  # noqa: PLC0415  it holds this command
+    from bloatlab.cli.main import app  # noqa: PLC0415  `main` imports this module
 
     sys.stdout.write(app.generate_completion(prog_name="bloatlab", shell=shell))
     return 0

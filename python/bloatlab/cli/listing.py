@@ -59,7 +59,7 @@ def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -
     """Prints a table for each chosen kind; in the `whole` list, some kinds by name alone."""
     for place, (kind, entries) in enumerate(chosen.items()):
         if whole and kind == "measures":
-            continue  # too many for one page; the last line says how to list them
+            continue  # the page would be too long; its last line says how to list these entries
         if whole and kind in _BY_NAME:
             title, where = _TITLES[kind]
             console.say_wrapped(f"{title} ({where}): {', '.join(e['name'] for e in entries)}")
@@ -102,7 +102,7 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
     # tc's names are accepted: pfifo is droptail
     named = {kind: [e for e in entries if what in _names(e)] for kind, entries in kinds.items()}
     found = {kind: entries for kind, entries in named.items() if entries}
-    if len(found) > 1:  # the name may also end the paths of measures: prefer the other kinds
+    if len(found) > 1:  # a measure whose path ends with this name is only listed if no other kind has the name
         found.pop("measures", None)
     if not found:
         names = [*kinds, *(n for entries in kinds.values() for entry in entries for n in _names(entry))]
@@ -180,7 +180,7 @@ _FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
 
 
 def _families(entries: Iterable[Entry]) -> list[Entry]:
-    """Workloads in a row for each source; names that differ only in a number are merged."""
+    """One row of workloads for each source. Names that differ only in a number are merged."""
     rows: dict[str, dict[str, None]] = {}
     for entry in entries:
         prefix = next(p for p in _FAMILY_OF if entry["name"].startswith(p))
@@ -229,7 +229,7 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
             show(TextTable("", ["statistic", "label"], statistics, left=2), console)
         return
     parameters = entry.get("params") or []
-    if isinstance(parameters, dict):  # a preset: its values
+    if isinstance(parameters, dict):  # the parameters of a preset are a dict of its values
         rows = [row(name, _value(value)) for name, value in parameters.items()]
         tables = [TextTable("", ["parameter", "value"], rows, left=2)]
     else:

@@ -22,7 +22,7 @@ from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 from bloatlab.terminal import Console
 
-#: The run was late too often for its numbers to be used.
+#: Exit code of a run that was late too often for its numbers to be used.
 EXIT_INVALID = 3
 
 #: Set in the environment of a process that was restarted in a user namespace.
@@ -84,7 +84,7 @@ def command(
         raise BadInput("--shell: cannot be combined with a program after --")
     resolved = scenario(file, sets)
     served = _split(serve)
-    fresh(output, *FILES, force=force)  # checked before the run, because a run may take long
+    fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take long
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     live.clean()
@@ -127,7 +127,7 @@ def _command(
 
 
 def _run(resolved: Scenario, command: live.Command | None, console: Console | None, **options: Any) -> Result:
-    # a program has the terminal to itself
+    # no table is shown beside a program, because the program uses the terminal
     if console is None or command is not None:
         return live.run(resolved, command=command, **options)
     views: list[live.View] = []
@@ -164,7 +164,7 @@ def _in_user_namespace() -> NoReturn:
 
 
 def _table(name: str, views: Sequence[live.View]) -> Table:
-    """The links of a run: their present state, and rates since the first of `views`, over the last second."""
+    """A table of a run's links: their present state, and their rates since the first of `views`, about a second ago."""
     last = views[-1] if views else None
     late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"
     table = Table(title=f"{name}   {last['t_s'] if last else 0:.1f} s{late}", box=None, title_justify="left")

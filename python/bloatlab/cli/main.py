@@ -79,10 +79,10 @@ for _name in _COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
-    warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # one line, without a source location
+    warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a warning is one line without a source location
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # an ASCII terminal cannot print µ
+            stream.reconfigure(errors="backslashreplace")  # without this, printing µ on an ASCII terminal fails
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -94,7 +94,7 @@ def call(arguments: Sequence[str]) -> int:
             app[arguments[0]].help = None
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
         sys.stdout.flush()
-    except BaseException as error:  # noqa: BLE001  the last resort
+    except BaseException as error:  # noqa: BLE001  every exception becomes a message and an exit code
         return _exit_code(error, arguments)
     return code if isinstance(code, int) else 0
 
@@ -158,7 +158,7 @@ def _bad_input(error: BaseException) -> list[str]:
     from bloatlab._core import LiveError  # noqa: PLC0415  --help does without the core
     from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
 
-    sweep = sys.modules.get("bloatlab.sweep")  # if it is not imported, no sweep ran
+    sweep = sys.modules.get("bloatlab.sweep")  # None if no sweep has run
     match error:
         case ScenarioError():
             return problems(error)
@@ -167,10 +167,10 @@ def _bad_input(error: BaseException) -> list[str]:
         case OSError() if error.filename is not None:
             return [f"{error.filename}: {(error.strerror or str(error)).lower()}"]
         case OSError() if error.strerror:
-            with contextlib.suppress(OSError, ValueError):  # discard the output that is still buffered
+            with contextlib.suppress(OSError, ValueError):  # the output that is still buffered is discarded
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return [f"standard output: cannot write: {error.strerror.lower()}"]
-        case OSError() if str(error):  # raised by a library, whose message names the file
+        case OSError() if str(error):  # a library's error without `strerror` names the file in its text
             return [str(error).lower()]
         case _:
             known = isinstance(error, (InputError, LiveError)) or (sweep and isinstance(error, sweep.Stopped))

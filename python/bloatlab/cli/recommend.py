@@ -53,7 +53,7 @@ def command(
         )
     seconds_taken = time.perf_counter() - begun
     if output is not None:
-        from bloatlab.advice.page import bind  # noqa: PLC0415  draws, which takes a second to load
+        from bloatlab.advice.page import bind  # noqa: PLC0415  this module imports matplotlib, which takes a second
 
         # the command line as the user typed it
         typed_line = shlex.join(["bloatlab", "recommend", *(sys.argv[2:] if sys.argv[1:2] == ["recommend"] else [])])

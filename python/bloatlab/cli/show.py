@@ -53,7 +53,7 @@ def _print_table(found: Result, name: str, form: Literal["text", "csv", "json"])
         emit(table_text(frame, form))
 
 
-#: Rows of a table that are printed as text; the other formats have all rows.
+#: Largest number of rows that are printed as text; the other formats have all rows.
 _ROWS = 20
 
 

@@ -24,7 +24,7 @@ from bloatlab.sweep.store import Store
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, emit, show
 
-#: Columns that a terminal shows by default, as far as the scenario has them.
+#: Columns that a terminal shows by default. Those that a scenario does not have are left out.
 ON_TERMINAL = (
     "links.*.utilisation",
     "links.*.dropped_packets",

@@ -76,7 +76,7 @@ class Panel:
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
     """Draws panels from left to right and top to bottom, each of `size` inches. Needs no display."""
-    from matplotlib import rc_context  # noqa: PLC0415  only plots need it
+    from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
     from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415
 
     columns = min(columns, len(panels))

@@ -101,7 +101,7 @@ def headline(runs: Sequence[Run]) -> str:
     if not clauses:
         return listed([run.label for run in runs])
     text = "; ".join(clauses)
-    if text.startswith(("a ", "the ", "packets")):  # the sentence may begin with a name, whose case must not change
+    if text.startswith(("a ", "the ", "packets")):  # if the sentence begins with a scenario's name, its case stays
         text = text[0].upper() + text[1:]
     return f"{text}."
 

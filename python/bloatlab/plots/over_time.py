@@ -173,7 +173,7 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Line:
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:
-    """The legend's entry for ticks of several results, which have no labels; empty if there are none."""
+    """The legend's entry that explains ticks without labels, in a plot of several results; empty without ticks."""
     return "drops" if any(len(t.times) and not t.label for panel in found for t in panel.ticks) else ""
 
 

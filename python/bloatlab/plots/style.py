@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes  # noqa: PLC0414  other modules import it from here
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414
-else:  # matplotlib is imported by functions that draw
+else:  # at run time, only functions that draw import matplotlib
     Axes = Figure = Any
 
 Width = Literal["column", "page", "slide"]
@@ -100,9 +100,9 @@ def rc(width: Width) -> dict[str, Any]:
 @contextmanager
 def drawing(width: Width) -> Generator[None]:
     """The style of a figure of this width, for everything that makes or writes it."""
-    from matplotlib import rc_context  # noqa: PLC0415  only plots need it
+    from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     styling: Any = rc(width)
     with rc_context(styling), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script that the font lacks
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # names may have characters that the font lacks
         yield

@@ -144,7 +144,7 @@ def _opened(path: Path) -> Subject:
         return _run(open_result(path), path.resolve().name, path)
     if flent.is_flent(path):
         return _flent(flent.read(path))
-    path.stat()  # `stat` names a missing file in its error; polars does not
+    path.stat()  # `stat` raises an error that names a missing file; the error of polars does not
     suffix = path.suffix.removeprefix(".")
     if suffix in FORMS:
         try:

@@ -168,7 +168,7 @@ def vendored() -> dict[str, object]:
 
 @functools.cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  only reports need it
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  only reports need jinja2
 
     made = Environment(
         loader=PackageLoader("bloatlab.report"),

@@ -208,7 +208,7 @@ def _differences(runs: Sequence[Run]) -> list[Block]:
     return blocks or [Prose(["The scenarios are the same."])]
 
 
-#: Measures in the table of what differs.
+#: Largest number of measures in the table of differences.
 MOST_CHANGES = 40
 
 

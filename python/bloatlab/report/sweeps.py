@@ -74,7 +74,7 @@ def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Swept]:
     """The measures that the axes change, the most important first."""
     found: list[Swept] = []
     columns = measures(sweep, (), most=len(sweep.values))
-    for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # reverse directions come last
+    for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # measures of reverse links come last
         values = {place: over_seeds(sweep, frame, name) for place, frame in places.items()}
         at = {place: v for place, v in values.items() if v is not None and math.isfinite(v.middle)}
         if len({v.middle for v in at.values()}) > 1:

@@ -36,7 +36,7 @@ from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.studies.study import About, PageSection, Publication, Quick, Study
 from bloatlab.tables import TextTable
 
-#: The beginning of "MEASURE of CASE".
+#: Matches the beginning of a text such as "MEASURE of CASE".
 MEASURED = re.compile(r"[\w ]+ of ")
 
 #: The names that an expression may use, with their values.
@@ -52,7 +52,7 @@ Ticks = Sequence[tuple[float, str]]
 
 def evaluate(expression: str, names: Names) -> Any:
     """The value of an expression of a study's file."""
-    return eval(expression, {"Band": Band, "near": near, **names})  # noqa: S307  a file of this package
+    return eval(expression, {"Band": Band, "near": near, **names})  # noqa: S307  the expression is from a file of this package
 
 
 def filled(template: str, names: Names) -> str:

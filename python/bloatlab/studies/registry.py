@@ -19,7 +19,7 @@ def study(name: str) -> Study:
     if name not in STUDIES:
         raise KeyError(name)
     found = importlib.import_module(f"bloatlab.studies.{name}.study").STUDY
-    assert isinstance(found, Study), name  # noqa: S101  a folder of this package
+    assert isinstance(found, Study), name  # noqa: S101  the module is one of this package
     return found
 
 
@@ -28,12 +28,12 @@ def study_in(path: Path) -> Study:
     text = path.read_bytes()
     module = ModuleType(f"bloatlab_study_{path.stem}")
     module.__file__ = file = str(path.absolute())
-    sys.modules[module.__name__] = module  # dataclasses look up their module
+    sys.modules[module.__name__] = module  # dataclasses look up their module in sys.modules
     try:
         exec(compile(text, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  the user's own program
     except SyntaxError as error:
         raise StudyError(f"{path}:{error.lineno or 1}: {error.msg}") from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001  it may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the user's file may raise any exception
         raise StudyError(f"{place(path, error) or path}: {type(error).__name__}: {error}") from None
     found = {id(value): value for value in vars(module).values() if isinstance(value, Study)}
     if len(found) != 1:

@@ -125,7 +125,7 @@ class Batch:
         return Grid({"case": self.cases}, self._scenario, few)
 
     def _scenario(self, *, case: Any, seed: int) -> Scenario:
-        assert self.build is not None, self.name  # noqa: S101  a batch has a grid, or cases and a build
+        assert self.build is not None, self.name  # noqa: S101  a batch without a grid has `build`
         scenario = cast("object", self.build(case, seed))
         if not isinstance(scenario, Scenario):
             raise StudyError(f"build gives no scenario for case {case} (but {type(scenario).__name__})")
@@ -282,7 +282,7 @@ class Study:
         """Returns the batches of a reproduction, with those of the requested experiments."""
         if self.batches is not None:
             return self.batches(options)
-        assert self.build is not None and self.measure is not None  # noqa: S101, PT018  see __post_init__
+        assert self.build is not None and self.measure is not None  # noqa: S101, PT018  `__post_init__` has checked this
         cases, build = self.cases, self.build
         if options.quick:
             cases = self.quick.cases or cases

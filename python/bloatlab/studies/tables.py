@@ -121,7 +121,7 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """A row per goal (the stated shares, or all judged values if none is stated), and one for the paper's claims."""
+    """A row for each goal, and a row for the paper's claims. Without stated goals, all judged values are one goal."""
     rows: list[list[TextCell]] = []
     for of in card.goals:
         word = {"good": "reached", "bad": "not reached"}.get(of.tone, "")

@@ -272,7 +272,7 @@ def _sample(given: Any, axes: Mapping[str, Between]) -> list[_Drawn]:
         raise GridError(
             f"sample.points: {points} is not a power of two, as Sobol's method needs; {below} or {2 * below}"
         )
-    from scipy.stats import qmc  # noqa: PLC0415  takes half a second to load
+    from scipy.stats import qmc  # noqa: PLC0415  scipy.stats takes half a second to load
 
     sampler = qmc.Sobol(len(axes), rng=seed) if method == "sobol" else qmc.LatinHypercube(len(axes), rng=seed)
     shares: list[list[float]] = sampler.random(points).tolist()

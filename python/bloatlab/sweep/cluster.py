@@ -178,7 +178,7 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
     found: list[_Done] = []
     begun = time.perf_counter()
     try:
-        order: _Order = pickle.loads(packed)  # noqa: S301  from the scheduler, which can run any code anyway
+        order: _Order = pickle.loads(packed)  # noqa: S301  the data is from the scheduler, which can run any code anyway
     except (ImportError, AttributeError) as error:
         return f"cannot load the work: {error}", worker.address, 0.0, found
     build = _stamp_of(order)
@@ -192,7 +192,7 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
             except LawError as error:
                 found.append(_Done(index, failure=problems(error)[0], law=True))
                 break
-            except Exception as error:  # noqa: BLE001  raised again in the process of the sweep
+            except Exception as error:  # noqa: BLE001  the process of the sweep raises it again
                 found.append(_Done(index, failure=f"{type(error).__name__}: {error}"))
                 break
     return build, worker.address, time.perf_counter() - begun, found
@@ -315,7 +315,7 @@ class _Sending:
 
     def _send(self) -> None:
         """Sends a batch of the next runs."""
-        import cloudpickle  # noqa: PLC0415  comes with dask
+        import cloudpickle  # noqa: PLC0415  dask installs cloudpickle
 
         share = math.ceil(len(self.waiting) / (AHEAD * sum(self.threads.values())))
         wanted = 1 if self.seconds is None else int(BATCH_SECONDS / max(self.seconds, 1e-6))

@@ -87,7 +87,7 @@ def _p(squares: float, columns: int, within: float, freedom: int) -> float:
     """The probability (F test) that seeds alone give at least these squares; NaN if seeds make no difference."""
     if freedom < 1:
         return math.nan
-    from scipy.stats import f  # noqa: PLC0415  takes half a second to load
+    from scipy.stats import f  # noqa: PLC0415  scipy.stats takes half a second to load
 
     return float(f.sf(max(squares, 0.0) / columns / (within / freedom), columns, freedom))
 

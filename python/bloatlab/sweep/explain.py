@@ -19,7 +19,7 @@ TRIALS, TRIAL_SECONDS = 8, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The number of runs, of which `kept` are stored.
+    """The number of runs; `kept` of them are already stored.
 
     `tried` trials of runs that are not stored took `seconds` of CPU time on average.
     """

@@ -31,7 +31,7 @@ _LOADED = time.time()
 _OWN = __name__.partition(".")[0]
 
 
-class Unsure(Exception):  # noqa: N818  nothing is wrong with the run, only with storing it
+class Unsure(Exception):  # noqa: N818  the run has no error, but it must not be stored
     """A result cannot be stored safely; the message says why."""
 
 
@@ -116,14 +116,17 @@ def _plain(value: Any, modules: set[str]) -> Any:
 
 @functools.cache
 def _reached(names: frozenset[str]) -> dict[str, Path]:
-    """The source files of these modules and of all modules that they import, if bloatlab's or the user's."""
+    """The source files of these modules and of all modules that they import.
+
+    Only bloatlab's and the user's modules count.
+    """
     found: dict[str, Path] = {}
     own = {_OWN, *(name.partition(".")[0] for name in names)}
     for name in names:
         if _source(name, own) is None:
             raise Unsure(f"the source of {name} cannot be read")
     waiting = list(names)
-    while waiting:  # bounded: each module enters `found` once
+    while waiting:  # the loop ends, because each module enters `found` once
         name = waiting.pop()
         if name not in found and (path := _source(name, own)) is not None:
             found[name] = path
@@ -134,7 +137,7 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
 def _source(name: str, own: set[str]) -> Path | None:
     """The source file of a module that is bloatlab's or the user's; None for libraries and for other names."""
     file = getattr(sys.modules.get(name), "__file__", None)
-    if name not in sys.modules and name.partition(".")[0] in own:  # imported on first use
+    if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on its first use
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
@@ -171,7 +174,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
     """Every statement of a module, without the expressions, which are most of a tree and import nothing."""
     waiting: list[ast.AST] = [*tree.body]
-    while waiting:  # bounded: each node of the tree enters once
+    while waiting:  # the loop ends, because each node of the tree is added once
         node = waiting.pop()
         if isinstance(node, ast.stmt):
             yield node

@@ -68,7 +68,7 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
         raise GridError(f"{path}: not valid TOML: {error}") from None
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
-    except ScenarioError as error:  # a value such as a date
+    except ScenarioError as error:  # scenarios have no values of this type, such as dates
         raise GridError(f"{path}: {problems(error)[0]}") from None
 
 

@@ -30,7 +30,7 @@ MOST_RUNS = 4096
 MOST_BYTES = 64 << 20
 
 
-class Damaged(ValueError):  # noqa: N818  it is the file that is damaged
+class Damaged(ValueError):  # noqa: N818  the damage is in the file
     """A file has changed since it was written; the message says how."""
 
 
@@ -137,7 +137,7 @@ def _created(folder: Path) -> tuple[Path, int]:
         path = folder / f"{secrets.token_hex(8)}{SUFFIX}"
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        except FileNotFoundError:  # another process is removing the folder
+        except FileNotFoundError:  # another process has just removed the folder
             continue
         if lock(file) and os.fstat(file).st_nlink:
             return path, file

@@ -57,7 +57,8 @@ class Part:
     def hashes(self) -> list[str]:
         """The hash of each run's scenario. Damage elsewhere in the file may go unnoticed."""
         try:
-            self.path.open("rb").close()  # raises OSError; polars would raise the same error as for damage
+            # raises an OSError; for an unreadable file, polars raises the same error as for a damaged one
+            self.path.open("rb").close()
             return pl.read_parquet(self.path, columns=["run.hash"], glob=False)["run.hash"].to_list()
         except pl.exceptions.PolarsError:
             raise Damaged("it is not as it was written") from None
@@ -119,7 +120,7 @@ def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
     with locked(folder, wait=wait) as alone, contextlib.ExitStack() as held:
         if not alone:
             return
-        for path in folder.glob(f"*{TEMPORARY}"):  # left by a process that was killed
+        for path in folder.glob(f"*{TEMPORARY}"):  # killed processes leave temporary files
             path.unlink(missing_ok=True)
         sound = _sound(parts(folder), notice)
         if len(kept := needed(sound)) < len(sound):
@@ -155,7 +156,8 @@ def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path
     runs: list[Kept] = []
     damaged: list[Path] = []
     for path in paths:
-        with contextlib.suppress(FileNotFoundError):  # its runs are in a part now
+        # if a journal has vanished, another process has put its runs into a part
+        with contextlib.suppress(FileNotFoundError):
             found, bent = journal.records(path)
             damaged += [path] if bent else []
             for _, data in found:
@@ -215,7 +217,7 @@ def drop(part: Part, why: str, notice: Notice) -> None:
     try:
         with locked(part.path.parent, wait=True):
             moved = f"moved to {aside(part.path).name}"
-    except FileNotFoundError:  # another process has moved it
+    except FileNotFoundError:  # another process has already moved the part
         return
     except OSError as error:
         moved = f"it cannot be moved aside: {line(error)}"
@@ -227,7 +229,7 @@ def check(folder: Path, notice: Notice) -> None:
     for part in parts(folder):
         try:
             part.check()
-        except FileNotFoundError:  # another process joined it into a larger one
+        except FileNotFoundError:  # another process has joined this part into a larger one
             continue
         except Damaged as damage:
             drop(part, str(damage), notice)

@@ -41,7 +41,7 @@ class Point(Generic[Key]):
         return f"{self.key} with seed {self.seed}"
 
 
-class Cancelled(Exception):  # noqa: N818  not an error: the user stopped it
+class Cancelled(Exception):  # noqa: N818  not an error, because the user stopped the sweep
     """Raised inside a run that must stop because its sweep stops."""
 
 
@@ -49,7 +49,7 @@ class RunError(RuntimeError):
     """A run failed; the message names the point, the cause is chained."""
 
 
-class Stopped(Exception):  # noqa: N818  not a bug of bloatlab
+class Stopped(Exception):  # noqa: N818  not an error of bloatlab
     """A sweep cannot continue: a full disk, a lost machine, a failing law of the user's. The message is one line."""
 
 

@@ -48,7 +48,7 @@ ATTEMPTS = 20
 Place = Record | tuple[Part, int]
 
 
-class StoreFull(Exception):  # noqa: N818  it is the disk that is full
+class StoreFull(Exception):  # noqa: N818  the disk is full, which is no error of bloatlab
     """The disk has no room for more runs; the message is one line."""
 
 
@@ -105,7 +105,7 @@ class Store:
         for stock in gone:
             shutil.rmtree(stock.folder, ignore_errors=True)
             with contextlib.suppress(OSError):
-                stock.folder.parent.rmdir()  # the core's folder, if that was the last in it
+                stock.folder.parent.rmdir()  # removes the core's folder if it is empty now
         for stock in kept:
             parquet.compact(stock.folder, self.notice, wait=True)
         return sum(stock.runs for stock in gone), sum(stock.size for stock in gone)
@@ -163,7 +163,7 @@ class Index:
             if not torn:
                 return index
             try:
-                parquet.compact(folder, notice, wait=True)  # moves the damaged journals aside
+                parquet.compact(folder, notice, wait=True)  # this also moves the damaged journals aside
             except OSError as error:
                 for path in torn:
                     notice(f"{path}: a run in it is not whole; it cannot be moved aside: {line(error)}")
@@ -176,11 +176,11 @@ class Index:
         for path in parquet.journals(folder):
             try:
                 found, damaged = journal.records(path)
-            except FileNotFoundError:  # its runs are in a part now, which is read below
+            except FileNotFoundError:  # another process has put the journal's runs into a part, which is read below
                 continue
             if damaged:
                 with journal.abandoned(path) as dead:
-                    if dead:  # a living writer may not have finished its last record
+                    if dead:  # while the writer is alive, its last record may be incomplete without damage
                         torn.append(path)
             self.journals += 1
             self.fresh += len(found)
@@ -228,7 +228,7 @@ class Shelf:
         Raises `StoreUnreadable`.
         """
         with self._lock, reading(self.store):
-            for _ in range(ATTEMPTS):  # starts over if another process has made parts of journals
+            for _ in range(ATTEMPTS):  # looks again if another process has moved the run from a journal to a part
                 place = self._places().get(scenario.hash)
                 if place is None:
                     return None

@@ -163,7 +163,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
     access = UNLIMITED_BPS if "h1_qdisc" in entry.rest else ACCESS_BPS
     entrance = "e0" if cuts(entry) else "s0"
     if cuts(entry):
-        # a discipline that splits bursts into segments; at this rate its queue stays empty
+        # this CAKE only splits bursts into segments; at this rate, its queue stays empty
         links[CUT] = _wire(entrance, "s0", UNLIMITED_BPS) | {"queue": "cake besteffort flowblind"}
     for k, host in enumerate(senders.values()):
         links["nic" if k == 0 else f"nic{k}"] = _wire(host, entrance, access)

@@ -299,7 +299,7 @@ def _sampled(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
     draw = random.Random(f"validate/{result.scenario.name}/{result.seed}/looks")  # noqa: S311
     found: list[int] = []
     at = draw.choice(LOOKS) - 1
-    while at < frame.height:  # bounded: each turn advances by at least one bin
+    while at < frame.height:  # the loop ends, because each turn advances by at least one bin
         found.append(at)
         at += draw.choice(LOOKS)
     return frame[found]

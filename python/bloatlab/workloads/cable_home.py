@@ -174,7 +174,7 @@ def _bulk(case: Case, setup: Setup) -> Data | None:
             return None
         case Bulk.SINGLE:
             return {"ftp": {"flows": 1}}
-        case Bulk.BURSTY if setup.bursty_schedule:  # one connection carries a file every 30 s
+        case Bulk.BURSTY if setup.bursty_schedule:  # in this reading, one connection carries a file every 30 s
             return {"messages": {"message": setup.burst_file, "interval": "30s"}}
         case Bulk.BURSTY:
             files: Data = {"size": setup.burst_file, "pause": "16s"}

@@ -59,7 +59,7 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """The columns that match the patterns and vary; of several rates, the largest first."""
+    """The columns that match the patterns and whose values vary. Of several rates, the largest comes first."""
     found: list[str] = []
     for pattern in patterns:
         try:

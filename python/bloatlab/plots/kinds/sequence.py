@@ -117,7 +117,7 @@ def _since(sequence: int, begin: int) -> float:
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
     """Draws segments as dots, drops as crosses, and the ACKs as a line below them."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415  only plots need it
+    from matplotlib.lines import Line2D  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     run = runs[0]
     if run.captures is None:

@@ -1,6 +1,6 @@
 """The values that the claims of CableLabs 2012 in `claims.toml` are about.
 
-If a claim about one or five transfers differs, it is checked again on the same transfers without pages (`without_pages`). It is
+If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages (`without_pages`). It is
 then printed with that result, but keeps the verdict of the paper's test cases.
 """
 
@@ -29,7 +29,7 @@ def by_row(measure: str) -> Value:
 
 
 def keys(queue: Queue, *numbers: int) -> list[str]:
-    """The keys of rows with one queue."""
+    """The keys of the cases with these numbers of rows and this queue."""
     return [Case(n, queue).key for n in numbers]
 
 
@@ -60,7 +60,7 @@ _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """Adds to each claim that differs its result for the same transfers without pages; `alone` has their runs by case."""
+    """Adds to each claim that does not hold its result for the same transfers without pages; `alone` has their runs by case."""
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}
 

@@ -80,7 +80,7 @@ class Trial:
     @property
     def key(self) -> str:
         """Name in results: the case and the label of the change."""
-        if self.setup.queue is not None:  # the paper's name of a case (D01, C01) would name another queue
+        if self.setup.queue is not None:  # the name of the paper's case (D01, C01) stands for another queue
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 
@@ -147,7 +147,7 @@ def _crossed(table: Mapping[str, Any]) -> list[Trial]:
         label = table["label"].format(**words) if "label" in table else ", ".join(words.values())
         changes = READINGS[table["reading"]].changes if "reading" in table else {}
         variants[label] = functools.reduce(operator.or_, (own for _, own in chosen), dict(changes))
-    if "cases" in table:  # each variant for all cases
+    if "cases" in table:  # with `cases`, every variant is run in every listed case
         listed = [Case(number, Queue[queue]) for number, queue in table["cases"]]
         return [trial for label, changes in variants.items() for trial in _each(listed, {label: changes})]
     queues = [Queue[name] for name in table["queues"]] if "queues" in table else list(Queue)

@@ -67,7 +67,7 @@ Column = Sequence[Cell | None]
 def _columns(
     cells: Mapping[tuple[str, str], Cell], metrics: Sequence[str], queue: Queue, against: str = ""
 ) -> list[Column]:
-    """The cells of each metric, row by row, of one queue; or of CoDel `against` another queue."""
+    """The cells of each metric, row by row, for one queue; with `against`, the cells that compare CoDel with that queue."""
     keys = [Case(n, queue).key + against for n in NUMBERS]
     return [[cells.get((key, metric)) for key in keys] for metric in metrics]
 
@@ -271,7 +271,7 @@ def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Besi
     for n in LOADED:
         ours, theirs = (median_of(runs, Case(n, queue).key, metric) for queue in (CODEL, other))
         if theirs is None and metric == MEDIAN:
-            theirs = math.inf  # no page was completed
+            theirs = math.inf  # a case without a completed page counts as an infinite load time
         if ours is None or theirs is None:
             return None
         pairs.append((ours, theirs))

@@ -178,7 +178,7 @@ def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A reading that could be the cause, and the cells that it may explain: shell patterns over case key and metric."""
+    """A reading of the paper that may explain differences, and the cells that it may explain: shell patterns over case key and metric."""
 
     reading: str
     cases: str

@@ -105,7 +105,7 @@ def second_reading() -> list[Case]:
 
 
 def plain() -> list[Case]:
-    """The same cases with ordinary packets, as in equation (2) and on kernels."""
+    """The kit's cases with ordinary packets instead of super-segments, as in equation (2) and on kernels."""
     return [Case(cc, q) for cc in CONGESTION for q in QUEUES]
 
 

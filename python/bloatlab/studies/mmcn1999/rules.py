@@ -1,4 +1,4 @@
-"""The orders of the queues, and the source and the range of every number of the slides; `rules.md` states the rules."""
+"""Judges the slides' rankings of the queues (orders), and every number of the slides by its accepted range; see `rules.md`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ORDERS, SLIDES = (1,), (2,)
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """An order of two queues: in every seed, `measure` of `low` is below `most` times that of `high`.
+    """An order says which of two queues is better: in every seed, `measure` of `low` is below `most` times that of `high`.
 
     `chosen` names a change of the study that was made after the result of this order was known; such an order is not judged.
     """
@@ -117,7 +117,9 @@ def _row(row: Row, runs: Runs) -> Cell:
         return _result(row, runs, run, printed[0], CHART.band(printed[0]), "read off a chart")
     if row.metric.startswith("RED 10->9"):
         return _two_flows(row, runs)
-    if row.note.startswith("theory"):  # three classes that want more than a third each, in CBQ with equal shares
+    if row.note.startswith(
+        "theory"
+    ):  # the theory of CBQ: three classes that each want more than a third get equal shares
         third, text = 1 / 3, "the smallest of three classes that all want more"
         return _result(row, runs, ("equal classes", "least_share"), third, EQUAL_SHARE.band(third), text)
     read = PARAMETERS.get((row.case, row.metric))

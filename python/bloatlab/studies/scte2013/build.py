@@ -201,7 +201,7 @@ def _apps(case: Case, seed: int) -> dict[str, AppDict]:
         if case.sessions:
             name = "ftp" if len(case.rtt_ms) == 1 else f"ftp{rtt:g}"
             made[name] = _app(case, rtt, files(case.sessions - colliding, stagger), start)
-        if colliding:  # the session that shares the gamer's queue
+        if colliding:  # one FTP session has the gamer's code point and so shares its queue
             made["ftp_hit"] = {**_app(case, rtt, files(1, stagger), start), "dscp": COLLISION_DSCP}
     if case.gamer:
         gamer = {"messages": {"message": "10KB", "interval": "2s"}}

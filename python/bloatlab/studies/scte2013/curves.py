@@ -39,7 +39,7 @@ class Curve:
     name: str
     title: str
     params: Mapping[str, Any]
-    probability: tuple[float, float, float]  # at MINth, at MAXth, above
+    probability: tuple[float, float, float]  # the probabilities at MINth, at MAXth and above MAXth
     top_percent: float = 105.0
 
     @property
@@ -103,7 +103,7 @@ def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
         while queue.packets < packets:
             queue.enqueue(0, PACKET)
         _, fates = queue.dequeue(0)
-        lost += bool(fates)  # the head was dropped
+        lost += bool(fates)  # a fate is the drop of the head
     return packets * PACKET * 8e-3 / TMAX_MBIT, lost / DEEP_HEADS
 
 
