@@ -252,8 +252,8 @@ mod tests {
 
     #[test]
     fn burst_phase() {
-        // the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The peak bucket lets 1522 B pass at once, so it
-        // takes (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 13.332 826 MB, to within a packet
+        // without the peak bucket, the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The peak bucket lets 1522 B
+        // pass at once, so these are (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 13.332 826 MB, to within a packet
         let (mut b, mut now, mut bytes) = (upstream(), Time::ZERO, 0);
         loop {
             let wait = b.take(now, 1500);

@@ -128,7 +128,8 @@ impl Mac {
         }
     }
 
-    /// Returns true if the managed queue must keep its packets. A limit in bytes is exceeded by less than one packet.
+    /// Returns true if the managed queue must keep its packets. With a limit in bytes, the last packet may exceed the limit by a
+    /// part of its size.
     pub fn holds_back(&mut self, now: Time) -> bool {
         self.update_waiting(now);
         self.overflow == TransmitOverflow::BackPressure && self.full(1)

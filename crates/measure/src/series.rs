@@ -225,8 +225,7 @@ impl Series {
         }
     }
 
-    /// For `TimeMean`: returns the value at the end of bin `i`, which for the last bin is the end of the run. 0 for other
-    /// channels.
+    /// For `TimeMean`: returns the value at the end of bin `i` (for the last bin, at the end of the run). 0 for other channels.
     pub(crate) fn at_end(&self, i: usize) -> f64 {
         if i >= self.bin { self.level as f64 } else { self.ends.get(i).map_or(0.0, |v| *v as f64) }
     }

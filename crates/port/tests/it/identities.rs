@@ -54,8 +54,9 @@ fn shaper_ceiling_and_burst_phase() {
     // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB
     let delivered = b.port.counters().delivered.bytes;
     assert!((385_000_000 - 1500..=385_000_000).contains(&delivered), "{delivered}");
-    // the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and 13.333 MB. The peak bucket lets 1522 B pass at once, so the burst
-    // takes (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 1522 B + 2.5 MB/s x 5.332 521 s = 13.332 826 MB, to within a packet
+    // without the peak bucket, the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and 13.333 MB. The peak bucket lets 1522 B
+    // pass at once, so these are (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 1522 B + 2.5 MB/s x 5.332 521 s = 13.332 826 MB,
+    // to within a packet
     let end = b.out.windows(2).position(|w| w[1].stamp.since(w[0].stamp) > Duration::from_micros(600)).unwrap();
     assert!((b.out[end].stamp.secs() - 5.332_521).abs() < 0.0006, "{}", b.out[end].stamp);
     assert!((((end + 1) * 1500) as f64 - 13_332_826.0).abs() < 1500.0, "{}", (end + 1) * 1500);

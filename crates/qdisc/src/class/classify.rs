@@ -180,8 +180,8 @@ impl Classifier {
     pub(crate) fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
         let mut order: Vec<(u8, Match)> = Vec::new();
         for (i, m) in matches.enumerate() {
-            // This inserts the match before the first superset of it. The matches already in front stay first: as valid matches
-            // are subsets, supersets or disjoint, each of them is a subset of this match or disjoint from it.
+            // inserts the match before the first superset of it. Two valid matches are disjoint, or one is a subset of the other.
+            // So all matches in front of that place are disjoint from this one, or subsets of it
             let at = order.iter().position(|(_, o)| m.relations(o).iter().all(|r| r.inside)).unwrap_or(order.len());
             order.insert(at, (i as u8, m.clone()));
         }
