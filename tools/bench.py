@@ -32,7 +32,7 @@ PEERS = ROOT / "benches" / "peers"
 SPEED = ROOT / "target" / "release" / "speed"
 #: Disciplines of S4 that we run, and those that only the peers run.
 S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
-#: Most CPU seconds of a peer's case, which is then stopped: ten thousand flows would take the peers many minutes.
+#: A peer's case is stopped after this number of CPU seconds, because ten thousand flows would take it many minutes.
 PEER_CPU_SECONDS = 120
 PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100,1000", "--runs", "1", "--cpu-limit", str(PEER_CPU_SECONDS)]
 

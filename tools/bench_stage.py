@@ -48,7 +48,7 @@ def frames(page: Any) -> str:
 
 
 def high(times: list[float]) -> float:
-    """The time that 95 % do not exceed."""
+    """Returns the 95th percentile of times."""
     return sorted(times)[int(0.95 * len(times))]
 
 

@@ -428,8 +428,8 @@ def config(menu: dict[str, list[Page]]) -> str:
                 ],
                 "icon": {"logo": "material/router-wireless"},
             },
-            # for the search from disk, the offline plugin makes the index a script; it would download a shim if none
-            # had this name
+            # for the search from disk, the offline plugin makes the index a script; it would also download
+            # a shim, unless a file of this name is listed here
             "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
             "plugins": ["search", "offline"],

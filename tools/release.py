@@ -89,7 +89,7 @@ def notes(changelog: str, version: str) -> str:
 def dishonest(wheel: Path) -> str | None:
     """Returns the fault of a wheel's tag if its module needs a newer C library than the tag promises."""
     if "musllinux" in wheel.name:
-        # auditwheel would read musl's own library, which a machine with glibc lacks
+        # auditwheel needs musl's own library, which a machine with glibc lacks; so the list of libraries is checked
         extra = libraries(wheel) - {"libc.so"}
         return f"{wheel.name}: its module needs {', '.join(sorted(extra))} besides musl's libc.so" if extra else None
     audit = json.loads(output(sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)))
@@ -100,7 +100,7 @@ def dishonest(wheel: Path) -> str | None:
 
 
 def libraries(wheel: Path) -> set[str]:
-    """The shared libraries that the compiled module of a wheel needs."""
+    """Returns the shared libraries that the compiled module of a wheel needs."""
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
         (module,) = [n for n in archive.namelist() if n.endswith(".so")]
         return set(re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", archive.extract(module, folder))))

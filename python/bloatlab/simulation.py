@@ -23,8 +23,9 @@ from bloatlab.measures import value_at
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
 
-# Polars imports numpy at its first use, and fails if two threads do so at once: numpy's module `_globals` replaces a
-# dict of that name (polars 1, `_LazyModule._import`). So numpy is used once here, before any thread starts.
+# Polars imports numpy at its first use. If two threads do this at once, one of them fails, because numpy's module
+# `_globals` replaces a dict of polars (polars 1, `_LazyModule._import`). So numpy is used here, before any thread
+# starts.
 pl.Series(np.zeros(1))
 
 #: Called with the completed fraction of the simulated time, in [0, 1]; raising cancels the run.

@@ -70,7 +70,7 @@ def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
 
 
 def value_text(value: object) -> str:
-    """Formats a value of a table; "-" if there is none."""
+    """Formats a value of a table; "-" for a missing value."""
     if value is None or value != value:  # noqa: PLR0124  NaN stands for a missing value
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -209,7 +209,10 @@ def _no_other(output: Path | None, head: Sequence[str]) -> None:
 
 
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The columns that match the patterns, in the order of the patterns; all if there are none. Raises `BadInput`."""
+    """The columns that match the patterns, in the order of the patterns; all if no pattern is given.
+
+    Raises `BadInput`.
+    """
     try:
         return matching([c for c in frame.columns if c not in {*axes, *over_seeds.NAMES}], patterns)
     except grid_file.GridError as error:

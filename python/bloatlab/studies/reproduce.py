@@ -68,7 +68,7 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 
 
 def _check_measures(results: Results) -> None:
-    """Rejects published values and claims of a measure that no run has (a misspelt name), or that is no number."""
+    """Rejects published values and claims whose measure is missing from every run (a misspelt name) or is not a number."""
     known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
     for what, _, measure in results.study.compared():
         if measure not in known:

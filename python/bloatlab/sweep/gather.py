@@ -41,7 +41,7 @@ class Measure:
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
-        """The functions that reduce a run; a worker on another machine must have the same."""
+        """The functions that reduce a run; a worker on another machine must have the same functions."""
         return [self.row] if self.frames is None else [self.row, self.frames]
 
     def shelf(self, store: Store) -> Shelf:

@@ -131,7 +131,10 @@ def sweep(
 
 
 def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The columns that match, in the order of the patterns; all columns without a pattern. Raises `GridError`."""
+    """The columns that match the patterns, in the order of the patterns; all if no pattern is given.
+
+    Raises `GridError`.
+    """
     chosen: dict[str, None] = {} if patterns else dict.fromkeys(known)
     for pattern in patterns:
         found = fnmatch.filter(known, pattern)

@@ -107,7 +107,10 @@ def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) 
 
 
 def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, Any]:
-    """The axis and the value of "queue=codel". Raises `ValueError` with one line for an unknown one."""
+    """Parses a baseline such as "queue=codel" to its axis and value.
+
+    Raises `ValueError` with one line if one is unknown.
+    """
     axis, equals, label = against.partition("=")
     if not equals:
         raise ValueError(f"{against}: not axis=value; for example {axes[0]}={frame[axes[0]][0]}")

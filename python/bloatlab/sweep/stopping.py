@@ -175,7 +175,7 @@ def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -
 
 
 def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[str, Interval], float]:
-    """The interval of each column that has one, and the largest half width divided by its target."""
+    """The interval of each column with values, and the largest quotient of half width and target."""
     found: dict[str, Interval] = {}
     over = 0.0
     for target in until.targets:

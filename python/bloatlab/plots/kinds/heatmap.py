@@ -27,7 +27,7 @@ def _unfit(of: Sweep) -> str | None:
 
 
 def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
-    """The average over seeds and further axes: a row per value of `y`; NaN if there is none."""
+    """The average over seeds and further axes, a row for each value of `y`; NaN for points without a value."""
     found = np.full((len(y.values), len(x.values)), np.nan)
     for j, down in enumerate(y.values):
         for i, across in enumerate(x.values):

@@ -99,9 +99,9 @@ def plateau() -> list[Trial]:
 
 
 def alone() -> list[Trial]:
-    """The transfers of §4.1 and Figures 2 to 9, and that of D02, without pages: the first page is requested in the last second.
+    """The transfers of §4.1, of Figures 2 to 9 and of D02, without pages: the first page is requested in the last second.
 
-    Only D04 runs for the whole time, since the paper's sentence about it is about the whole time.
+    Only D04 runs for the whole time, because the paper's sentence about D04 is about the whole time.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]

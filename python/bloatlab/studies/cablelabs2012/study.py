@@ -38,7 +38,7 @@ MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series that figures draw, of the first seed of the drawn cases."""
+    """The series for the figures; empty unless this is the first seed of a case that figures draw."""
     drawn = {scenario_name(c) for c in figures.needed()}
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 

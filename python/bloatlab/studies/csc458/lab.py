@@ -74,7 +74,7 @@ def _windows(result: Result) -> str:
     for t, cwnd, threshold, srtt in (
         frame.filter(forward).select("t_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms").iter_rows()
     ):
-        # before the first loss or the first sample there is no value
+        # before the first loss there is no threshold, and before the first sample no smoothed round trip
         segments = NO_THRESHOLD if threshold is None or threshold != threshold else round(threshold / MSS)  # noqa: PLR0124
         ms = 0 if srtt is None or srtt != srtt else round(srtt)  # noqa: PLR0124
         ends = f"{H1}:{CLIENT_PORT} {H2}:{PORT}"

@@ -126,7 +126,7 @@ def _goodput(bins: pl.DataFrame) -> float:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series that the figures draw, of the first seed: TCP in kB/s over time."""
+    """TCP in kB/s over time, for the figures; empty unless this is the first seed."""
     if result.seed != 1:
         return {}
     tcp = tcp_series(result)

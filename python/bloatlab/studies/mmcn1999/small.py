@@ -163,7 +163,7 @@ DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 
 
 def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series that the figure draws, of the first seed of two networks of two FTPs: queue and windows."""
+    """The queue and the windows over time for the figure; empty unless this is the first seed of a network in `DRAWN`."""
     if result.seed != 1 or result.scenario.name not in {f"mmcn1999 {key}" for key in DRAWN}:
         return {}
     queue = result.table("queue_series").filter(pl.col("link") == LINK).select("t_s", "queue_packets_mean")

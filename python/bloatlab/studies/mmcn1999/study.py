@@ -42,7 +42,7 @@ def batches(options: Options) -> list[Batch]:
 
 
 def _tcp(results: Results) -> Mapping[str, pl.DataFrame]:
-    """TCP over time of the first seed, by queue."""
+    """TCP over time behind each queue, with the first seed."""
     return {key: frames["tcp"] for key, frames in results.ran[QUEUES].frames.items()}
 
 

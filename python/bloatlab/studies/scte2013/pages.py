@@ -42,7 +42,7 @@ def unknowns_table() -> TextTable:
 
 # -------------------------------------------------------------------------------------------------------------- answer
 
-#: A modem's buffer of that time, in ms of the line's rate.
+#: The buffer of modems at that time, in ms of the line's rate.
 LARGE_MS = 960
 
 #: The paper's types in the order of the answer: series, name, colour.
