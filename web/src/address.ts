@@ -5,7 +5,7 @@ import { decode, encode, type Experiment } from "./fragment";
 import type { Lab } from "./lab";
 import { bottleneck } from "./topology";
 
-/** Addresses that name something in the page. */
+/** Opens what an address names: a step of an essay or a preset. Both return false if the page has none of this name. */
 export interface Places {
   essay(id: string, step: number): boolean;
   preset(id: string): Promise<boolean>;
@@ -18,7 +18,7 @@ export class Address {
   private changes = 0;
   /** The fragment that the page itself wrote last. */
   private own = "";
-  /** The fragment that the page has written or read last: another one is still to be read, and must not be overwritten. */
+  /** The fragment that the page wrote or read last. If the address has another one, it must be read before the page may overwrite it. */
   private seen = location.hash;
 
   constructor(private readonly lab: Lab, private readonly places: Places) {
@@ -38,11 +38,11 @@ export class Address {
     const { tree, link, pinned, beside } = this.lab;
     const { changes } = this;
     const own = await encode({ scenario: tree, ...(link === bottleneck(tree) ? {} : { link }), ...(pinned === null ? {} : { pinned: pinned.tree }), ...(beside.length === 0 ? {} : { beside }) });
-    // the experiment has changed again, or the visitor has followed a link
+    // nothing is written if the experiment has changed again or the visitor has followed a link
     if (location.hash !== this.seen || changes !== this.changes) return;
     history.replaceState(null, "", own);
     this.own = this.seen = own;
-    // for tests: the address holds the experiment
+    // tells tests that the address holds the experiment
     document.body.dataset["address"] = "new";
   }
 
@@ -71,14 +71,14 @@ export class Address {
   }
 }
 
-/** Copies a text to the clipboard and says so on the button; without a clipboard it is shown, selected. */
+/** Copies a text to the clipboard and says so on the button. If the browser refuses, shows the text, selected. */
 export async function copy(text: string, button: HTMLElement, what: string): Promise<void> {
   const label = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = `${what} copied`;
   } catch {
-    // some browsers deny a file access to the clipboard
+    // some browsers deny the clipboard to a page that is opened from a file
     const area = byId<HTMLTextAreaElement>("toml-text");
     area.value = text;
     byId<HTMLDialogElement>("toml").showModal();

@@ -1,11 +1,11 @@
-// A call in time: a wave of speech with a hole where frames are missing, and a row for late and for lost ones below it.
+// Draws a call over time: a wave of speech with gaps where frames are missing. Below it, one row shows late frames and one lost frames.
 
 import { number } from "./cards";
 import { byId, put } from "./dom";
 import { envelope } from "./speech";
 import type { CallFrames, Result, Summary } from "./types";
 
-/** The colours of a frame that is played or dropped: Okabe and Ito's. A late frame has the page's colour of late packets, hatched. */
+/** Colours of played and dropped frames, from Okabe and Ito's palette. Late frames are hatched in the page's colour of late packets. */
 const COLOURS = { p: "#009e73", d: "#d55e00" };
 const HATCH = 6;
 const HEIGHT = 92;
@@ -19,7 +19,7 @@ let drawn: { call: CallFrames; end: number } | null = null;
 let late = "";
 const canvas = () => byId<HTMLCanvasElement>("call-canvas");
 
-/** Draws the call of a run, and says it in words; without a call there is no figure. */
+/** Draws the call of a run and describes it in a sentence; hides the figure if the run has no call. */
 export function drawCall(result: Result, pinned: Result | null): void {
   const call = callOf(result);
   byId("call-figure").hidden = call === null;
@@ -45,7 +45,7 @@ function counted(call: CallFrames, summary: Summary): string {
   return `${share(played)} pieces of ${Math.round(call.interval_s * 1000)} ms are played${missing === "" ? "." : `; ${missing}.`}`;
 }
 
-/** Draws the wave; `now` is the time that is heard, or null. */
+/** Draws the wave. `now` is the time of the speech that is being played, or null. */
 export function paint(now: number | null = null): void {
   if (drawn === null) return;
   const { call, end } = drawn;

@@ -9,7 +9,7 @@ export interface Card {
   /** What `value` measures: "quality", "page load". */
   title: string;
   value: string;
-  /** A word for the value; a glyph stands beside it, so that no colour is needed. */
+  /** The verdict in a word. A glyph beside it shows the tone, so that colour is not needed. */
   verdict: string;
   tone: "good" | "fair" | "bad" | "plain";
   lines: string[];
@@ -33,7 +33,7 @@ const digits = (x: number | null, most = 1, least = 0): string =>
   x === null ? "–" : x.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: least });
 const ms = (s: number | null): number | null => (s === null ? null : s * 1000);
 
-/** Satisfaction of callers with a MOS.   Source: ITU-T G.107 Annex B, table B.1. */
+/** The satisfaction of callers that belongs to a MOS.   Source: ITU-T G.107 Annex B, table B.1. */
 export function satisfaction(mos: number | null): [string, Card["tone"]] {
   if (mos === null) return ["no call", "plain"];
   if (mos >= 4.34) return ["very satisfied", "good"];
@@ -57,7 +57,7 @@ function latency(summary: Summary): Card {
 
 type Make = (app: Tree, summary: Summary) => Omit<Card, "app" | "kind">;
 
-/** Cards by kind of application; other kinds show their goodput. */
+/** The function that makes the card of each kind of application. Kinds that are not listed show their goodput. */
 const KINDS: Record<string, Make> = {
   voip: (app) => {
     const mos = number(app, "voip", "mos");
@@ -123,7 +123,7 @@ export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[]
   });
 }
 
-/** ", now better (▼ lower)": the arrow is the number's direction. Empty if both show the same value. */
+/** A comparison such as ", now better (▼ lower)", whose arrow shows how the number moved. Empty if both cards show the same value. */
 function comparison(card: Card, other: Card): string {
   if (card.number === null || other.number === null || card.value === other.value) return "";
   const risen = card.number > other.number;
@@ -138,7 +138,7 @@ export interface Queue {
   type: string;
 }
 
-/** What the run means, in plain words: what became of the call, or of any packet, and why. */
+/** The result of the run in plain words: how the call fared (without a call, how long packets wait), and why. */
 export function why(summary: Summary, queue: Queue): string {
   const apps = Object.entries(summary.apps);
   const call = apps.find(([, app]) => app["kind"] === "voip");
@@ -153,7 +153,7 @@ export function why(summary: Summary, queue: Queue): string {
 
 const half = (app: Tree): string => `${digits(number(app, "voip", "delay_ms", "p50"), 0)} ms`;
 
-/** Why a call is clear. */
+/** The reason why a call is clear. */
 function clear(app: Tree, queue: Queue, loads: string[]): string {
   if (loads.length === 0) return ": nothing else uses the link, so its packets do not wait";
   const [discipline] = queue.name.split(",");
@@ -161,7 +161,7 @@ function clear(app: Tree, queue: Queue, loads: string[]): string {
   return ` although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of the call's packets arrive within ${half(app)}`;
 }
 
-/** Why a call is broken: its packets are late, lost, or all of them slow. */
+/** The reason why a call is broken: some packets are late, some are lost, or all are slow. */
 function broken(app: Tree, queue: Queue, loads: string[]): string {
   const [late, lost, missing] = ["late_percent", "lost_percent", "plr_percent"].map((key) => number(app, "voip", key) ?? 0) as [number, number, number];
   const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? `“${loads[0]}”` : "others"}`;
@@ -178,7 +178,7 @@ function waits(summary: Summary, { link, name }: Queue): string {
   return mean >= 100 ? `Whatever uses this link reacts slowly: ${held}.` : mean >= 20 ? `Packets queue: ${held}.` : `The link stays quick: ${held}.`;
 }
 
-/** The part of the run that all numbers of a summary are of. */
+/** A sentence that says which part of the run the summary covers. */
 export const span = (summary: Summary): string =>
   summary.warm_up_s > 0 ? `All numbers are of seconds ${digits(summary.warm_up_s)} to ${digits(summary.duration_s)} of the run.` : `All numbers are of the whole run of ${digits(summary.duration_s)} s.`;
 

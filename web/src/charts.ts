@@ -5,15 +5,15 @@ import { isDark, put } from "./dom";
 import { Cursor } from "./stage/cursor";
 import type { Charts, FlowLine } from "./types";
 
-/** Okabe & Ito 2008, without black and yellow, which each vanish on one ground; and an olive. On dark ground the same hues, lighter. */
+/** The palette of Okabe & Ito 2008, with olive in place of black and yellow, which vanish on dark and on white. Dark pages have lighter hues. */
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
 const DARK = ["#6ab4ee", "#e69f00", "#1db98c", "#dd94bd", "#b5e2ff", "#f0793a", "#b8a545"];
 const colours = (): string[] => (isDark() ? DARK : LIGHT);
-/** The queue itself, which is no flow. */
+/** The colour of the queue itself, as opposed to those of flows. */
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
-/** Dashes for each further round through the colours, and for a pinned run. */
+/** `STROKES`: the dashes of lines, one kind for each round through the colours. `DASH`: the dashes of a pinned run. */
 const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 const DASH = [6, 5];
 
@@ -28,7 +28,7 @@ export interface Line {
   dash?: number[] | null;
   dashed?: boolean;
   faint?: boolean;
-  /** Packets in each bin: ticks at the top of the chart, in place of a line. */
+  /** True if the values are packets per bin, which are drawn as ticks at the top of the chart and not as a line. */
   ticks?: boolean;
 }
 
@@ -46,7 +46,7 @@ const style = (): Style => {
   return { ink: of.getPropertyValue("--muted").trim(), grid: of.getPropertyValue("--grid").trim() };
 };
 
-/** Draws drops and marks as a row of ticks each at the top of the chart; darker means more in that bin. */
+/** Draws a row of ticks for drops and one for marks at the top of the chart. A darker tick stands for more packets in its bin. */
 function rugs(u: uPlot, lines: Line[]): void {
   const { ctx, bbox } = u;
   const x = u.data[0];
@@ -88,7 +88,7 @@ export interface Drawn {
   lines: Line[];
 }
 
-/** One chart; rebuilt only when its set of lines changes. */
+/** One chart. It is rebuilt only when its set of lines changes. */
 class Chart {
   private plot: uPlot | null = null;
   private key = "";
@@ -108,7 +108,7 @@ class Chart {
       this.key = key;
       this.build(data, lines);
     } else this.plot.setData(data);
-    // for tests and screen readers: the greatest value drawn
+    // tests read the greatest value that is drawn
     const greatest = Math.max(0, ...lines.filter((l) => !l.dashed && !l.ticks).flatMap((l) => l.values.map((v) => v ?? 0)));
     this.root.dataset["greatest"] = String(greatest);
     this.root.dataset["lines"] = lines.map((l) => l.label).join("|");
@@ -147,7 +147,7 @@ class Chart {
         y: { range: (_u, _lo, hi) => [0, top ?? Math.max((hi ?? 0) * (1.05 + 0.07 * lines.filter((l) => l.ticks).length), least ?? 1)] },
         n: { auto: false, range: [0, 1] },
       },
-      // values stand in the legend only while the pointer is over a chart
+      // the legend shows values only while the pointer is over the chart
       hooks: { draw: [(u) => { rugs(u, lines); this.cursor?.move(u, this.second); this.root.dataset["top"] = String(u.scales["y"]?.max); }], setLegend: [(u) => this.root.classList.toggle("pointed", u.legend.idx !== null && u.legend.idx !== undefined)] },
       axes: [
         { ...axis, size: 28, values: (_u: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : `${Number(t.toPrecision(log ? 2 : 8))} ${log ? "ms" : "s"}`)), ...(log ? { filter: decades, grid: { ...axis.grid, filter: decades } } : {}) },
@@ -177,7 +177,7 @@ export class Board {
   private paint: Paint = paint([]);
   private last: [now: Charts, link: string, pinned: Charts | null] | null = null;
 
-  /** Receives the second to which the visitor moves the line of the charts over time. */
+  /** Called with the time in s to which the visitor drags the line of the charts. */
   onSeek: (second: number) => void = () => undefined;
 
   constructor(delay: HTMLElement, rates: HTMLElement, curves: HTMLElement) {
@@ -188,7 +188,7 @@ export class Board {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (this.last !== null) this.draw(...this.last); });
   }
 
-  /** What a chart shows, in the colours of light ground; null before the first run. */
+  /** The content of a chart in the colours of the light theme; null before the first run. */
   drawn(name: "delay" | "rate" | "cdf", title: string): Drawn | null {
     const found = { delay: this.delay, rate: this.rates, cdf: this.curves }[name].drawn(title);
     return found && { ...found, lines: found.lines.map((line) => ({ ...line, colour: LIGHT[DARK.indexOf(line.colour)] ?? line.colour })) };
@@ -215,13 +215,13 @@ export class Board {
     this.rates.move(second);
   }
 
-  /** The colour of a flow's line; ACKs have that of the data they acknowledge. */
+  /** The colour of a flow's line. ACKs have the colour of the data that they acknowledge. */
   colourOf(app: string, flow: number, reverse: boolean): string {
     return this.paint.of(app, flow, reverse ? "reverse" : "forward");
   }
 }
 
-/** Common times of both runs. */
+/** The times of both runs, merged, in ascending order. */
 function axis(now: Charts, pinned: Charts | null): number[] {
   return pinned === null ? now.t_s : [...new Set([...now.t_s, ...pinned.t_s])].sort((a, b) => a - b);
 }
@@ -237,7 +237,7 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
   });
 }
 
-/** Lines of the delay chart: mean (for two queues, in L and in C) and longest wait, drops and marks. */
+/** The lines of the delay chart: the mean wait (of a dual queue, those in L and in C), the longest wait, drops and marks. */
 function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   const of = charts.links[link];
   if (of === undefined) return [];
@@ -255,14 +255,14 @@ function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   ];
 }
 
-/** Colours of a pinned run's lines, whose names may equal the current run's. */
+/** Colours of a pinned run's lines, which have the same names as those of the current run. */
 const PINNED: Record<string, string> = { mean: "#cc79a7", "in C": "#cc79a7", "in L": "#e69f00" };
 
 const asPinned = (line: Line): Line => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
 
 interface Paint {
   (app: string, flow: number | null, direction: string): Pick<Line, "colour" | "dash">;
-  /** The colour alone; one that has no line takes that of the other direction, or of its application. */
+  /** Only the colour. A flow without a line has the colour of its other direction, or else of its application. */
   of(app: string, flow: number, direction: string): string;
 }
 
@@ -286,11 +286,11 @@ function paint(charts: (Charts | null)[]): Paint {
 const label = (line: FlowLine): string =>
   `${line.app}${line.flows > 1 ? (line.flow === null ? ` (${line.flows} flows)` : ` ${line.flow + 1}`) : ""}${line.direction === "reverse" ? " ↓" : ""}`;
 
-/** The time over which rates are averaged, s; a shorter one would show single packets. */
+/** The time over which rates are averaged, in s. Over a shorter time, single packets would show. */
 export const window = (charts: Charts): number =>
   charts.width_s * Math.ceil(Math.max(0.5, (charts.width_s * charts.t_s.length) / 120) / charts.width_s);
 
-/** The mean around each bin. */
+/** The running mean over `window(charts)`, centred on each bin. */
 function smooth(charts: Charts, values: number[]): number[] {
   const [before, bins] = [Math.floor(window(charts) / charts.width_s / 2), Math.round(window(charts) / charts.width_s)];
   return values.map((_, i) => {
@@ -299,7 +299,7 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-/** Lines of the rate chart: without small flows in the other direction, such as requests and ACKs. */
+/** The lines of the rate chart, without small flows in the other direction, such as requests and ACKs. */
 function watched(charts: Charts): FlowLine[] {
   const greatest = new Map<string, number>();
   const sum = (line: FlowLine) => line.mbit.reduce((a, b) => a + b, 0);
@@ -323,7 +323,7 @@ function curveLines(now: Charts, link: string, pinned: Charts | null, colour: Pa
       ...apps.map((d) => ({ label: `${mark}${d.app}${d.direction === "reverse" ? " ↓" : ""}`, ...colour(d.app, 0, d.direction), cdf: d.cdf, dashed: i === 1 })),
     ];
   });
-  const least = 0.1; // ms: left of it the logarithm has no end
+  const least = 0.1; // ms; a logarithmic axis must begin above 0
   const grid = [...new Set(curves.flatMap((c) => c.cdf.ms).map((ms) => Math.max(least, ms)))].sort((a, b) => a - b);
   const lines = curves.map(({ cdf, ...line }) => {
     let at = 0;

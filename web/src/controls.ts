@@ -1,4 +1,4 @@
-// The controls: the chosen link, what serves its queue, the applications, the run.
+// The controls: for the chosen link, for the rate or modem behind its queue, for the applications and for the run.
 
 import { h, put } from "./dom";
 import { Form, range, row, type Store } from "./form";
@@ -9,12 +9,12 @@ import { explain } from "./terms";
 import { MODEMS, baseRtt, bottleneck, directed, linkRate, ratePath, roundTrip, setBaseRtt, tables } from "./topology";
 import type { Description, Entry, Json, Tree } from "./types";
 
-/** What the controls work on. */
+/** The experiment as the controls read and change it. */
 export interface Desk {
   tree: Tree;
   /** The directed link whose queue the charts show. */
   link: string;
-  /** The tree has changed; `rebuild` if its shape has, so that other controls are needed. */
+  /** Called after a change of `tree`. `rebuild` is true if the change needs other controls. */
   changed(rebuild: boolean): void;
 }
 
@@ -26,7 +26,7 @@ const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "m
 export class Controls {
   private readonly form: Form;
   private readonly store: Store;
-  /** Last parameters of each discipline, for when it is chosen again. */
+  /** The last parameters of each discipline, which return when the visitor chooses it again. */
   private readonly remembered = new Map<string, Tree>();
 
   constructor(private readonly desk: Desk, private readonly known: Description, private readonly schema: Schema) {
@@ -52,7 +52,7 @@ export class Controls {
     this.update(root);
   }
 
-  /** Updates what depends on other values: the BDP mark. */
+  /** Moves the marks of the BDP, which depend on rate and delay. */
   update(root: HTMLElement): void {
     for (const mark of root.querySelectorAll(".bdp")) mark.dispatchEvent(new Event("sync"));
   }
@@ -126,7 +126,7 @@ export class Controls {
     return found ?? {};
   }
 
-  /** Schema of a discipline's single `limit`; null if it has none that a slider can set. */
+  /** The schema of a discipline's `limit`; null if it has no limit that a slider can set. */
   private limitOf(schema: Tree | null): Tree | null {
     const shape = schema === null ? null : this.schema.shape(schema);
     const field = shape?.is === "table" ? shape.fields.find(([name]) => name === "limit")?.[1] : undefined;
@@ -140,7 +140,7 @@ export class Controls {
     if (schema === null) return null;
     const path = ["link", this.key, "queue", queue.name, "limit"];
     const shape = this.schema.shape(schema);
-    // a default that depends on other keys is in the description: "null: 1000p"
+    // if the default depends on other keys, the schema has it only in the description: "null: 1000p"
     const fallback = typeof shape.fallback === "string" ? shape.fallback : (/null: (\d+p)/i.exec(shape.doc)?.[1] ?? "");
     const current = () => limit(String(get(this.desk.tree, path) ?? fallback));
     const scale = (): Scale => {
@@ -185,7 +185,7 @@ export class Controls {
     return { p: (this.speed() * rtt) / 8 / PACKET, B: (this.speed() * rtt) / 8, s: rtt }[unit];
   }
 
-  /** The same buffer in another unit, at the link's rate. */
+  /** Converts the buffer to another unit, at the link's rate. */
   private convert(path: Path, fallback: string, to: LimitUnit): void {
     const [value, from] = limit(String(get(this.desk.tree, path) ?? fallback)) ?? [1000, "p" as LimitUnit];
     const second = { p: this.speed() / 8 / PACKET, B: this.speed() / 8, s: 1 };
@@ -222,7 +222,7 @@ export class Controls {
     this.store.change(["link", this.key, "queue"], { [name]: params }, true);
   }
 
-  /** What serves the queue: the wire, a cable modem or a shaper. */
+  /** The choice of what sets the queue's rate: the link itself, a cable modem or a shaper. */
   private service(): HTMLElement {
     const base = ["link", this.key];
     const modem = MODEMS.find((key) => isTable(this.table[key]));
@@ -247,12 +247,12 @@ export class Controls {
     const sustained = showRate(this.speed() || 5e6);
     for (const key of [...MODEMS, "shaper"]) delete table[key];
     if (kind === "docsis31") {
-      // its channel has a rate of its own
+      // the modem's channel has a rate of its own
       delete table["rate"];
       table["docsis31"] = { flow: { max_sustained_rate: sustained }, ...(this.queue().name === "docsis_lld" ? { low_latency: {} } : {}) };
     } else if (kind === "docsis") {
       table["docsis"] = { flow: { max_sustained_rate: sustained } };
-      // the channel is shared: what the modem may use of it is less
+      // the modem shares the channel with others, so the channel's rate must be higher than the modem's
       if (!(linkRate(this.desk.tree, this.key) < rate(String(table["rate"] ?? "")))) table["rate"] = showRate(Math.max(1e8, 10 * rate(sustained)));
     } else {
       table["rate"] = sustained;
@@ -265,7 +265,7 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** The rest of the link. */
+  /** The remaining keys of the link. */
   private wire(): HTMLElement {
     const without = ["from", "to", "both_ways", "rate", "queue", ...MODEMS, "shaper"];
     return details("wire", "delay, jitter, loss, changes over time", ...this.form.fields(this.schema.definition("Link"), ["link", this.key], without));
@@ -284,7 +284,7 @@ export class Controls {
         h("button", { type: "button", onclick: () => this.add(kind) }, `+ ${label}`)), add));
   }
 
-  /** One stack for all applications. */
+  /** A choice of one TCP stack for all applications. */
   private everyTcp(apps: [string, Tree][]): HTMLElement {
     const used = new Set(apps.map(([, app]) => String(app["tcp"] ?? "")));
     const select = this.stacks(used.size === 1 ? ([...used][0] ?? "") : "*", (value) => {
@@ -326,7 +326,7 @@ export class Controls {
         ...(schema === null ? [] : this.form.fields(schema, [...path, "traffic", kind], flows === null ? [] : ["flows"]))));
   }
 
-  /** The number of flows, for applications with that parameter. */
+  /** The control for the number of flows, if the application has this parameter. */
   private flows(schema: Tree, path: Path): HTMLElement | null {
     const shape = this.schema.shape(schema);
     const field = shape.is === "table" ? shape.fields.find(([name]) => name === "flows")?.[1] : undefined;
@@ -349,7 +349,7 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** Parameters that an application needs here: fewer servers, a rate without a default. */
+  /** The parameters with which an application starts in this scenario: one server, and a rate if it has no default. */
   private needed(kind: string): Tree {
     const schema = this.schema.variants(this.schema.definition("Traffic")).find((v) => v.name === kind)?.params;
     const shape = schema ? this.schema.shape(schema) : null;
@@ -377,7 +377,7 @@ export class Controls {
   }
 }
 
-/** Applications of a household, as buttons; the others are in a list. */
+/** Applications that have a button of their own; all others are in a list. */
 const QUICK: [string, string][] = [["ftp", "upload"], ["voip", "call"], ["web", "pages"], ["game", "game"], ["video", "video"]];
 
 const around = (scale: Scale, value: number): Scale =>

@@ -1,4 +1,4 @@
-// Elements. Texts become text nodes, never markup.
+// Makes elements. Texts become text nodes and are never parsed as markup.
 
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, unknown>;

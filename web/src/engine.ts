@@ -1,4 +1,4 @@
-// The page's end of the worker. Only the newest request waits while a run is under way; it replaces a run that takes long, so
+// The page's connection to the worker. While a run is under way, only the newest request waits. If the run takes long, it is cancelled, so
 // the charts keep up with a moving slider.
 
 import type { Answer, Description, Job, Json, Problem, Request, Result, Tree } from "./types";
@@ -52,7 +52,7 @@ export class Engine {
     else setTimeout(() => this.next !== null && this.running !== null && this.run(this.next), PATIENCE_MS);
   }
 
-  /** Ends everything under way, even a step that takes long: a new worker replaces the old one. */
+  /** Ends the run and all jobs at once, by replacing the worker with a new one. */
   stop(): void {
     this.worker.terminate();
     this.worker = this.make();
@@ -69,7 +69,7 @@ export class Engine {
     return JSON.parse(await this.ask((id) => ({ kind: "read", id, text, json }))) as Reading;
   }
 
-  /** A tree as TOML. */
+  /** Writes a tree as TOML. */
   async toml(tree: Tree): Promise<{ toml?: string; problems?: Problem[] }> {
     return JSON.parse(await this.ask((id) => ({ kind: "toml", id, tree: JSON.stringify(tree) })));
   }
@@ -80,14 +80,14 @@ export class Engine {
     return answer.kind === "table" ? answer.bytes : null;
   }
 
-  /** The time of the first landmark after `after`, ns; null if there is none. */
+  /** Finds the first landmark (drop, mark or timeout) after the time `after`; returns its time in ns, or null if there is none. */
   async find(tree: Tree, landmark: string, link: string, after: number, stop: AbortSignal): Promise<number | null> {
     const answer = await this.job({ kind: "find", scenario: JSON.stringify(tree), landmark, link, after }, stop);
     const at = answer.kind === "answer" ? Number(answer.text) : NaN;
     return at >= 0 ? at : null;
   }
 
-  /** Runs a scenario beside that of the charts; null if the simulator refuses it. */
+  /** Runs a scenario for comparison with that of the charts; null if the simulator refuses it. */
   async beside(tree: Tree, stop: AbortSignal): Promise<Result | null> {
     const answer = await this.job({ kind: "beside", scenario: JSON.stringify(tree), points: POINTS }, stop);
     const read = answer.kind === "answer" ? JSON.parse(answer.text) as Result | { problems: Problem[] } : { problems: [] };

@@ -1,4 +1,4 @@
-// Essays: steps with an experiment each, a guess before the answer, and texts whose numbers come from the runs.
+// Essays. Each step has an experiment, may ask for a guess before it shows the answer, and has texts with numbers from the runs.
 
 import { byId, h, put } from "./dom";
 import { filled, holds, type Source } from "./facts";
@@ -22,9 +22,9 @@ export interface Step {
   title: string;
   text: string[];
   scenario: Tree;
-  /** Compare with the step before, whose numbers the texts may then name. */
+  /** True if the run of the previous step is pinned for comparison. The texts may then use its numbers. */
   compare: boolean;
-  /** What the run shows: for the test in the browser. */
+  /** Statements about the run, which a test in the browser checks. */
   claims: string[];
   look_at?: "delay" | "call" | "rate" | "cdf" | "cards";
   stage?: StageWindow;
@@ -59,7 +59,7 @@ export class Essays {
   private readonly panel = byId("essay");
   private essay: Essay | null = null;
   private at = 0;
-  /** The answer that was guessed; null before. */
+  /** The option that the visitor chose as a guess; null before that. */
   private guessed: number | null = null;
 
   constructor(private readonly lab: Lab) {
@@ -96,7 +96,7 @@ export class Essays {
     return true;
   }
 
-  /** Opens an experiment; one that compares runs the previous experiment first and pins it. */
+  /** Opens the experiment of a step. If the step compares, first runs the previous experiment and pins it. */
   run(step: Step, before: Step | undefined): void {
     this.lab.pinned = null;
     this.lab.open(step.scenario, step.compare ? { against: before?.scenario } : {});
@@ -160,7 +160,7 @@ export class Essays {
     if (of !== undefined) byId(FIGURES[of]).classList.add("looked-at");
   }
 
-  /** What the texts are computed from; null until this step's run is there. */
+  /** The numbers for the texts; null until the run of this step is done. */
   private source(step: Step): Source | null {
     const { shown, pinned } = this.lab;
     if (shown === null || this.lab.stale || !same(shown.tree, step.scenario) || (step.compare && pinned === null)) return null;
@@ -168,7 +168,7 @@ export class Essays {
     return { summary: shown.result.summary, scenario: shown.tree, before, names: this.essay?.names ?? {} };
   }
 
-  /** Fills numbers into the texts. Later changes of the experiment leave them alone. */
+  /** Fills numbers into the texts. Later changes of the experiment do not change these numbers. */
   private fill(): void {
     const { step, essay, lab } = this;
     if (step === undefined || essay === null) return;
@@ -176,7 +176,7 @@ export class Essays {
       const place = this.panel.querySelector(`[data-part=${part}]`);
       if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, ...explained(filled(line, of)))));
     };
-    // text and question name the scenario and, with a comparison, the step before
+    // text and question may use values of the scenario and, if the step compares, of the previous step
     const old = essay.steps[this.at - 1];
     const past = lab.shown !== null && old !== undefined && same(lab.shown.tree, old.scenario) ? { summary: lab.shown.result.summary, scenario: old.scenario } : null;
     const early: Source = { summary: {} as Source["summary"], scenario: step.scenario, before: past, names: essay.names };
@@ -204,7 +204,7 @@ export class Essays {
     for (const [i, ok] of right.entries()) this.panel.querySelector(`[data-option="${i}"]`)?.classList.toggle("right", ok);
     const verdict = answer.querySelector(".verdict");
     if (verdict !== null && this.guessed !== null) verdict.textContent = right[this.guessed] ? "You guessed right." : `Not so: ${(step.guess?.options ?? []).filter((_, i) => right[i]).map((o) => filled(o.text, now)).join(" ")}`;
-    // for the test in the browser
+    // a test in the browser reads these
     answer.dataset["right"] = String(right.filter((ok) => ok).length);
     answer.dataset["broken"] = step.claims.filter((claim) => !holds(claim, now)).join("; ");
     if (step.stage !== undefined) document.dispatchEvent(new CustomEvent("bloatlab:stage", { detail: step.stage }));

@@ -75,5 +75,5 @@ class Reader {
   }
 }
 
-/** The value of an expression; 1 and 0 for a claim that holds and one that does not. */
+/** The value of an expression. A claim has the value 1 if it holds, otherwise 0. */
 export const evaluate = (text: string, lookup: Lookup): number => new Reader(text, lookup).whole();

@@ -1,4 +1,4 @@
-// A film of the stage: the same picture at equal steps of the clock, as WebM or GIF.
+// Makes a film of the stage, as WebM or GIF: draws it at equal steps of the clock.
 
 import { byId, h } from "./dom";
 import { gif } from "./gif";
@@ -6,12 +6,12 @@ import { webm, type Frame } from "./webm";
 
 export interface FilmRequest {
   kind: "webm" | "gif";
-  /** Seconds of the run. */
+  /** Begin and end of the film, in seconds of the run. */
   from: number;
   until: number;
-  /** Simulated time per time of the film. */
+  /** Simulated time divided by the time of the film. */
   speed: number;
-  /** Pictures a second. */
+  /** Frames per second. */
   rate?: number;
 }
 

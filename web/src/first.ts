@@ -1,4 +1,4 @@
-// The first minute: a call, an upload that breaks it, and what mends it, at the press of a button each.
+// The visitor's first minute. Each button is one step: a call, an upload that breaks it, and two queues that repair it.
 
 import type { StageWindow } from "./essays";
 import FIRST from "../essays/first.json";
@@ -10,14 +10,14 @@ import type { Tree } from "./types";
 /** The scenario that the page opens with. */
 export const ALONE = FIRST.scenario as Tree;
 
-/** What a visitor can do after the mends. */
+/** Actions on offer after the call is repaired. */
 export interface Doors {
   essay(): void;
   rate(): void;
   own(): void;
 }
 
-/** The part of the run that the stage plays after a mend. */
+/** The part of the run that the stage plays after the call is repaired. */
 const SETTLED: StageWindow = { from: "24s", until: "30s", speed: 0.05 };
 
 const same = (a: Tree, b: Tree): boolean => JSON.stringify(a) === JSON.stringify(b);
@@ -38,7 +38,7 @@ function mended(queue: Tree): Tree {
 export class First {
   private readonly root = byId("first");
   private readonly next: HTMLElement;
-  /** The upload has just been started by its button. */
+  /** True if the visitor has just pressed the button that starts the upload. */
   private started = false;
   private readonly steps: { label: string; tree: Tree; button: HTMLButtonElement }[];
 
@@ -72,7 +72,7 @@ export class First {
     this.started = false;
   }
 
-  /** Marks the step that the experiment is at; another experiment hides the buttons. */
+  /** Marks the button whose experiment is shown. Hides all buttons if the experiment is none of theirs. */
   private update(): void {
     const at = this.steps.findIndex((s) => same(s.tree, this.lab.tree));
     this.root.hidden = at < 0;

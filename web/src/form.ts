@@ -9,7 +9,7 @@ import type { Json, Problem, Tree } from "./types";
 /** The values that a form reads and writes. */
 export interface Store {
   value(path: Path): Json | undefined;
-  /** undefined removes the value, so that the default applies. `rebuild`: the set of controls depends on it. */
+  /** Sets a value; undefined removes it, so the default applies. `rebuild` is true if the set of controls depends on the value. */
   change(path: Path, value: Json | undefined, rebuild?: boolean): void;
 }
 
@@ -27,7 +27,7 @@ const RANGES: Record<Kind, Scale> = {
 };
 const LIMIT_RANGES = { p: RANGES.Limit, B: { lo: 1e3, hi: 1e8, zero: false }, s: { lo: 1e-3, hi: 10, zero: false } };
 
-/** A row: label, controls, an error line. It also shows errors of paths below its own. */
+/** A row of a form: label, controls and a line for errors, including those of paths below its own. */
 export function row(label: string, doc: string, path: Path, ...controls: HTMLElement[]): HTMLElement {
   const own = controls.find((c) => c.matches("input, select, textarea")) ?? controls[0]?.querySelector("input, select");
   const id = `f-${path.join("-").replace(/[^\w-]/g, "_")}`;
@@ -46,7 +46,7 @@ export class Form {
     return shape.fields.filter(([name]) => !without.includes(name)).map(([name, of]) => this.field(name, of, [...path, name]));
   }
 
-  /** One row. */
+  /** The row of one field. */
   field(name: string, schema: Tree, path: Path, label = words(name)): HTMLElement {
     const shape = this.schema.shape(schema);
     switch (shape.is) {
@@ -111,7 +111,7 @@ export class Form {
     return box;
   }
 
-  /** A choice among words and tables of one key; the chosen one's parameters stand below it. */
+  /** A choice among words and tables of one key. The parameters of the chosen variant are below it. */
   private choice(label: string, shape: Shape, variants: Variant[], path: Path): HTMLElement {
     const given = choice(this.store.value(path));
     const fallback = choice(shape.fallback ?? undefined);
@@ -179,11 +179,11 @@ function scale(kind: Kind, shape: Shape, current: string): Scale {
   const usual = shape.fallback === null || shape.fallback === undefined ? NaN : parse(kind, shape.fallback as string | number);
   const near = usual > 0 && kind !== "Prob" ? { lo: usual / 50, hi: usual * 50, zero: own.zero } : own;
   const value = parse(kind, current);
-  // extends the range beyond a value near its end
+  // the range is extended if the value is near one of its ends
   return value > 0 ? { ...near, lo: Math.min(near.lo, value / 2), hi: value > near.hi / 3 && kind !== "Prob" ? value * 5 : near.hi } : near;
 }
 
-/** A slider over a scale; `said` gives a value as screen readers say it. The event `sync` moves it to the current value. */
+/** A slider over a scale. `said` returns the text that screen readers say for a value. The event `sync` moves the slider to the current value. */
 export function range(scale: () => Scale, current: () => number, moved: (value: number) => void, label: string, said: (value: number) => string): HTMLInputElement {
   let fixed = scale();
   const say = (value: number) => slider.setAttribute("aria-valuetext", Number.isNaN(value) ? "not set" : said(value));
@@ -214,7 +214,7 @@ export function mark(root: ParentNode, problems: Problem[]): Problem[] {
     const parts = problem.path.split(".");
     for (let n = parts.length; n > 0; n--) {
       const path = parts.slice(0, n).join(".");
-      // several controls may change one value: prefer the focused one, then the value's own
+      // several rows may belong to one value: the row with the focus is preferred, then the value's own
       const fitting = rows.filter((r) => r.dataset["path"] === path || r.dataset["also"]?.split(" ").includes(path));
       const found = fitting.find((r) => r.contains(document.activeElement)) ?? fitting.find((r) => r.dataset["path"] === path) ?? fitting[0];
       const place = found?.querySelector(":scope > .error");

@@ -1,4 +1,4 @@
-// An experiment as the fragment of a link: JSON, deflated, in the letters of a URL.
+// Writes an experiment as the fragment of a URL, and reads it: deflated JSON in URL-safe base64.
 
 import { isTable } from "./paths";
 import type { Json, Tree } from "./types";
@@ -7,20 +7,20 @@ export interface Experiment {
   scenario: Tree;
   /** The link whose queue the charts show, if it is not the bottleneck. */
   link?: string;
-  /** The scenario it is compared with. */
+  /** The scenario that the experiment is compared with. */
   pinned?: Tree;
-  /** Disciplines that run beside it on the stage. */
+  /** Disciplines that run beside the experiment on the stage. */
   beside?: string[];
 }
 
 const PREFIX = "#1=";
-/** A fragment has at most this many characters, and its text this many bytes: more is no experiment. */
+/** Largest number of characters in a fragment and of bytes in its inflated text. Larger ones are refused. */
 const MOST_CHARACTERS = 500_000;
 const MOST_BYTES = 2_000_000;
-/** Most links and applications together, and most tables within tables. */
+/** Largest number of links and applications together, and largest depth of nested tables. */
 const MOST_TABLES = 400;
 const DEEPEST = 24;
-/** Most disciplines beside an experiment. */
+/** Largest number of disciplines that run beside an experiment. */
 export const MOST_BESIDE = 3;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
@@ -43,7 +43,7 @@ export async function encode(experiment: Experiment): Promise<string> {
   return PREFIX + btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Inflates a text of at most `MOST_BYTES`, without keeping more of it. */
+/** Inflates a text of at most `MOST_BYTES` bytes; stops reading as soon as it is longer. */
 async function inflated(packed: Uint8Array<ArrayBuffer>): Promise<string> {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw") as ReadableWritablePair<Uint8Array<ArrayBuffer>, BufferSource>);
   const reader = stream.getReader();

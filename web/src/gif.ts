@@ -7,13 +7,13 @@ const MOST = 4096;
 
 const word = (n: number): number[] => [n & 255, n >> 8];
 
-/** A colour to 5 bits each of red, green and blue. */
+/** Reduces a colour to 5 bits each of red, green and blue (a coarse colour). */
 const coarse = (data: Uint8ClampedArray, i: number): number => (((data[i] ?? 0) >> 3) << 10) | (((data[i + 1] ?? 0) >> 3) << 5) | ((data[i + 2] ?? 0) >> 3);
 
 interface Palette {
   /** Red, green and blue of each of 256 colours. */
   colours: number[];
-  /** The place of a coarse colour. */
+  /** The index in `colours` of the colour nearest to a coarse colour. */
   place(key: number): number;
 }
 
@@ -42,14 +42,14 @@ function palette(pictures: ImageData[]): Palette {
   return { colours: [...chosen.flat(), ...new Array<number>(3 * (256 - chosen.length)).fill(0)], place };
 }
 
-/** The place in the palette of each pixel. */
+/** The index of each pixel's colour in the palette. */
 function indexed({ data }: ImageData, { place }: Palette): Uint8Array {
   const out = new Uint8Array(data.length / 4);
   for (let i = 0; i < out.length; i++) out[i] = place(coarse(data, 4 * i));
   return out;
 }
 
-/** Codes of 9 to 12 bits, in blocks of 255 bytes. */
+/** Packs codes of 9 to 12 bits into blocks of at most 255 bytes. */
 class Packer {
   readonly bytes: number[] = [];
   private held = 0;
@@ -104,7 +104,7 @@ function lzw(pixels: Uint8Array): number[] {
   return out.end();
 }
 
-/** A film that repeats, of pictures of one size, each shown for `ms`. */
+/** Writes pictures of equal size as a film that repeats; each picture is shown for `ms` milliseconds. */
 export function gif(pictures: ImageData[], ms: number): Uint8Array {
   const [first] = pictures;
   if (first === undefined) throw new Error("a film needs a picture");

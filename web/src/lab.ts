@@ -11,18 +11,18 @@ export interface Run {
   tree: Tree;
 }
 
-/** The run on the page, and which of its links the charts show. */
+/** A run on the page, and the link of it that the charts show. */
 export interface Shown extends Run {
   link: string;
 }
 
-/** What the parts of the page are told. */
+/** Events that parts of the page can listen to. */
 export interface Events {
-  /** The scenario changed; `rebuild`: its set of controls, too. */
+  /** The scenario has changed. `rebuild` is true if it needs other controls. */
   changed(rebuild: boolean): void;
-  /** Another run or another link is shown, or the pinned run changed. `ms` is what a new run took. */
+  /** Another run or link is shown, or the pinned run has changed. `ms` is the duration of a new run, null if there is no new run. */
   shown(ms: number | null): void;
-  /** A scenario was refused, or accepted again (then there are none). */
+  /** A scenario was refused. The list is empty when a scenario is accepted again. */
   problems(problems: Problem[]): void;
   progress(done: number): void;
 }
@@ -31,17 +31,17 @@ export class Lab implements Desk, Watch {
   tree: Tree;
   shown: Shown | null = null;
   pinned: Run | null = null;
-  /** Disciplines that run beside it on the stage. */
+  /** Disciplines that run beside the experiment on the stage. */
   beside: string[] = [];
   /** True if the current scenario was refused, so `shown` belongs to an earlier one. */
   stale = false;
   engine!: Engine;
-  /** The current scenario has not been run, refused or stopped yet. */
+  /** True until the current scenario has been run, refused or stopped. */
   busy = false;
-  /** The current scenario was stopped by the visitor. */
+  /** True if the visitor stopped the run of the current scenario. */
   stopped = false;
   private chosen: string;
-  /** The scenario to run after the one under way, whose result will be pinned. */
+  /** The scenario to run next; the result of the run under way is then pinned. */
   private then: Tree | null = null;
   private readonly listeners: Partial<Events>[] = [];
   private waiting: { done: (summary: Summary) => void; failed: (error: Error) => void }[] = [];
@@ -74,7 +74,7 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.shown?.(null);
   }
 
-  /** Replaces the scenario. `against` is run first and pinned. */
+  /** Replaces the scenario. If `against` is given, runs that scenario first and pins its result. */
   open(next: Tree, { look, against }: { look?: string | undefined; against?: Tree | undefined } = {}): void {
     this.tree = structuredClone(next);
     this.chosen = look ?? bottleneck(next);
@@ -85,14 +85,14 @@ export class Lab implements Desk, Watch {
     this.engine.run(against);
   }
 
-  /** Keeps the shown run to compare with, or forgets the kept one. */
+  /** Pins the shown run for comparison; if a run is pinned, unpins it. */
   pin(): void {
     this.pinned = this.pinned === null ? this.shown : null;
     for (const l of this.listeners) l.changed?.(false);
     for (const l of this.listeners) l.shown?.(null);
   }
 
-  /** Runs these disciplines beside it on the stage. */
+  /** Runs these disciplines beside the experiment on the stage. */
   compare(disciplines: string[]): void {
     this.beside = disciplines;
     for (const l of this.listeners) l.changed?.(false);
@@ -104,7 +104,7 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.changed?.(rebuild);
   }
 
-  /** Ends the run under way; the page keeps the last one. */
+  /** Ends the run under way; the page keeps showing the previous run. */
   stop(): void {
     if (!this.busy) return;
     this.engine.stop();

@@ -1,4 +1,4 @@
-// The playground: puts its parts together.
+// Connects the parts of the playground.
 
 import { Address, copy } from "./address";
 import { Controls } from "./controls";
@@ -19,7 +19,7 @@ import { listenToTerms } from "./terms";
 import { listenToFiles, listenToToml, notice, Presets } from "./toml";
 import type { Json } from "./types";
 
-/** Fades the end of the controls while there is more to scroll to. */
+/** Fades the lower end of the controls while the visitor can scroll further. */
 function fade(): void {
   const column = byId("controls");
   column.classList.toggle("more", column.scrollTop + column.clientHeight < column.scrollHeight - 4);
@@ -31,7 +31,7 @@ function listenToScrolling(): void {
   addEventListener("resize", fade);
 }
 
-/** `?embed`: only the result, for a frame in another page; a link leads to the whole page. */
+/** With `?embed` in the address, shows only the result, for a frame in another page, and a link to the whole page. */
 function embed(lab: Lab): void {
   if (!new URLSearchParams(location.search).has("embed")) return;
   document.body.classList.add("embedded");
@@ -97,7 +97,7 @@ async function start(): Promise<void> {
   document.body.dataset["ready"] = "true";
 }
 
-/** Opens what the address holds, or a call alone. */
+/** Opens the experiment in the address; without one, a call that has the line to itself. */
 async function begin(lab: Lab, address: Address): Promise<void> {
   try {
     if (await address.restore()) return;

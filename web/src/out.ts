@@ -1,4 +1,4 @@
-// Charts out of the page: SVG and PNG pictures and CSV tables, saved as files.
+// Saves charts as files: SVG and PNG pictures, and CSV tables.
 
 import { h } from "./dom";
 import type { Drawn, Line } from "./charts";
@@ -19,7 +19,7 @@ function node(tag: string, attributes: Attributes, ...children: (Node | string)[
 const round = (x: number): string => x.toFixed(1);
 const text = (x: number, y: number, words: string, more: Attributes = {}): SVGElement => node("text", { x: round(x), y: round(y), ...more }, words);
 
-/** Round numbers that divide an axis into some five parts. */
+/** Round numbers that divide an axis into about five parts. */
 function ticks(low: number, high: number): number[] {
   const rough = (high - low) / 6;
   if (!(rough > 0)) return [low];
@@ -36,7 +36,7 @@ const decades = (low: number, high: number): number[] => {
   return found;
 };
 
-/** Places of values on the picture. */
+/** Functions that convert values to positions on the picture. */
 interface Scales {
   x(value: number): number;
   y(value: number): number;
@@ -108,7 +108,7 @@ export function svgOf(drawn: Drawn): string {
 
 /** The data of a chart: a column for x and one for each line. */
 export function csvOf({ x, lines, kind }: Drawn): string {
-  // names with a comma or a quote are quoted; one that a spreadsheet would take for a formula is made a text
+  // names are quoted, and a name that a spreadsheet would take for a formula gets a leading quote
   const cell = (name: string): string => `"${name.replace(/^(?=[=+\-@])/, "'").replaceAll('"', '""')}"`;
   const head = [kind.x, ...lines.map((l) => (l.ticks ? `${l.label} (packets)` : `${l.label} (${kind.unit})`))].map(cell).join(",");
   const number = (v: number | null | undefined): string => (v === null || v === undefined ? "" : String(Number(v.toPrecision(9))));
@@ -131,7 +131,7 @@ function save(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Buttons for a chart's figure that save it. */
+/** Buttons that save a chart. */
 export function exportButtons(name: string, drawn: () => Drawn | null): HTMLElement {
   const kinds: [string, (of: Drawn) => Blob | Promise<Blob>][] = [
     ["PNG", pngOf],

@@ -12,14 +12,14 @@ const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9, mi
 
 export type LimitUnit = "p" | "B" | "s";
 
-/** bit/s; NaN if it is none. */
+/** Parses a rate to bit/s; NaN for any other text. */
 export function rate(text: string | number): number {
   if (typeof text === "number") return text;
   const found = /^([0-9.]+) ?([kKmMgGtT]?)(bit(\/s)?|bps)?$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
 }
 
-/** Bytes; NaN if it is none. */
+/** Parses a size to bytes; NaN for any other text. */
 export function bytes(text: string | number): number {
   if (typeof text === "number") return text;
   const binary = /^([0-9.]+) ?([KMG])iB$/.exec(text.trim());
@@ -28,20 +28,20 @@ export function bytes(text: string | number): number {
   return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
 }
 
-/** Seconds; NaN if it is none. */
+/** Parses a duration to seconds; NaN for any other text. */
 export function seconds(text: string): number {
   const found = /^([0-9.]+) ?(s|ms|us|ns|min|h)$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) * (SECONDS[found[2] ?? ""] ?? NaN);
 }
 
-/** 0 to 1; NaN if it is none. */
+/** Parses a share to a number from 0 to 1; NaN for any other text. */
 export function share(text: string | number): number {
   if (typeof text === "number") return text;
   const found = /^([0-9.]+)(%?)$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) / (found[2] === "%" ? 100 : 1);
 }
 
-/** A limit's number and what it counts: packets, bytes or seconds. */
+/** Parses a limit to its number and its unit: packets, bytes or seconds. */
 export function limit(text: string): [number, LimitUnit] | null {
   const packets = /^([0-9.]+) ?p$/.exec(text.trim());
   if (packets !== null) return [Number(packets[1]), "p"];
@@ -51,7 +51,7 @@ export function limit(text: string): [number, LimitUnit] | null {
   return Number.isNaN(size) || /^[0-9.]+$/.test(text.trim()) ? null : [size, "B"];
 }
 
-/** The number of a quantity in its base unit; NaN if it is none. */
+/** Parses a quantity to a number in its base unit; NaN for any other text. */
 export function parse(kind: Kind, value: string | number): number {
   switch (kind) {
     case "BitRate": return rate(value);
@@ -62,7 +62,7 @@ export function parse(kind: Kind, value: string | number): number {
   }
 }
 
-/** Rounds to three digits, as fine as a slider is set. */
+/** Rounds to three significant digits, the resolution of a slider. */
 export const rounded = (x: number): number => (x === 0 ? 0 : Number(x.toPrecision(3)));
 
 const plain = (x: number): string => String(Number(x.toFixed(6)));
@@ -92,7 +92,7 @@ export function showLimit(value: number, unit: LimitUnit): string {
   return unit === "B" ? showBytes(value) : showSeconds(value);
 }
 
-/** A number of a kind as a scenario writes it. `like` gives a limit its unit. */
+/** Writes a number of a kind for a scenario. `like` is a limit whose unit the result gets. */
 export function show(kind: Kind, value: number, like = "p"): string | number {
   switch (kind) {
     case "BitRate": return showRate(value);
@@ -118,7 +118,7 @@ export function limitText(value: number, unit: LimitUnit): string {
   return unit === "B" ? bytesText(value) : secondsText(value);
 }
 
-/** A number of a kind as people read it. `like` gives a limit its unit. */
+/** Writes a number of a kind for people. `like` is a limit whose unit the result gets. */
 export function text(kind: Kind, value: number, like = "p"): string {
   switch (kind) {
     case "BitRate": return rateText(value);
@@ -129,7 +129,7 @@ export function text(kind: Kind, value: number, like = "p"): string {
   }
 }
 
-/** A slider's logarithmic scale; its left end is zero where zero is allowed. */
+/** The logarithmic scale of a slider. Its left end stands for zero if zero is allowed. */
 export interface Scale {
   lo: number;
   hi: number;

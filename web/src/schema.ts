@@ -7,7 +7,7 @@ import type { Json, Tree } from "./types";
 export interface Variant {
   name: string;
   doc: string;
-  /** Schema of its parameters; null for a plain word. */
+  /** The schema of the variant's parameters; null for a plain word. */
   params: Tree | null;
 }
 
@@ -17,7 +17,7 @@ interface Common {
   nullable: boolean;
 }
 
-/** The kind of a value. */
+/** The kind of control that a value needs, and the data for it. */
 export type Shape = Common &
   (
     | { is: "quantity"; kind: Kind }
@@ -35,7 +35,7 @@ const tables = (value: Json | undefined): Tree[] => (Array.isArray(value) ? valu
 export class Schema {
   constructor(readonly root: Tree) {}
 
-  /** The declaration of that name. */
+  /** The definition of this name in the schema. */
   definition(name: string): Tree {
     const definitions = this.root["$defs"];
     const found = isTable(definitions) ? definitions[name] : undefined;

@@ -1,4 +1,4 @@
-// window.bloatlab: the page for scripts, such as a notebook's, a test's or a course page's.
+// window.bloatlab: the interface of the page for scripts, such as those of a notebook, a test or a course page.
 
 import { film, type FilmRequest } from "./film";
 import type { Lab } from "./lab";
@@ -7,17 +7,17 @@ import type { Charts, Json, Summary, Tree } from "./types";
 
 export interface Script {
   readonly version: string;
-  /** The current scenario; a copy. */
+  /** Returns a copy of the current scenario. */
   scenario(): Tree;
   /** Sets a value by its dotted path; undefined removes it. Nothing runs yet. */
   set(path: string, value?: Json): void;
-  /** Runs the scenario, or the one given; its summary.   Errors: a scenario that is refused. */
+  /** Runs the given or the current scenario; returns its summary.   Errors: a scenario that is refused. */
   run(scenario?: Tree): Promise<Summary>;
   /** The summary of the run that the page shows; null before the first. */
   summary(): Summary | null;
-  /** The data of its charts. */
+  /** The data of the charts of the run that the page shows. */
   charts(): Charts | null;
-  /** Presets and essays, as in the element #index. */
+  /** The list of presets and essays, as in the element #index. */
   index(): Json;
   /** A film of the stage, in base64.   Errors: a film that is too long. */
   film(request: FilmRequest): Promise<string>;

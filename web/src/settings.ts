@@ -1,4 +1,4 @@
-// The settings beside the result: folded away at first for a visitor who brings no experiment, and opened by one press.
+// The settings beside the result. They are folded away at first if the address has no experiment; one press opens them.
 
 import { byId } from "./dom";
 

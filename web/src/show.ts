@@ -1,4 +1,4 @@
-// The page's picture of the shown run: sentences, charts, cards, the call; and its problems.
+// Shows a run: sentences, charts, cards and the call; or the problems of its scenario.
 
 import { drawCall } from "./call";
 import { cardsOf, sentence, span, why } from "./cards";
@@ -13,7 +13,7 @@ import type { Charts, Entry, Problem, Tree } from "./types";
 
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
 
-/** The link that the charts show: the chosen one, or the first of the run. */
+/** The link that the charts show: the chosen link, or the first link of the run if it has no link of that name. */
 export function shownLink(charts: Charts, link: string): string {
   return Object.hasOwn(charts.links, link) ? link : (Object.keys(charts.links)[0] ?? "");
 }
@@ -54,7 +54,7 @@ export function watch(lab: Lab, disciplines: Entry[]): void {
 const LONG_MS = 1000;
 let long = 0;
 
-/** Offers to stop a run that takes long; and says for tests whether the current scenario is still being run. */
+/** Offers to stop a run that takes long. Also tells tests whether the current scenario is still running. */
 function state(lab: Lab): void {
   document.body.dataset["state"] = lab.busy ? "running" : "settled";
   if (lab.busy && long === 0) {
@@ -70,7 +70,7 @@ function state(lab: Lab): void {
   byId("running").hidden = true;
 }
 
-/** Counts the run, for tests, and says how long it took. */
+/** Says how long the run took, and counts runs for tests. */
 function ran(lab: Lab, ms: number): void {
   const { dataset } = document.body;
   dataset["runs"] = String(Number(dataset["runs"] ?? 0) + 1);
@@ -109,7 +109,7 @@ function redraw(lab: Lab): void {
   drawCall(shown.result, pinned?.result ?? null);
 }
 
-/** "droptail, 250 packets". */
+/** A queue as text: "droptail, 250 packets". */
 export function queueName(of: Tree, name: string): string {
   const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
   const size = queue?.params["limit"];

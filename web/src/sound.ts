@@ -1,4 +1,4 @@
-// Plays a call aloud, from the press of a button on.
+// Plays the call of a run aloud when the visitor presses a button.
 
 import { callOf, paint, timeAt } from "./call";
 import { byId } from "./dom";
@@ -12,7 +12,7 @@ const FROM_S = 3;
 export class Sound {
   private context: AudioContext | null = null;
   private playing: { source: AudioBufferSourceNode; since: number; from: number } | null = null;
-  /** True if the next run is to be heard. */
+  /** True if the next run will be played, too. */
   private again = false;
   private readonly button = byId("hear");
 

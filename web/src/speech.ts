@@ -1,4 +1,4 @@
-// A voice without words: syllables of vowels, made by sines. Where a frame of the call is missing, there is silence.
+// Synthesizes a voice that says vowels instead of words. Where a frame of the call is missing, there is silence.
 
 import type { CallFrames } from "./types";
 
@@ -8,7 +8,7 @@ const VOWELS = [[730, 1090], [270, 2290], [570, 840], [530, 1840], [300, 870]] a
 const PITCH_HZ = 118;
 const HARMONICS = 22;
 
-/** A number in [0, 1) for each whole number; the same in every browser. */
+/** A pseudo-random number in [0, 1) for each whole number, the same in every browser. */
 function noise(n: number): number {
   const x = Math.sin(n * 127.1 + 11.7) * 43758.5453;
   return x - Math.floor(x);
@@ -29,7 +29,7 @@ export function samples(call: CallFrames, from: number, length: number, rate: nu
   for (let i = 0; i < out.length; i++) {
     const t = from + i / rate;
     const frame = Math.floor((t - call.start_s) / call.interval_s);
-    // a step of 2 ms between speech and silence clicks softly, as a phone does
+    // speech fades to silence within about 2 ms, which is heard as the soft click of a phone
     open += ((call.frames[frame] === "p" ? 1 : 0) - open) / (0.002 * rate);
     out[i] = open < 1e-3 ? 0 : open * 0.35 * envelope(t) * voice(t);
   }

@@ -1,4 +1,4 @@
-// Words of the field: each is a button that shows its entry of docs/glossary.md at the pointer, at the keyboard's focus and at a tap.
+// Technical terms. Each is a button that shows its entry of docs/glossary.md when it has the pointer or the focus, or is tapped.
 
 import { byId, h, put } from "./dom";
 
@@ -8,7 +8,7 @@ const WORDS = new RegExp(`(?<![\\w-])(?:${Object.keys(GLOSSARY).join("|")})(?![\
 
 const idOf = (word: string): string => `word-${word.replace(/\W/g, "-")}`;
 
-/** A text whose words of the field are buttons, each at its first place. */
+/** Makes each technical term in a text a button where it occurs first. */
 export function explained(text: string): (string | HTMLElement)[] {
   const parts: (string | HTMLElement)[] = [];
   const seen = new Set<string>();
@@ -22,7 +22,7 @@ export function explained(text: string): (string | HTMLElement)[] {
   return [...parts, text.slice(end)];
 }
 
-/** Replaces the text of an element, unless it has it already: a button in it keeps the focus. */
+/** Replaces the text of an element. Leaves an equal text as it is, so that a button in it keeps the focus. */
 export function explain(element: HTMLElement, text: string): void {
   if (element.textContent !== text) put(element, ...explained(text));
 }
@@ -30,7 +30,7 @@ export function explain(element: HTMLElement, text: string): void {
 /** Shows the entry of a word while it has the pointer or the focus; Escape hides it. */
 export function listenToTerms(): void {
   const tip = byId("tip");
-  // what a screen reader reads with a word
+  // screen readers read this description with a term
   put(byId("words"), ...Object.entries(GLOSSARY).map(([word, means]) => h("p", { id: idOf(word) }, means)));
   const termOf = (target: EventTarget | null) => (target instanceof Element ? target.closest<HTMLElement>(".term") : null);
   const hide = () => { tip.hidden = true; };

@@ -5,7 +5,7 @@ import { byId, h, put } from "./dom";
 import type { Lab } from "./lab";
 import type { Preset, Problem } from "./types";
 
-/** Larger files are not scenarios. */
+/** Largest size of a scenario's file; larger files are refused. */
 const MOST_BYTES = 1_000_000;
 
 const lines = (problems: Problem[]): string => problems.map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`)).join("\n");
@@ -32,10 +32,10 @@ export function listenToToml(lab: Lab): void {
   });
 }
 
-/** Opens a scenario that is dropped on the page; `refuse` is told in a line why another file is none. */
+/** Opens a scenario that is dropped on the page. For any other file, calls `refuse` with a line that says why. */
 export function listenToFiles(lab: Lab, refuse: (line: string) => void): void {
   const carries = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
-  // without this a browser leaves the page and shows the file
+  // without this, the browser would leave the page and show the file
   document.addEventListener("dragover", (event) => {
     if (!carries(event)) return;
     event.preventDefault();
@@ -96,5 +96,5 @@ export class Presets {
   }
 }
 
-/** A line above the charts that is no field's error. */
+/** Shows a line above the charts for a problem that belongs to no field. */
 export const notice = (line: string): void => put(byId("notice"), line !== "" && h("p", {}, line));

@@ -1,13 +1,13 @@
-// Derived from a scenario's links: the bottleneck, the round trip through it, rates and delays.
+// Computes properties of a scenario's links: the bottleneck, the round trip through it, rates and delays.
 
 import { choice, get, isTable, set, type Path } from "./paths";
 import { rate, seconds, showSeconds } from "./quantities";
 import type { Json, Tree } from "./types";
 
 export interface Directed {
-  /** As results call it: the way back of a link with `both_ways` begins with ~. */
+  /** The name in results. That of the reverse direction of a link with `both_ways` begins with ~. */
   name: string;
-  /** The table that describes it. */
+  /** The key of the link's table in the scenario. */
   key: string;
   from: string;
   to: string;
@@ -30,7 +30,7 @@ export function directed(tree: Tree): Directed[] {
 /** Cable modems that a link may have, DOCSIS 3.0 and 3.1. */
 export const MODEMS = ["docsis", "docsis31"] as const;
 
-/** Path of a link's long-term rate: its modem's or shaper's, else its own. */
+/** The path of a link's long-term rate: that of its modem or shaper, or else the link's own. */
 export function ratePath(link: Tree, key: string): Path {
   const base = ["link", key];
   const modem = MODEMS.find((kind) => isTable(link[kind]));
@@ -54,7 +54,7 @@ export function linkRate(tree: Tree, key: string): number {
 const quantity = (value: Json | undefined, read: (text: string) => number): number =>
   typeof value === "string" ? read(value) : typeof value === "number" ? value : NaN;
 
-/** The links from one node to another: the fewest, then the first by name. */
+/** The links of the shortest route from one node to another. Of several with the same number of links, the first by name. */
 export function route(links: Directed[], from: string, to: string): Directed[] | null {
   const before = new Map<string, Directed | null>([[from, null]]);
   const line = [from];
@@ -79,7 +79,7 @@ const appPath = (links: Directed[], app: Tree): Directed[] => {
   return [...(route(links, from, to) ?? []), ...(route(links, to, from) ?? [])];
 };
 
-/** The way there and back of the first transfer through a link, or of any application; the link alone if there is none. */
+/** The links there and back of the first file transfer through a link, or else of the first application; if there is none, only this link. */
 export function roundTrip(tree: Tree, name: string): Directed[] {
   const links = directed(tree);
   const apps = tables(tree, "app").sort((a, b) => Number(isTransfer(b[1])) - Number(isTransfer(a[1])));
@@ -94,11 +94,11 @@ const delay = (tree: Tree, link: Directed): number => {
   return typeof value === "string" ? seconds(value) : 0;
 };
 
-/** Seconds there and back while nothing waits. */
+/** The round-trip time without queues, s. */
 export const baseRtt = (tree: Tree, name: string): number =>
   roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
 
-/** Stretches the delays of the way there and back so that they come to `target` seconds. */
+/** Scales the delays of the links there and back so that their sum is `target` seconds. */
 export function setBaseRtt(tree: Tree, name: string, target: number): void {
   const path = roundTrip(tree, name);
   const now = baseRtt(tree, name);
@@ -116,13 +116,13 @@ export function setBaseRtt(tree: Tree, name: string, target: number): void {
   if (key !== undefined) set(tree, ["link", key, "delay"], showFine(target / own.length));
 }
 
-/** To a microsecond. */
+/** Formats a time for a scenario, rounded to a microsecond. */
 const showFine = (time: number): string => {
   const us = Math.round(time * 1e6);
   return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
 };
 
-/** The directed link shown first: one with a delivery process, then the slowest, then one that leaves an application's client. */
+/** The directed link that is shown first: one with a delivery process, otherwise the slowest; of equally slow ones, one that data of an application's client passes. */
 export function bottleneck(tree: Tree): string {
   const clients = new Set(tables(tree, "app").map(([, app]) => String(app["from"])));
   const order = directed(tree)

@@ -18,10 +18,10 @@ export interface LinkCharts {
   delay_ms: (number | null)[];
   delay_ms_max: (number | null)[];
   queue_packets: (number | null)[];
-  /** Packets in each bin. */
+  /** Numbers of packets in each bin. */
   dropped: number[];
   marked: number[];
-  /** Wait in each queue of a discipline with two. */
+  /** The waits in the queues L and C of a dual-queue discipline. */
   wait_l_ms?: (number | null)[];
   wait_c_ms?: (number | null)[];
   cdf: Cdf | null;
@@ -30,7 +30,7 @@ export interface LinkCharts {
 export interface FlowLine {
   app: string;
   direction: "forward" | "reverse";
-  /** null: the sum of all flows of the application. */
+  /** The flow's number; null for the sum of all flows of the application. */
   flow: number | null;
   flows: number;
   mbit: number[];
@@ -40,7 +40,7 @@ export interface FlowLine {
 export interface CallFrames {
   app: string;
   direction: "forward" | "reverse";
-  /** When frame 0 was sent. */
+  /** The time at which frame 0 was sent, and the time between frames, s. */
   start_s: number;
   interval_s: number;
   late_after_s: number;
@@ -95,7 +95,7 @@ export interface Preset {
   toml: string;
 }
 
-/** To the worker. */
+/** A message to the worker. */
 export type Request =
   | { kind: "start"; wasm: ArrayBuffer }
   | { kind: "run"; id: number; scenario: string; points: number }
@@ -105,13 +105,13 @@ export type Request =
   | Job
   | { kind: "forget"; ids: number[] };
 
-/** Work that waits while a run of the charts is under way. Times are nanoseconds. */
+/** Work for the worker that waits while a run of the charts is under way. Times are in nanoseconds. */
 export type Job =
   | { kind: "window"; id: number; scenario: string; from: number; until: number; most: number }
   | { kind: "find"; id: number; scenario: string; landmark: string; link: string; after: number }
   | { kind: "beside"; id: number; scenario: string; points: number };
 
-/** From the worker. `text` is JSON. */
+/** A message from the worker. `text` is JSON. */
 export type Answer =
   | { kind: "ready"; text: string }
   | { kind: "progress"; id: number; done: number }

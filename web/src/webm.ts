@@ -1,10 +1,10 @@
-// WebM with one VP8 track, as much of it as a player needs.   Source: RFC 8794 (EBML), RFC 9559 (Matroska).
+// Writes WebM with one VP8 track and only the elements that players need.   Source: RFC 8794 (EBML), RFC 9559 (Matroska).
 
-/** An element: its id, and a number, a text, bytes or further elements. */
+/** An element: its id, and its content, which is a number, a text, bytes or further elements. */
 type Element = [id: number, content: number | string | Uint8Array | Element[]];
 
 const SEGMENT = 0x18538067;
-/** Block times are 16 bits, so a cluster spans less than 32 s.   Unit: ms. */
+/** Length of a cluster. It must be less than 32 s, because times of blocks within a cluster are signed 16-bit numbers.   Unit: ms. */
 const CLUSTER_MS = 20_000;
 
 export interface Frame {
@@ -35,17 +35,17 @@ function content(of: Element[1]): Uint8Array {
   return of instanceof Uint8Array ? of : joined(of.map(element));
 }
 
-/** An element in bytes; sizes have eight bytes throughout. */
+/** Encodes an element; all sizes take eight bytes. */
 function element([id, of]: Element): Uint8Array {
   const body = content(of);
   return joined([Uint8Array.from(big(id)), Uint8Array.from([0x01, ...big(body.length, 7)]), body]);
 }
 
-/** A SimpleBlock of track 1. */
+/** Encodes a frame as a SimpleBlock of track 1. */
 const block = (frame: Frame, begin: number): Element =>
   [0xa3, joined([Uint8Array.from([0x81, ...big(frame.ms - begin, 2), frame.key ? 0x80 : 0]), frame.bytes])];
 
-/** A film of these frames, the first of which is a key frame. */
+/** Encodes a film from frames, the first of which must be a key frame. */
 export function webm(frames: Frame[], width: number, height: number, lengthMs: number): Uint8Array {
   const clusters: Element[] = [];
   let begin = -Infinity;

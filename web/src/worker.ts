@@ -28,7 +28,7 @@ let core: Exports;
 let current: { id: number; points: number; busy: number } | null = null;
 
 let jobs: Job[] = [];
-/** The first job has begun. */
+/** True if the first job in the list has begun. */
 let begun = false;
 
 const reply = (answer: Answer, transfer: Transferable[] = []) => postMessage(answer, { transfer });
@@ -86,7 +86,7 @@ function step(): void {
   });
 }
 
-/** Does a slice of the first job. */
+/** Runs the next slice of the first job. */
 function work(): void {
   const job = jobs[0];
   if (job === undefined) return;
@@ -101,13 +101,13 @@ function work(): void {
     do done = job.kind === "beside" ? core.bl_go_on() : core.bl_window_go_on();
     while (done >= 0 && done < 1 && performance.now() - since < SLICE_MS);
     if (done >= 1) return finish(answerOf(job));
-    // another run has taken the place of this one
+    // another run has replaced that of the job in the simulator, so the job must begin again
     if (done < 0) begun = false;
     pause.port2.postMessage(null);
   });
 }
 
-/** Begins a job; returns what the simulator refuses. */
+/** Begins a job; returns the simulator's reason if it refuses the job, otherwise null. */
 function begin(job: Job): string | null {
   if (job.kind === "find") {
     write(JSON.stringify({ scenario: JSON.parse(job.scenario), landmark: job.landmark, link: job.link }));
@@ -178,7 +178,7 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // a job that runs beside starts again when this run is done
+        // a run beside the charts' begins again when the charts' run is done
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();

@@ -1,4 +1,4 @@
-// The bar of the stage: play, step, speed, time, jumps, and what runs beside; and the same by keyboard.
+// The bar below the stage: play, step, speed, time, jumps and the disciplines that run beside the experiment, also by keyboard.
 
 import { h, put } from "../dom";
 import { SPEEDS, speedText, type Clock } from "./clock";
@@ -16,7 +16,7 @@ const ARROW = 2.5e8;
 
 export class Bar {
   readonly root: HTMLElement;
-  /** The visitor has moved the clock or changed its speed, so the page leaves both alone. */
+  /** True once the visitor has moved the clock or changed its speed. The page then no longer changes either. */
   touched = false;
   private readonly play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
   private readonly speed = h("select", { "aria-label": "speed", onchange: () => this.setSpeed(SPEEDS[this.speed.selectedIndex] ?? 1) });
@@ -59,17 +59,17 @@ export class Bar {
     this.clock.request();
   }
 
-  /** Says something in a line, to a screen reader, too. */
+  /** Shows a line of text, which screen readers announce. */
   say(words: string): void {
     this.said.textContent = words;
   }
 
-  /** Takes back what it says, if it is this. */
+  /** Removes the line of text if it is this one. */
   unsay(words: string): void {
     if (this.said.textContent === words) this.say("");
   }
 
-  /** Shows the clock as it is. */
+  /** Shows the time, the speed and the state of the clock. */
   update(): void {
     const { clock } = this;
     const label = clock.playing ? "Pause" : "Play";
@@ -86,7 +86,7 @@ export class Bar {
     put(this.besides, ...this.moves.beside.map((d) => h("button", { type: "button", "aria-label": `remove ${d}`, onclick: () => this.moves.toggle(d) }, `${d} ×`)));
   }
 
-  /** Space, arrows, comma and period, where no control has them. */
+  /** Handles space, arrows, comma and period, unless the control with the focus uses them. */
   listen(root: HTMLElement, isVisible: () => boolean): void {
     document.addEventListener("keydown", (event) => {
       const target = event.target as HTMLElement;

@@ -1,29 +1,29 @@
-// One clock for the stage and the charts: the time of the run, how fast it passes, and whether it does.
+// The clock that stage and charts share: the time of the run, its speed, and whether it is running.
 
-/** Speeds on offer: simulated time per time on the screen. */
+/** The speeds that a visitor can choose: simulated time divided by time on the screen. */
 export const SPEEDS = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
-/** Packets a second on the screen that the eye can follow. */
+/** Number of packets per second of screen time that the eye can follow. */
 const EASY_TO_FOLLOW = 25;
 
-/** The speed at which this many packets a second can be followed. */
+/** The speed at which a visitor can follow a link with this number of packets per simulated second. */
 export const easySpeed = (packetsPerSecond: number): number =>
   SPEEDS.find((speed) => packetsPerSecond * speed <= EASY_TO_FOLLOW * 1.5) ?? 0.001;
 
 export const speedText = (speed: number): string => (speed === 1 ? "real time" : `${Math.round(1 / speed)} × slower`);
 
-/** Steps of a clock that stood still, as after the page was hidden, are no longer than this.   Unit: ms. */
+/** Longest step of the clock. Without this limit, the first step after the page was hidden would be very long.   Unit: ms. */
 const LONGEST_STEP = 100;
 
 export class Clock {
-  /** Nanoseconds of the run. */
+  /** The time of the run and its end, in ns. */
   t = 0;
   end = 0;
   speed = 0.05;
   playing = false;
-  /** The part of the run that is played again and again, if one is. */
+  /** The part of the run that is played in a loop; null without a loop. */
   loop: [number, number] | null = null;
-  /** Changes of the speed to come, by time. */
+  /** Future changes of the speed, in the order of their times. */
   plan: { from: number; speed: number }[] = [];
   private last = 0;
   /** The time before the last step. */
@@ -76,7 +76,7 @@ export class Clock {
     this.tick(now);
   }
 
-  /** While the packets of this moment are still being recorded, the clock waits. */
+  /** Undoes the last step. The clock waits in this way while the packets of the new moment are being recorded. */
   hold(): void {
     this.t = this.before;
   }

@@ -1,4 +1,4 @@
-// The differences between the panes: the numbers of their summaries, side by side.
+// The differences between the runs of the panes: the numbers of their summaries, side by side.
 
 import { cards, number } from "../cards";
 import { h } from "../dom";

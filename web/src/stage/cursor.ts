@@ -1,10 +1,10 @@
-// The clock on a chart over time.
+// Shows the clock's time on a chart.
 
 import type uPlot from "uplot";
 import { h } from "../dom";
 
-/** A line across a chart at the stage's time. It is an element over the chart, so that moving it draws nothing anew; dragging it, and a
- * click beside it, move the clock. */
+/** A line across a chart at the stage's time. It is an element over the chart, so moving it does not redraw the chart. Dragging it, or a
+ * click beside it, moves the clock. */
 export class Cursor {
   private readonly line = h("div", { class: "cursor" });
   private at = NaN;
@@ -12,7 +12,7 @@ export class Cursor {
 
   constructor(private readonly seek: (second: number) => void) {}
 
-  /** Puts the line over a new plot. */
+  /** Attaches the line to a new plot. */
   attach(plot: uPlot): void {
     const { over } = plot;
     const to = (event: PointerEvent | MouseEvent) => this.seek(Math.max(0, plot.posToVal(event.clientX - over.getBoundingClientRect().left, "x")));

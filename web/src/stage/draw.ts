@@ -1,11 +1,11 @@
-// Draws a pane: the setting once per size, on a canvas below; the packets of a scene in every frame, on a canvas above.
+// Draws a pane on two canvases. The lower one has the links and queues and is drawn once per size; the upper one has the packets, in every frame.
 
 import { isDark } from "../dom";
 import { nameHeight, type Hop, type Layout } from "./layout";
 import { FALLING, WAITING, type Scene } from "./positions";
 import { PURE_ACK, SYN, type PacketTable } from "./table";
 
-/** Colours of the page, read once per scheme. */
+/** Colours of the page, read once for each colour scheme (light or dark). */
 export interface Ink {
   ink: string;
   muted: string;
@@ -24,7 +24,7 @@ export function inkOf(element: Element): Ink {
   return { ink: read("ink"), muted: read("muted"), line: read("line"), grid: read("grid"), paper: read("paper"), soft: read("soft"), bad: read("bad"), late: read("late"), accent: read("accent") };
 }
 
-/** A packet fades with its age: the share of its colour that is left, on light and on dark ground, and the ages at which it fades. Milliseconds. */
+/** A packet fades with its age. `SHADES`: the remaining shares of its colour, in the light and the dark theme. `AGES_MS`: the ages at which it fades, ms. */
 const SHADES = { light: [1, 0.86, 0.72, 0.6, 0.5], dark: [1, 0.9, 0.8, 0.72, 0.65] };
 const AGES_MS = [25, 75, 200, 500];
 
@@ -34,19 +34,19 @@ export class Painter {
   private readonly still: CanvasRenderingContext2D;
   private readonly moving: CanvasRenderingContext2D;
   private ratio = 1;
-  /** Style of each packet in the scene, and the packets in the order of their styles; used again in every frame. */
+  /** The style of each packet in the scene, and the packets sorted by style. Both arrays are reused in every frame. */
   private style = new Uint16Array(0);
   private order = new Uint32Array(0);
   private readonly begins = new Uint32Array(512);
   private styles: { colour: string; alpha: number }[] = [];
-  /** By flow: the first of its styles. */
+  /** The first style of each flow. */
   private ofFlow = new Uint16Array(0);
 
   constructor(still: HTMLCanvasElement, moving: HTMLCanvasElement) {
     [this.still, this.moving] = [context(still), context(moving)];
   }
 
-  /** Sets the size, and draws the setting. */
+  /** Sets the size, and draws the links and queues. */
   setting(at: Layout, ink: Ink, table: PacketTable, colourOf: (flow: number) => string): void {
     this.ratio = Math.min(2, devicePixelRatio || 1);
     for (const { canvas } of [this.still, this.moving]) {
@@ -99,7 +99,7 @@ export class Painter {
     this.signs(scene, table, t, ink, chosen);
   }
 
-  /** Sorts the packets by style, by counting. */
+  /** Sorts the packets by style (a counting sort). */
   private sort(scene: Scene, table: PacketTable, t: number): void {
     const { count } = scene;
     if (this.style.length < count) [this.style, this.order] = [new Uint16Array(2 * count), new Uint32Array(2 * count)];
@@ -119,11 +119,11 @@ export class Painter {
       this.begins[s] = sum;
       sum += own;
     }
-    // afterwards `begins` holds the end of each style
+    // after this loop, `begins` holds the end of each style
     for (let n = 0; n < count; n++) this.order[this.begins[this.style[n]!]!++] = n;
   }
 
-  /** What is drawn over a packet: an ACK's hole, a mark's ring, a drop's, a late packet's diamond, the frame of the one that is followed. */
+  /** Draws signs over packets: a hole for an ACK, a ring for a mark or a drop, a diamond for a late packet, a frame for the packet that is followed. */
   private signs(scene: Scene, table: PacketTable, t: number, ink: Ink, chosen: number): void {
     const c = this.moving;
     for (let n = 0; n < scene.count; n++) {
@@ -167,7 +167,7 @@ function ring(c: CanvasRenderingContext2D, x: number, y: number, side: number, c
   c.strokeRect(x + w / 2, y + w / 2, side - w, side - w);
 }
 
-/** A late packet: nobody waits for it any more. */
+/** Draws a late packet, which arrives after its frame should have been played. */
 function diamond(c: CanvasRenderingContext2D, x: number, y: number, side: number, ink: Ink): void {
   const r = Math.max(2.5, side * 0.72);
   c.beginPath();
@@ -185,7 +185,7 @@ function wire(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   const [from, to] = [hop.chosen ? hop.x0 : hop.way > 0 ? hop.queue.x : hop.queue.x + hop.queue.w, hop.x1];
   c.fillStyle = ink.soft;
   c.fillRect(Math.min(from, to), hop.y - half, Math.abs(to - from), 2 * half);
-  // the direction
+  // an arrow shows the direction of the link
   const middle = hop.x0 + (hop.x1 - hop.x0) * 0.5;
   c.strokeStyle = ink.line;
   c.lineWidth = 1.5;
@@ -200,7 +200,7 @@ function wire(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   }
 }
 
-/** The queue: a tray that is open where packets come in, and a gate where they leave. */
+/** Draws a queue: a box that is open at the end where packets enter, with a gate where they leave. */
 function queueBox(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   const { x, y, w, h } = hop.queue;
   if (hop.chosen) {
@@ -261,7 +261,7 @@ export function nearest(scene: Scene, table: PacketTable, x: number, y: number, 
   let [found, least] = [-1, most * most];
   for (let n = 0; n < scene.count; n++) {
     const away = (scene.x[n]! - x) ** 2 + (scene.y[n]! - y) ** 2;
-    // packets that lie over one another: the one that waits
+    // of packets at the same place, the waiting one is preferred
     if (away < least || (away === least && scene.kind[n] === WAITING)) [found, least] = [table.legPacket[scene.leg[n]!]!, away];
   }
   return found;

@@ -1,4 +1,4 @@
-// Where things stand on the stage. Pure arithmetic: CSS pixels, from a size, a way and the queues' lines.
+// The layout of the stage, computed from its size, the path of the packets and the lines of the queues. Unit: CSS pixels.
 
 import { choice, get } from "../paths";
 import { limit } from "../quantities";
@@ -13,7 +13,7 @@ export interface Box {
   h: number;
 }
 
-/** One link on the stage. The upper row runs from left to right, the lower one back. */
+/** One link on the stage. Packets travel to the right in the upper row, and to the left in the lower row. */
 export interface Hop {
   /** Number of the link in the table; -1 if it has none. */
   link: number;
@@ -27,16 +27,16 @@ export interface Hop {
   x0: number;
   x1: number;
   y: number;
-  /** Side of a packet's cell in the queue, and on the wire, where many may travel at once. */
+  /** The side of the square for one packet: `cell` in the queue, `onWire` on the wire, where many may travel at once. */
   cell: number;
   onWire: number;
   columns: number;
-  /** Lines of the queue, by their number, from the bottom up. */
+  /** The numbers of the queue's lines (its inner queues), from the bottom up. */
   lines: number[];
   /** The box of each line, and the bottom of its packets. */
   boxes: Box[];
   bases: number[];
-  /** What each line is called: its own name, or the flows whose packets wait there. */
+  /** The name of each line: its own, or the names of the flows whose packets wait in it. */
   names: string[];
   chosen: boolean;
 }
@@ -44,7 +44,7 @@ export interface Hop {
 export interface Node {
   name: string;
   box: Box;
-  /** Sender or receiver, rather than a node on the way. */
+  /** True for the sender and the receiver, false for a node between them. */
   end: boolean;
 }
 
@@ -57,14 +57,14 @@ export interface Layout {
 
 const LARGEST_CELL = 20;
 const LEAST_CELL = 2;
-/** Places that the half circle between two rows of a queue takes. */
+/** Number of packets for which the half circle between two rows of a queue has room. */
 export const TURN = 1.2;
-/** Cells across for which a row of a queue has no place: its half circles, less the places in them. */
+/** The width that the half circles take from a row of a queue, in cells, beyond the packets that they hold. */
 const AT_ENDS = 2 - TURN;
-/** Most lines that have rows of their own; flows beyond share the last. */
+/** Largest number of lines with rows of their own; further lines share the last row. */
 const MOST_ROWS = 12;
 
-/** The greatest number of intervals [begin, end) that hold one moment. The begins are in ascending order; empty intervals do not count. */
+/** The greatest number of intervals [begin, end) that contain the same moment. `begins` is in ascending order; empty intervals do not count. */
 function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   ends.sort();
   let most = 0;
@@ -75,7 +75,7 @@ function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   return most;
 }
 
-/** The greatest number of packets that wait at once in each line of a link's queue, in the order of the lines. */
+/** For each line of a link's queue, the greatest number of packets that wait in it at once; in the order of the lines. */
 function fullest(table: PacketTable, link: number): Map<number, number> {
   const { legs, entered } = table.legs(link);
   const counts = new Map<number, number>();
@@ -97,7 +97,7 @@ function fullest(table: PacketTable, link: number): Map<number, number> {
 /** The greatest number of packets that wait at once in one line of a link's queue. */
 export const fullestLine = (table: PacketTable, link: number): number => (link < 0 ? 1 : Math.max(1, ...fullest(table, link).values()));
 
-/** The boxes of the lines in a queue, from the bottom up: each high enough for its name, the rest by the packets that wait in it. */
+/** The boxes of the lines in a queue, from the bottom up. Each is high enough for its name; the remaining height is shared by numbers of packets. */
 function boxesOf(queue: Box, most: number[]): Box[] {
   const least = Math.min(20, queue.h / most.length);
   const sum = most.reduce((a, b) => a + b, 0);
@@ -109,7 +109,7 @@ function boxesOf(queue: Box, most: number[]): Box[] {
   });
 }
 
-/** The name of a line: that of its queue, or, where queues only have numbers, those of the flows in it. More than one collide there. */
+/** The name of a line: the name of its queue, or, if queues have only numbers, the names of the flows in it. Several flows in one line have collided. */
 function lineName(table: PacketTable, link: number, line: number): string {
   const own = table.head.links[link]?.lines[line] ?? "";
   if (!/^\d+$/.test(own)) return own;
@@ -119,7 +119,7 @@ function lineName(table: PacketTable, link: number, line: number): string {
   return all.length > 3 ? `${all.slice(0, 2).join(", ")} and ${all.length - 2} more` : all.join(", ");
 }
 
-/** The height that the name of a line takes above its packets, in a line of this height: none if the name stands beside them. */
+/** The height of the name above the packets, in a line of height `high`; 0 in a low line, whose name is beside its packets. */
 export const nameHeight = (high: number): number => (high >= 30 ? 14 : 0);
 
 /** The greatest number of packets on a link's wire at once. */
@@ -135,21 +135,21 @@ function crowd(table: PacketTable, link: number): number {
   return mostAtOnce(begins.subarray(0, n).sort(), ends.subarray(0, n));
 }
 
-/** Packets for which a queue has room, if the experiment says so in packets and they are not many more than ever wait. */
+/** The limit of a queue, if it is in packets and not far above the greatest number that ever waits; otherwise that number. */
 function room(tree: Tree, link: string, most: number): number {
   const queue = choice(get(tree, ["link", link.replace(/^~/, ""), "queue"]));
   const [size, unit] = limit(String(queue?.params["limit"] ?? "")) ?? [0, ""];
   return unit === "p" && size <= 3 * most ? size : most;
 }
 
-/** The cell, `largest` at most, with which `count` packets fit into a box, in rows. */
+/** The side of the largest cell, at most `largest`, with which `count` packets fit into a box in rows. */
 function packed(box: Box, count: number, largest: number): number {
   let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
   while (cell > LEAST_CELL && Math.floor(box.w / cell - AT_ENDS) * Math.floor(box.h / cell) < count) cell -= 0.5;
   return Math.max(LEAST_CELL, cell);
 }
 
-/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that panes beside one another have one scale. */
+/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that all panes can have the same scale. */
 export function layout(width: number, height: number, way: Way, table: PacketTable, tree: Tree, fewest: number): Layout {
   const narrow = width < 560;
   const end = narrow ? 62 : 88;
@@ -207,7 +207,7 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const several = named.length > 1;
   const lines = several ? named.map(([line]) => line) : [NO_LINE];
   const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
-  // one scale for all panes: the cell that the fullest of them needs in a whole queue
+  // all panes have the same scale: the cell that the pane with the fullest queue needs
   const largest = chosen ? packed(queue, fewest, Math.min(LARGEST_CELL, queueWidth / 10)) : LARGEST_CELL;
   const counts = several ? named.map(([, n]) => Math.max(1, n)) : [Math.max(room(tree, name, most), chosen ? 6 : 1)];
   const boxes = several ? boxesOf(queue, counts) : [queue];

@@ -1,4 +1,4 @@
-// The life of one packet, in words.
+// Describes the events of one packet's life in words.
 
 import { h, put } from "../dom";
 import { secondsText } from "../quantities";
@@ -9,7 +9,7 @@ interface Event {
   words: string;
 }
 
-/** What happens to a packet, in order. */
+/** The events of a packet, in order. */
 export function lifeOf(table: PacketTable, packet: number): Event[] {
   const found: Event[] = [];
   const add = (at: number | undefined, words: string) => { if (at !== undefined && at !== Infinity) found.push({ at, words }); };
@@ -33,7 +33,7 @@ export function lifeOf(table: PacketTable, packet: number): Event[] {
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** "data packet of upload, bytes 1 to 1448". */
+/** A packet in words: "data packet of upload, bytes 1 to 1448". */
 export function nameOf(table: PacketTable, packet: number): string {
   const flags = table.flags[packet] ?? 0;
   const flow = flowName(table, table.flow[packet] ?? 0);
@@ -44,7 +44,7 @@ export function nameOf(table: PacketTable, packet: number): string {
   return (flags & FIN) !== 0 ? `FIN of ${flow}` : `packet ${seq.toLocaleString("en")} of ${flow}`;
 }
 
-/** The flow's next packet in the order of sending (or the one before: -1); null at the end of the window. */
+/** The next (`step` 1) or previous (-1) packet of the same flow, in the order of sending; null at an end of the window. */
 export function neighbour(table: PacketTable, packet: number, step: 1 | -1): number | null {
   const flow = table.flow[packet];
   for (let i = packet + step; i >= 0 && i < table.packets; i += step) if (table.flow[i] === flow) return i;

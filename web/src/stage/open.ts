@@ -1,4 +1,4 @@
-// Puts the stage into the page: what it shows is the lab's run, its pinned run, and the disciplines beside it.
+// Puts the stage into the page. It shows the current run, the pinned run, and runs of other disciplines.
 
 import type { Lab } from "../lab";
 import { set } from "../paths";
@@ -32,7 +32,7 @@ export function openStage(lab: Lab, known: Description): void {
   });
 }
 
-/** The same scenario with another discipline at a link, with its defaults. */
+/** The same scenario with another discipline at a link. The discipline has its defaults. */
 function withDiscipline(of: Tree, link: string, discipline: string): Tree {
   const other = structuredClone(of);
   set(other, ["link", link.replace(/^~/, ""), "queue"], { [discipline]: {} });

@@ -12,11 +12,11 @@ import { positions, Scene, WIRE, type Motion } from "./positions";
 import { wayThrough } from "./route";
 import { PacketTable, upTo } from "./table";
 
-/** Most packets of a window: some 9 MB. A longer run is shown in windows. */
+/** Largest number of packets in a window, about 9 MB. A run with more packets is recorded window by window. */
 const MOST_PACKETS = 40_000;
-/** A window begins this long before the clock, so that one can step back.   Unit: ns. */
+/** A window begins this long before the clock's time, so that the visitor can step back.   Unit: ns. */
 const BEFORE = 5e8;
-/** The next window is recorded when the clock comes this near to the end of this one.   Unit: ns on the screen. */
+/** The next window is recorded when the clock is this near to the end of the current one.   Unit: ns of screen time. */
 const AHEAD = 3e9;
 
 export interface Shown {
@@ -26,11 +26,11 @@ export interface Shown {
   result: Result;
 }
 
-/** Packets that came to the link of a pane, per second. */
+/** Number of packets per second that arrive at the link of a pane. */
 export const packetsPerSecond = ({ result: { summary }, link }: Shown): number =>
   Number(summary.links[link]?.["offered_packets"] ?? 0) / Math.max(1e-3, summary.duration_s - summary.warm_up_s);
 
-/** The colour of a flow, by its application, number and direction. */
+/** Returns the colour of a flow, given its application, number and direction. */
 export type ColourOf = (app: string, flow: number, reverse: boolean) => string;
 
 export class Pane {
@@ -47,13 +47,13 @@ export class Pane {
   private ink: Ink | null = null;
   private next: PacketTable | null = null;
   private recording: AbortController | null = null;
-  /** The recording under way. */
+  /** The recording in progress. */
   private under: Promise<void> | undefined;
   private wroteAt = 0;
   private fewest = 1;
-  /** The whole run is in one window. */
+  /** True if one window holds the whole run. */
   private whole = false;
-  /** The table is that of the run before, until the new one is recorded. */
+  /** True while `table` still belongs to the previous run, because the new run is not recorded yet. */
   private old = false;
 
   constructor(public shown: Shown, private readonly engine: Engine, private readonly colourOf: ColourOf, private readonly onPick: (pane: Pane, packet: number) => void, private readonly onReady: () => void) {
@@ -76,13 +76,13 @@ export class Pane {
     return this.shown.result.summary.duration_s * 1e9;
   }
 
-  /** Whether the packets at `t` are known. */
+  /** Whether the recorded window contains `t`. */
   has(t: number): boolean {
     const head = this.table?.head;
     return head !== undefined && !this.old && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
   }
 
-  /** Whether the window around `t`, or the one after it, has to be recorded. */
+  /** Whether the window around `t`, or the window after it, must be recorded. */
   private lacks(t: number, speed: number): boolean {
     if (this.whole || this.recording !== null) return false;
     if (!this.has(t)) return true;
@@ -90,7 +90,7 @@ export class Pane {
     return until < this.duration && until - t <= AHEAD * speed && this.next === null;
   }
 
-  /** Waits until the packets at `t` are known, or cannot be. */
+  /** Waits until the window around `t` is recorded, or the recording fails. */
   async ready(t: number, speed: number): Promise<void> {
     for (let i = 0; i < 2 && !this.has(t); i++) {
       await this.under;
@@ -98,7 +98,7 @@ export class Pane {
     }
   }
 
-  /** Records the window around `t`, unless it is known. */
+  /** Records the window around `t`, unless it is recorded. */
   look(t: number, speed: number): Promise<void> | undefined {
     if (this.next !== null && t >= this.next.head.from_ns + BEFORE / 2 && t < this.next.head.until_ns) {
       this.take(this.next);
@@ -111,7 +111,7 @@ export class Pane {
     return this.under;
   }
 
-  /** Packets of the run, at most: each counts on every link. */
+  /** An upper bound for the number of packets in the run: the sum over all links, so a packet counts once on each link. */
   private packets(): number {
     return Object.values(this.shown.result.summary.links).reduce((sum, link) => sum + Number(link["offered_packets"] ?? 0), 0);
   }
@@ -133,7 +133,7 @@ export class Pane {
     this.measure();
   }
 
-  /** Another run takes this pane. */
+  /** Shows another run in this pane. */
   show(shown: Shown): void {
     this.stop();
     [this.shown, this.next, this.whole, this.old] = [shown, null, false, true];
@@ -163,12 +163,12 @@ export class Pane {
     this.board.dataset["height"] = String(px);
   }
 
-  /** The moment of the run's longest queue; in a long run the longest of the recorded part of [from, until]. */
+  /** The moment at which the queue is longest: in the whole run, or, if only a window is recorded, in its part of [from, until]. */
   fullest(from: number, until: number): number {
     return (this.whole ? this.table?.fullest(this.link) : this.table?.fullest(this.link, from, until)) ?? from;
   }
 
-  /** The most packets that wait at once. */
+  /** The greatest number of packets that wait at once in one line of the queue. */
   get most(): number {
     return this.table === null || this.old ? 1 : fullestLine(this.table, this.link);
   }
@@ -203,7 +203,7 @@ export class Pane {
     const i = at.hops.findIndex((hop) => hop.chosen);
     const waiting = scene.waiting[i] ?? 0;
     const { legs, entered } = table.legs(this.link);
-    // the last packet that has left the queue
+    // finds the last packet that has left the queue
     let last = -1;
     for (let k = upTo(entered, t) - 1, seen = 0; k >= 0 && seen < 2000; k--, seen++) {
       const left = table.legLeft[legs[k] ?? 0] ?? Infinity;
@@ -219,7 +219,7 @@ export class Pane {
       `${this.shown.title}, at second ${(t / 1e9).toFixed(3)}: ${packets(waiting)} wait in the queue of link ${this.shown.link}, ${packets(at.hops.reduce((sum, _, k) => sum + (scene.wire[k] ?? 0), 0))} travel.`);
   }
 
-  /** For tests and scripts: what is drawn. */
+  /** Returns the drawn packets, for tests and scripts. */
   read(): Record<string, unknown>[] {
     const { table, at, scene } = this;
     if (table === null || at === null) return [];

@@ -1,8 +1,8 @@
-// Where every packet is at an instant. Pure: a table, a layout and a time give positions and counts; nothing else is drawn.
+// Computes where each packet is at an instant, only from a table, a layout and a time.
 //
-//   waiting   entered <= t < left       its place among those of its line, the head first
+//   waiting   entered <= t < left       its place in its line, the head first
 //   modem     left <= t < arrived - delay   (a modem's link) waits for its grant, or is being sent
-//   wire      left <= t < arrived       the share of that time
+//   wire      left <= t < arrived       the share of this time that has passed
 //   falling   dropped <= t < dropped + fall
 //
 // Buffers are allocated once and used again: a frame allocates nothing.
@@ -13,23 +13,23 @@ import { upTo, type PacketTable } from "./table";
 
 export const WAITING = 0, MODEM = 1, WIRE = 2, FALLING = 3;
 
-/** The packets at an instant, in no order. */
+/** The packets at an instant, in no particular order. */
 export class Scene {
   count = 0;
   leg = new Uint32Array(0);
   hop = new Uint8Array(0);
   kind = new Uint8Array(0);
-  /** Waiting, in the modem: the place from the head, from 0. Wire, falling: the share of the way. */
+  /** For a packet that waits or is in the modem, its place, 0 for the head. For one on the wire or falling, the share of the way. */
   place = new Float32Array(0);
   x = new Float32Array(0);
   y = new Float32Array(0);
   side = new Float32Array(0);
-  /** By hop: packets that wait, are in the modem, are on the wire. */
+  /** For each hop, the number of packets that wait, that are in the modem, and that are on the wire. */
   waiting: number[] = [];
   modem: number[] = [];
   wire: number[] = [];
 
-  /** Room for `count` packets. */
+  /** Makes room for `count` packets. */
   reserve(count: number): void {
     if (count <= this.leg.length) return;
     const room = Math.max(count, 2 * this.leg.length, 1024);
@@ -41,13 +41,13 @@ export class Scene {
   }
 }
 
-/** The time that eases a step on the screen, and a fall, in nanoseconds of the run. */
+/** Durations of movements on the screen, in ns of the run: of a packet that slides into place, and of one that falls. */
 export interface Motion {
   ease: number;
   fall: number;
 }
 
-/** Rows in one hop's queue, used again in every frame: packets in each line so far, and how far it has moved up. */
+/** For each line of one hop's queue: its packets so far, and how far it has moved up. Both arrays are reused in every frame. */
 const inRow = new Uint32Array(64);
 const moved = new Float32Array(64);
 
@@ -105,14 +105,14 @@ function onHop(table: PacketTable, hop: Hop, number: number, t: number, motion: 
 /** The side of a packet in its cell: an ACK is smaller than a full segment. */
 const sideOf = (size: number): number => 0.86 * Math.max(0.42, Math.min(1, Math.sqrt(size / 1500)));
 
-/** The row of a leg's line, from the bottom. */
+/** The row of the line in which a leg waits, counted from the bottom. */
 function rowOf(table: PacketTable, hop: Hop, leg: number): number {
   if (hop.lines.length <= 1) return 0;
   const row = hop.lines.indexOf(table.legLine[leg] ?? 0);
   return row < 0 ? hop.lines.length - 1 : row;
 }
 
-/** While the link sends a packet, the line behind it moves up by one place. */
+/** Computes how far the line of the packet that is being sent has moved up: by one place until the packet is sent. */
 function slide(table: PacketTable, hop: Hop, legs: Uint32Array, lo: number, hi: number, t: number, delay: number): void {
   let last = -1;
   let at = -Infinity;
@@ -134,7 +134,7 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
   out.kind[n] = WAITING;
   out.place[n] = place;
   cellAt(hop, row, place + (moved[row] ?? 0), out, n);
-  // a packet that has just come slides in from its sender: into a row that fills towards the sender directly, else above the row
+  // a packet that has just arrived slides in from its sender: directly if the row fills towards the sender, otherwise above the row
   const age = (t - table.legEntered[leg]!) / motion.ease;
   if (age < 1 && hop.chosen) {
     const x = hop.way > 0 ? hop.queue.x - 12 : hop.queue.x + hop.queue.w + 12;
@@ -145,12 +145,13 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
 }
 
 /**
- * The point of a place: rows from the bottom up, each in the direction opposite to the one below, joined by half circles. A half
- * circle of 1.57 cells takes TURN places, so packets keep their distance there as well.
+ * Computes the point of a place in a line. The rows of a line are stacked from the bottom up. Each row runs in the direction opposite to
+ * the row below and is joined to it by a half circle. A half circle is 1.57 cells long and takes TURN places, so packets keep their
+ * distance there, too.
  */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
-  // the head is at the gate, half a cell before the row's straight part
+  // the head of the line is at the gate, half a cell before the straight part of its row
   const along = place - 0.5;
   const turn = Math.max(0, Math.floor(along / columns));
   const straight = Math.max(0, columns - TURN);
@@ -170,7 +171,7 @@ function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
   out.y[n] = hop.y;
 }
 
-/** On the wire; the first part of the way leads from its line to the wire. */
+/** The position of a packet on the wire. The first part of its way leads from its line to the wire. */
 function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrived: number, t: number, out: Scene, n: number): void {
   const share = arrived > begin && arrived !== Infinity ? (t - begin) / (arrived - begin) : 0;
   out.kind[n] = WIRE;
@@ -183,7 +184,7 @@ function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrive
   out.y[n] = fromY + (hop.y - fromY) * Math.min(1, 5 * share);
 }
 
-/** Off the stage: from the place where it was dropped, downwards. */
+/** The position of a dropped packet, which falls from the place of its drop. */
 function fall(table: PacketTable, hop: Hop, leg: number, share: number, out: Scene, n: number): void {
   const [entered, left, dropped] = [table.legEntered[leg] ?? 0, table.legLeft[leg] ?? Infinity, table.legDropped[leg] ?? 0];
   const row = rowOf(table, hop, leg);

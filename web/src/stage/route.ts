@@ -1,4 +1,4 @@
-// The way that the stage shows: from the sender of the chosen link's traffic to its receiver, and the way back.
+// The path that the stage shows: from the sender of the traffic on the chosen link to its receiver, and back.
 
 import { directed, route, tables, type Directed } from "../topology";
 import { choice } from "../paths";
@@ -8,11 +8,11 @@ export interface Way {
   /** Links from left to right; the chosen one is among them. */
   there: Directed[];
   back: Directed[];
-  /** Place of the chosen link in `there`. */
+  /** Index of the chosen link in `there`. */
   chosen: number;
 }
 
-/** The links of the first transfer (else of any application) whose data or ACKs take `name`; the link's own neighbourhood if none does. */
+/** The links of the first file transfer whose data or ACKs use the link `name`, or else of the first such application. Without one, this link and its reverse. */
 export function wayThrough(tree: Tree, name: string): Way {
   const links = directed(tree);
   const isTransfer = (app: Tree) => Number(choice(app["traffic"])?.name === "ftp");

@@ -1,4 +1,4 @@
-// The state of a sender at a moment: its window, its threshold, its estimate of the round trip.
+// The state of a TCP sender at a moment: its congestion window, its slow start threshold, and its estimate of the round trip.
 
 import { h, put } from "../dom";
 import { bytesText, rateText, secondsText } from "../quantities";
@@ -34,7 +34,7 @@ export function beliefAt(table: PacketTable, flow: number, t: number): Belief | 
   };
 }
 
-/** The flow whose sender is shown first: the one that sent most in the window; -1 for none. */
+/** The flow whose sender is shown at first: the flow that sent most in the window; -1 if there is none. */
 export function busiest(table: PacketTable): number {
   let found = busiestOf.get(table);
   if (found === undefined) {

@@ -15,20 +15,20 @@ import { packetsPerSecond, Pane, type ColourOf, type Shown } from "./pane";
 import { BeliefPanel, busiest } from "./sender";
 import { flowName, upTo } from "./table";
 
-/** A part of the run that a text points at, or how its queue fills, as an event of the document. */
+/** The event by which other parts of the page ask the stage to play a part of the run, or to show how the queue fills. */
 const DIRECTION = "bloatlab:stage";
 
 const MOST_PANES = MOST_BESIDE + 1;
-/** After the last change of the experiment, before its packets are recorded.   Unit: ms. */
+/** Delay from the last change of the experiment to the recording of its packets.   Unit: ms. */
 const PATIENCE_MS = 120;
-/** A step, a fall and a jump on the screen.   Unit: ns. */
+/** Durations on the screen: of the movement into a place, and of the fall of a dropped packet.   Unit: ns. */
 const EASE = 1.6e8;
 const FALL = 6e8;
-/** The first part of the time in which a queue fills is shown slowly.   Unit: ns. */
+/** Length of the first part of the time in which a queue fills. It is shown slowly.   Unit: ns. */
 const AT_FIRST = 4e8;
 const FILLS = "the queue fills …";
 const SLOWLY = 0.2;
-/** The time on the screen in which a packet crosses a link whose queue is empty.   Unit: s. */
+/** Time on the screen that a packet takes to cross a link whose queue is empty.   Unit: s. */
 const CROSSING = 0.2;
 
 export interface Surroundings {
@@ -56,7 +56,7 @@ export class Stage {
   private readonly key = h("p", { class: "legend", "aria-hidden": "true" });
   private readonly bar: Bar;
   private visible = false;
-  /** The clock stopped because the stage is out of sight. */
+  /** True if the clock stopped because the stage is out of sight. */
   private paused = false;
   private readonly still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   private later = 0;
@@ -67,7 +67,7 @@ export class Stage {
   private known = "";
   /** The names of links and applications of the last experiment. */
   private network = "";
-  /** The part of the run that an essay points at; or how the queue fills. */
+  /** The part of the run that an essay or a button asks for; "filling" for the time in which the queue fills. */
   private direction: StageWindow | "filling" | null = null;
   private wrote = 0;
   private begun = false;
@@ -90,20 +90,20 @@ export class Stage {
     document.addEventListener(DIRECTION, (event) => {
       this.direction = (event as CustomEvent<StageWindow | "filling">).detail;
       this.bar.touched = false;
-      // an experiment that is still to be opened is directed then
+      // if the experiment is not open yet, `open` does this
       if (this.direction !== "filling" || keyOf(this.want?.now) === this.known) this.direct(this.direction);
     });
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
   }
 
-  /** Shows these runs once the experiment has come to rest. */
+  /** Shows these runs once the experiment no longer changes. */
   show(now: Shown, pinned: Shown | null): void {
     this.want = { now, pinned };
     this.bar.update();
     this.schedule();
   }
 
-  /** Gives way to a run of the charts. */
+  /** Stops recording and looping, because the charts need a new run. */
   yield(): void {
     [this.direction, this.clock.loop, this.clock.plan] = [null, null, []];
     this.bar.say("");
@@ -129,7 +129,7 @@ export class Stage {
       this.besideRuns.clear();
       this.known = key;
       this.clock.end = now.result.summary.duration_s * 1e9;
-      // a slider that moves, or another discipline, leaves the clock alone: the same moment is compared
+      // a moved slider or another discipline does not change the clock's time, so that the visitor can compare the same moment
       const network = JSON.stringify([now.link, Object.keys(now.result.summary.links), Object.keys(now.result.summary.apps)]);
       if (this.direction !== null) this.direct(this.direction);
       else if (network !== this.network && !this.bar.touched) idle = this.begin(now);
@@ -153,7 +153,7 @@ export class Stage {
     if (!this.begun) this.start();
   }
 
-  /** Says what colours and shapes mean. */
+  /** Writes the legend of colours and shapes. */
   private explain(): void {
     const [pane] = this.panes;
     if (pane?.table === null || pane === undefined) return;
@@ -166,10 +166,10 @@ export class Stage {
       table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "fading with age"));
   }
 
-  /** The first picture: it moves, unless the visitor prefers less motion. */
+  /** Shows the first picture, and plays it unless the visitor prefers reduced motion. */
   private start(): void {
     this.begun = true;
-    // for tests and the benchmark: the time since the page was opened, ms
+    // tests and the benchmark read this: the time since the page was opened, ms
     document.body.dataset["stage"] = performance.now().toFixed(0);
     if (!this.still && !this.bar.touched) this.clock.play();
   }
@@ -185,7 +185,7 @@ export class Stage {
     return run;
   }
 
-  /** Plays the part of the run that a text points at, again and again until the visitor moves the clock. */
+  /** Plays the requested part of the run in a loop, until the visitor moves the clock. */
   private direct(to: StageWindow | "filling"): void {
     if (to === "filling") return this.fill();
     const { from, until, speed } = to;
@@ -198,7 +198,7 @@ export class Stage {
     this.bar.update();
   }
 
-  /** Plays how the queue fills: slowly at first, then in real time, and slowly again once it is longest. Those who prefer less motion see
+  /** Plays how the queue fills: slowly at first, then in real time, and slowly again once it is longest. With reduced motion, only shows
    * the longest queue. */
   private fill(): void {
     const now = this.want?.now;
@@ -251,7 +251,7 @@ export class Stage {
     if (this.chosen === null) showNothing(this.lifePanel);
   }
 
-  /** A discipline runs beside the experiment, or no longer. */
+  /** Adds a discipline that runs beside the experiment, or removes it. */
   toggle(discipline: string): void {
     this.around.compare(this.beside.includes(discipline) ? this.beside.filter((d) => d !== discipline) : [...this.beside, discipline].slice(-MOST_BESIDE));
   }
@@ -285,7 +285,7 @@ export class Stage {
     this.lifePanel.querySelectorAll("li").forEach((li) => li.classList.toggle("past", Number(li.dataset["at"] ?? 0) <= this.clock.t));
   }
 
-  /** Follows a packet. */
+  /** Selects the packet to follow. */
   choose(pane: Pane, packet: number): void {
     if (pane.table === null) return;
     this.chosen = { pane, packet };
@@ -297,7 +297,7 @@ export class Stage {
     this.clock.request();
   }
 
-  /** One packet's event further, or back. */
+  /** Moves the clock to the next event (`way` 1) or the previous one (-1). */
   step(way: 1 | -1): void {
     this.clock.pause();
     const pane = this.panes[0];
@@ -339,13 +339,13 @@ export class Stage {
     this.frame(performance.now());
   }
 
-  /** For tests and scripts: the time in seconds, and the packets of each pane. */
+  /** Returns the time in seconds and the packets of each pane, for tests and scripts. */
   private read(): unknown {
     return { t: this.clock.t / 1e9, speed: this.clock.speed, playing: this.clock.playing,
       panes: this.panes.map((pane) => ({ title: pane.shown.title, ready: pane.has(this.clock.t), shortened: pane.table?.head.shortened ?? false, packets: pane.read() })) };
   }
 
-  /** For the benchmark: plays for some time, and gives the milliseconds between frames, and those that each frame took. */
+  /** Plays for `ms` milliseconds, for the benchmark. Returns the times between frames and the time that each frame took, in ms. */
   private async measure(ms: number): Promise<{ gaps: number[]; took: number[] }> {
     this.frames = [];
     this.clock.play();
@@ -359,7 +359,7 @@ export class Stage {
 
 const keyOf = (run: Shown | undefined): string => JSON.stringify([run?.tree, run?.link]);
 
-/** The part of the run with its longest queue, as the charts have it: from, until.   Unit: ns. */
+/** The bin of the charts in which the queue is longest: its begin and end.   Unit: ns. */
 function longest({ result, link }: Shown): [number, number] | null {
   const { links, t_s: times, width_s: width } = result.charts;
   const queue = (links[link]?.queue_packets ?? []).map((n) => n ?? 0);

@@ -4,11 +4,11 @@
 export interface Head {
   from_ns: number;
   until_ns: number;
-  /** The window ends earlier than asked for, because it has too many packets. */
+  /** True if the window ends earlier than requested, because it would have too many packets. */
   shortened: boolean;
   links: { name: string; from: string; to: string; delay_ns: number; modem: boolean; discipline: string; lines: string[] }[];
   apps: { name: string; kind: string; late_after_ns: number | null }[];
-  /** Application, number, connection, 1 for the reverse direction, least one-way delay. */
+  /** For each flow: application, number, connection, direction (1: reverse), smallest one-way delay. */
   flows: [string | null, number, number, 0 | 1, number][];
   states: string[];
   columns: [string, "f64" | "u32" | "u16" | "u8", number, number][];
@@ -16,7 +16,7 @@ export interface Head {
 
 type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
-/** A queue with one line, or a packet that did not wait. */
+/** The line number of a packet in a queue with a single line, or of a packet that did not wait. */
 export const NO_LINE = 0xffff;
 /** Flags of a packet (crates/packet/src/meta.rs). */
 export const PURE_ACK = 1, SYN = 2, FIN = 4;
@@ -25,11 +25,11 @@ export const PURE_ACK = 1, SYN = 2, FIN = 4;
 export const REASONS = ["the queue was full", "the queue was full: the packet at its head went", "the law dropped it on arrival", "the law dropped it at the head",
   "the modem's transmit queue was full", "the link lost it", "its flow was gone", "pushed out of a full queue", "a newer ACK made it redundant"];
 
-/** The legs on one link, in the order in which they entered its queue. */
+/** The legs on one link (a leg is a packet's passage over one link), in the order in which they entered its queue. */
 export interface LinkLegs {
-  /** Leg numbers. */
+  /** The numbers of the legs. */
   legs: Uint32Array;
-  /** The latest end of this leg and all before it: monotonic, so that those under way are found by bisection. */
+  /** The latest end of this leg and of all legs before it. These times ascend, so bisection can find the legs in progress. */
   latest: Float64Array;
   entered: Float64Array;
 }
@@ -45,7 +45,7 @@ export class PacketTable {
   readonly flags: Uint16Array;
   readonly ecn: Uint8Array;
   readonly again: Uint8Array;
-  /** Place of each packet's first leg; one more than there are packets. */
+  /** Number of each packet's first leg, and a last entry: the number of legs. */
   readonly first: Uint32Array;
   readonly legEntered: Float64Array;
   readonly legLeft: Float64Array;
@@ -56,7 +56,7 @@ export class PacketTable {
   readonly legLine: Uint16Array;
   readonly legReason: Uint8Array;
   readonly legPacket: Uint32Array;
-  /** When a packet of a call comes too late for its listener; Infinity for others. */
+  /** For each packet of a call, the time after which it is too late to be played; Infinity for all other packets. */
   readonly late: Float64Array;
   private senders: Set<number> | null = null;
   private readonly onLink = new Map<number, LinkLegs>();
@@ -116,12 +116,12 @@ export class PacketTable {
     return this.head.links.findIndex((link) => link.name === name);
   }
 
-  /** When a leg ends: at the far end, or with a drop. */
+  /** The time at which a leg ends: its arrival at the far end, or its drop. */
   legEnd(leg: number): number {
     return Math.min(this.legArrived[leg]!, this.legDropped[leg]!);
   }
 
-  /** When a leg no longer waits. */
+  /** The time at which a leg stops waiting: it leaves the queue, or is dropped. */
   legServed(leg: number): number {
     return Math.min(this.legLeft[leg]!, this.legDropped[leg]!);
   }
@@ -189,7 +189,7 @@ export const flowName = (table: PacketTable, flow: number): string => {
   return `${app ?? "unknown"}${several ? ` ${number + 1}` : ""}${reverse ? " ↓" : ""}`;
 };
 
-/** The number of values that are at most `x`, in ascending order. */
+/** The number of values that are at most `x`. `values` is in ascending order. */
 export function upTo(values: Float64Array, x: number): number {
   let [lo, hi] = [0, values.length];
   while (lo < hi) {
