@@ -42,7 +42,7 @@ export class Address {
     if (location.hash !== this.seen || changes !== this.changes) return;
     history.replaceState(null, "", own);
     this.own = this.seen = own;
-    // tells tests that the address holds the experiment
+    // for tests: the address holds the experiment now
     document.body.dataset["address"] = "new";
   }
 

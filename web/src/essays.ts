@@ -1,4 +1,4 @@
-// Essays. Each step has an experiment, may ask for a guess before it shows the answer, and has texts with numbers from the runs.
+// Essays. Each step has an experiment and texts with numbers from its runs. A step with a question takes a guess before it shows the answer.
 
 import { byId, h, put } from "./dom";
 import { filled, holds, type Source } from "./facts";

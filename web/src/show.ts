@@ -54,7 +54,7 @@ export function watch(lab: Lab, disciplines: Entry[]): void {
 const LONG_MS = 1000;
 let long = 0;
 
-/** Offers to stop a run that takes long. Also tells tests whether the current scenario is still running. */
+/** Offers to stop a run that takes long. For tests, also notes whether the current scenario is still running. */
 function state(lab: Lab): void {
   document.body.dataset["state"] = lab.busy ? "running" : "settled";
   if (lab.busy && long === 0) {
