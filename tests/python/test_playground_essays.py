@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import bloatlab
-from playground import Open, settled, until
+from playground import PAGE, Open, settled, until
 
 ROOT = Path(__file__).resolve().parents[2]
 ESSAYS = sorted(p.stem.partition("-")[2] for p in (ROOT / "web/essays").glob("[0-9]-*.md"))
@@ -80,10 +80,12 @@ def value(expression: str, names: Names) -> float:
     return float(eval(expression, {}, names))  # noqa: S307 - the project's own essays
 
 
-def essay(found: Any, name: str) -> dict[str, Any]:
+def essay(name: str) -> dict[str, Any]:
     """Returns the essay as the page has it."""
-    texts = json.loads(found.page.evaluate("document.getElementById('essays').textContent"))
-    return next(e for e in texts["essays"] if e["id"] == name)
+    if not PAGE.is_file():
+        pytest.skip("the playground is not built: make playground")
+    (texts,) = re.findall(r'<script type="application/json" id="essays">(.*?)</script>', PAGE.read_text(), re.DOTALL)
+    return next(e for e in json.loads(texts)["essays"] if e["id"] == name)
 
 
 def check_numbers(template: list[str], shown: str, names: Names) -> int:
@@ -133,7 +135,7 @@ def steps(found: Any, of: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict
 def test_every_step_runs_and_every_claim_holds(name: str, page: Open):
     found = page(fragment=f"#essay/{name}/1")
     seen = 0
-    for step, before in steps(found, of := essay(found, name)):
+    for step, before in steps(found, of := essay(name)):
         panel = found.page.inner_text("#essay")
         assert not re.search(r"[{}–…]|NaN|Infinity|undefined", panel), panel
         answer = found.page.locator(".answer")
@@ -154,8 +156,8 @@ def test_every_step_runs_and_every_claim_holds(name: str, page: Open):
 
 
 @pytest.mark.parametrize("name", ESSAYS)
-def test_every_number_of_a_text_is_computed(name: str, page: Open):
-    of = essay(page(), name)
+def test_every_number_of_a_text_is_computed(name: str):
+    of = essay(name)
     for step in of["steps"]:
         guess = step.get("guess", {"question": "", "options": []})
         texts = [*step["text"], *step.get("look", []), *step.get("try", []), guess["question"]]
@@ -184,7 +186,7 @@ def test_essays_are_chosen_from_a_list_and_closed(page: Open):
 def test_a_step_is_opened_by_its_address_and_moves_the_stage(page: Open):
     found = page()
     settled(found, lambda: found.page.evaluate("location.hash = '#essay/codel/2'"))
-    step = essay(found, "codel")["steps"][1]
+    step = essay("codel")["steps"][1]
     answered(found, step)
     until(found, "document.body.dataset.stage !== undefined")
     stage = found.page.evaluate("document.getElementById('stage').stage.read()")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ LINKS = {f"l{i}": {"from": "a", "to": "b", "rate": "1mbit"} for i in range(500)}
 REFUSED = {
     "cut": (packed({"scenario": HOME})[:200], DAMAGED),
     "not base64": ("#1=%%%", DAMAGED),
+    "no end of the stream": ("#1=AAAA", DAMAGED),
     "another format": ("#2=AAAA", DAMAGED),
     "a script's address": ("#javascript:alert(1)", DAMAGED),
     "no text": ("#1=" + base64.urlsafe_b64encode(b"\xff\x00" * 40).decode(), DAMAGED),
@@ -47,7 +49,21 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+def notice_after(found: Opened, act: Callable[[], object]) -> str:
+    """Clears the notice, does something that the page refuses, and returns the new notice."""
+    found.page.evaluate("document.getElementById('notice').replaceChildren()")
+    act()
+    until(found, "document.getElementById('notice').textContent !== ''")
+    assert found.page.locator("#notice p").count() == 1
+    return found.page.inner_text("#notice")
+
+
+def goes_to(found: Opened, end: str) -> None:
+    found.page.evaluate("end => { location.hash = end; }", end)
+
+
+#: One of each line, in the address with which the page is opened.
+@pytest.mark.parametrize("name", ["cut", "a bomb", "a preset that is not there"])
 def test_an_address_is_refused_in_a_line(name: str, page: Open):
     end, line = REFUSED[name]
     found = page(fragment=end)
@@ -55,6 +71,15 @@ def test_an_address_is_refused_in_a_line(name: str, page: Open):
     assert found.page.inner_text("#notice") == line
     assert found.page.inner_text("#why").startswith("The call is clear")
     assert found.page.locator("#notice p").count() == 1
+
+
+def test_an_address_that_is_followed_is_refused_in_a_line(page: Open):
+    found = page()
+    before = found.page.inner_text("#sentence")
+    for name, (end, line) in REFUSED.items():
+        assert notice_after(found, lambda to=end: goes_to(found, to)) == line, name
+        assert found.page.inner_text("#why").startswith("The call is clear"), name
+        assert found.page.inner_text("#sentence") == before, name
 
 
 PECULIAR = {
@@ -66,18 +91,16 @@ PECULIAR = {
 }
 
 
-@pytest.mark.parametrize("name", PECULIAR)
-def test_a_peculiar_scenario_leaves_the_page_alive(name: str, page: Open):
+def test_a_peculiar_scenario_leaves_the_page_alive(page: Open):
     found = page()
-    settled(found, lambda: found.page.evaluate("end => { location.hash = end; }", packed(PECULIAR[name])))
-    assert found.page.evaluate("({}).polluted") is None
-    assert (
-        found.page.evaluate("bloatlab.run({duration: '1s', link: {a: {from: 'x', to: 'y'}}}).then(s => s.duration_s)")
-        == 1
-    )
+    for name, end in ((name, packed(text)) for name, text in PECULIAR.items()):
+        settled(found, lambda to=end: goes_to(found, to))
+        assert found.page.evaluate("({}).polluted") is None, name
+        small = "{duration: '1s', link: {a: {from: 'x', to: 'y'}}}"
+        assert found.page.evaluate(f"bloatlab.run({small}).then(s => s.duration_s)") == 1, name
 
 
-def test_names_full_of_markup_are_text_everywhere(page: Open):
+def test_names_full_of_markup_are_text_everywhere_and_the_policy_is_strict(page: Open):
     scenario: dict[str, Any] = {
         "name": MARKUP,
         "duration": "5s",
@@ -91,10 +114,16 @@ def test_names_full_of_markup_are_text_everywhere(page: Open):
         },
     }
     found = page(scenario)
+    policy = found.page.get_attribute("meta[http-equiv=Content-Security-Policy]", "content")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["connect-src"] == rules["form-action"] == rules["base-uri"] == "'none'"
+    assert "unsafe-eval" not in rules["script-src"].replace("'wasm-unsafe-eval'", "")
     found.page.click("#pin")
     settled(found, lambda: found.page.get_by_role("slider", name="rate", exact=True).first.fill("400"))
     for place in ("#why", "#sentence", "#call-title", "#delay-title", "#cards", "#controls", "#rate-chart"):
         assert MARKUP in found.page.inner_text(place), place
+    for place in ("#controls", "#cards", "#rate-chart"):
+        assert NASTY in found.page.inner_text(place), place
     assert found.page.locator("main script, main img, main svg, main iframe").count() == 0
     found.page.locator('[data-path$=".rate"] input[type=text]').first.fill("5mbi")
     found.page.wait_for_selector("[aria-invalid=true]")
@@ -139,23 +168,13 @@ DROPPED = {
 }
 
 
-@pytest.mark.parametrize("name", DROPPED)
-def test_another_file_is_refused_in_a_line(name: str, page: Open):
-    files, line = DROPPED[name]
+def test_another_file_is_refused_in_a_line(page: Open):
     found = page(HOME)
     before = found.page.inner_text("#sentence")
-    drop(found, *files)
-    until(found, "document.getElementById('notice').textContent !== ''")
-    notice = found.page.inner_text("#notice")
-    assert notice.startswith(line)
-    assert "\n" not in notice
-    assert len(notice) <= 300
-    assert found.page.inner_text("#sentence") == before
-    assert found.page.locator("main img").count() == 0
-
-
-def test_the_page_has_a_strict_policy(page: Open):
-    policy = page().page.get_attribute("meta[http-equiv=Content-Security-Policy]", "content")
-    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert rules["default-src"] == rules["connect-src"] == rules["form-action"] == rules["base-uri"] == "'none'"
-    assert "unsafe-eval" not in rules["script-src"].replace("'wasm-unsafe-eval'", "")
+    for name, (files, line) in DROPPED.items():
+        notice = notice_after(found, lambda of=files: drop(found, *of))
+        assert notice.startswith(line), name
+        assert "\n" not in notice, name
+        assert len(notice) <= 300, name
+        assert found.page.inner_text("#sentence") == before, name
+        assert found.page.locator("main img").count() == 0, name
