@@ -275,7 +275,7 @@ def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
 
 
 def _with_unit(m: Wanted, value: Value) -> str:
-    """A value with its unit; "never" if no run has one."""
+    """A value with its unit; "never" if no run has a value."""
     if value.of is None:
         return "never"
     text = number(value.of.mean, m.digits)

@@ -1,4 +1,4 @@
-"""The runs of a recommendation, made as they are needed and kept."""
+"""Makes the runs of a recommendation when they are needed, and keeps their results."""
 
 from collections.abc import Callable, Sequence
 

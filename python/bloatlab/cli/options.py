@@ -51,7 +51,7 @@ _NUMBERS: dict[type, tuple[str, str]] = {
 
 
 def converted(hint: Any, tokens: Sequence[Token]) -> Any:
-    """Converts an option's arguments; numbers in plain digits only: no `nan`, no `1_0`, no digits of other scripts."""
+    """Converts an option's arguments. Accepts numbers only in plain digits: no `nan`, no `1_0`, no other scripts."""
     kinds = {hint, *get_args(hint)}
     for kind, (pattern, valid) in _NUMBERS.items():
         for token in tokens if kind in kinds and str not in kinds else ():

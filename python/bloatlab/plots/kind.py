@@ -16,9 +16,9 @@ class Options:
     width: Width = "page"
     #: The subject of a distribution, trace or sequence: a link, an application, or sojourn, delay or rtt.
     of: str | None = None
-    #: The axis of a sweep along x.
+    #: The axis of a sweep to put on the x axis.
     x: str | None = None
-    #: Columns of a sweep, as patterns.
+    #: Patterns of the sweep's columns to draw.
     columns: Sequence[str] = ()
     #: A title above the figure.
     title: str = ""

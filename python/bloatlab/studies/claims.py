@@ -21,7 +21,7 @@ Measures = Mapping[str, float]
 #: The measures of every seed, by the key of the run.
 Runs = Mapping[str, Sequence[Measures]]
 
-#: The reason of a value that differs and that no experiment explains.
+#: The reason that is printed for a differing value if no experiment explains it.
 NOT_EXPLAINED = "not explained"
 
 
@@ -50,7 +50,7 @@ class Published:
     interval_rule: bool = True
 
     def cell(self, runs: Runs, explain: Callable[[Published, Spread], str] | None = None) -> Cell | None:
-        """The published value and ours; None if that case was not run. `explain` gives the reason of a difference, or ""."""
+        """The published value and ours; None if the case was not run. `explain` returns the reason for a difference, or ""."""
         spread = over_seeds(runs, self.run, self.measure)
         if spread is None:
             return None
@@ -161,7 +161,7 @@ def judged(
 
 
 def each(cases: Iterable[object], *measures: str) -> list[Value]:
-    """Values of a claim: each measure of each case, by the case's `str`."""
+    """The values of each measure of each case, for a claim. A case is named by its `str`."""
     return [(str(case), measure) for measure in measures for case in cases]
 
 
@@ -172,7 +172,7 @@ def check_all(claims: Sequence[Quantity | Claim], runs: Runs) -> list[Checked]:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The number of claims of an origin: of those that hold, of those checked, and of all."""
+    """Numbers of claims of one origin: those that hold, those that were checked, and all."""
 
     hold: int
     checked: int

@@ -123,7 +123,7 @@ class Declared:
         return dict(self._file["experiments"])
 
     def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
-        """The study with these fields, its publication, the top of its page, and the sections with these blocks."""
+        """Makes the study from these fields and from `study.toml`; `blocks` are the blocks of its page's sections."""
         publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
@@ -134,7 +134,7 @@ class Declared:
         return replace(found, warning=filled(found.warning, about))
 
     def text(self, name: str, /, **names: Any) -> str:
-        """A text of a table, figure or answer."""
+        """The text `name` of a table, figure or answer, with its expressions filled in."""
         return filled(self._file["texts"][name], names)
 
     def columns(self, name: str) -> list[Column]:
@@ -163,13 +163,13 @@ class Declared:
         return page.rules(text(self.name, "rules.md"), more)
 
     def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:
-        """A figure, given the lines of each of its panels."""
+        """Makes a figure from the lines of each of its panels."""
         declared = self._file["figures"][name]["panels"]
         panels = [self.panel(of, series, names, x_ticks) for of, series in zip(declared, lines, strict=True)]
         return self.figure(name, panels, names)
 
     def figure(self, name: str, panels: Sequence[Panel], names: Names = NONE) -> Drawn:
-        """A figure, given its panels."""
+        """Makes a figure from its panels."""
         table: dict[str, Any] = {"number": "", "name": name, **self._file["figures"][name], "panels": panels}
         texts: dict[str, Any] = {key: filled(table.pop(key), names) for key in ("number", "name", "caption")}
         return Drawn(**texts, **table)

@@ -71,22 +71,22 @@ def _unjudged(section: Section) -> Section:
 
 
 def figures(results: Results) -> Iterable[Block]:
-    """The study's figures."""
+    """The blocks of the study's figures."""
     return map(figure_block, results.figures)
 
 
 def claims(results: Results) -> Iterable[TextTable]:
-    """The claims."""
+    """The table of the study's claims."""
     return [claims_table(results.claims)] if results.claims else []
 
 
 def statements(results: Results) -> Iterable[TextTable]:
-    """Every published value, and ours."""
+    """The table of every published value, with ours."""
     return [statements_table(results.scorecard, "Published and ours")] if results.scorecard.cells else []
 
 
 def differences(digits: Mapping[str, int]) -> Blocks:
-    """Every counted value outside its tolerance, with the digits of its metric."""
+    """The table of every counted value outside its tolerance. `digits` has the digits of each metric."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         table = outside_table(results.scorecard, digits)

@@ -27,7 +27,7 @@ from bloatlab.sweep import gather, watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, show, wrapped
 
-#: The widest line of the closing summary.
+#: Largest width of a line in the closing summary.
 WIDTH = 80
 
 

@@ -33,7 +33,7 @@ MARKS = {
     Verdict.UNTESTED: "-",
 }
 
-#: The function that makes a table's field from a cell of the scorecard.
+#: A function that makes a field of a table from a cell of the scorecard.
 Field = Callable[[Cell], str | TextCell]
 
 
@@ -44,13 +44,13 @@ def verdict_with_reason(cell: Cell) -> str:
 
 
 def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
-    """Our value in the tone of its verdict, with the verdict as a word."""
+    """A table cell with our value, in the colour of its verdict and with the verdict as a word."""
     word = str(cell.verdict) if TONES[cell.verdict] != "muted" else ""
     return TextCell(text, TONES[cell.verdict], hint, word)
 
 
 def verdict_cell(cell: Cell) -> TextCell:
-    """The verdict in its tone."""
+    """A table cell with the verdict, in its colour."""
     return TextCell(str(cell.verdict), TONES[cell.verdict])
 
 
@@ -242,7 +242,7 @@ def statements_table(card: Scorecard, title: str) -> TextTable:
 
 
 def as_printed(cell: Cell) -> str:
-    """The published value with its unit."""
+    """The published value as printed, with its unit."""
     return f"{cell.printed} {cell.unit}".strip()
 
 

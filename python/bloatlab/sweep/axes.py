@@ -95,9 +95,9 @@ class Axes:
         return Grid({axis: list(values) for axis, values in self.sets.items()}, build, seeds, given=self.places)
 
     def refuse(self, sets: Sequence[Override], kind: str) -> None:
-        """Raises `GridError` if one of `sets`, which are for all runs, is for a path that an axis varies.
+        """Raises `GridError` if an axis varies the path of one of `sets`, the overrides for all runs.
 
-        `kind` begins the message: where the overrides come from.
+        The message begins with `kind`, which says where the overrides are from.
         """
         varied = {path: axis for axis, arms in self.sets.items() for chosen in arms.values() for path, _ in chosen}
         for path, _ in sets:

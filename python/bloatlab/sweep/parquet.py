@@ -152,7 +152,7 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """The runs in journals that are not among `known`, each once; and the journals that hold more than whole runs."""
+    """The runs in journals that are not among `known`, each once; and the journals with damaged or incomplete data."""
     runs: list[Kept] = []
     damaged: list[Path] = []
     for path in paths:

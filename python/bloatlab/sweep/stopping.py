@@ -68,7 +68,7 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The result of a grid point that gets no more seeds: their number, and the intervals of columns with values.
+    """The result of a grid point that gets no more seeds: its number of seeds, and an interval per column with values.
 
     `over` is the largest half width divided by its target: at most 1 if all targets are met.
     """

@@ -69,19 +69,19 @@ class Setup:
     transmit_queue: str = "drop"
     #: If true, CoDel measures the sojourn time in both queues.
     sojourn_both: bool = False
-    #: Replaces the paper's page.
+    #: A page that replaces the paper's page; None keeps that.
     page: str | Mapping[str, Any] | None = None
-    #: Replaces the limit of the case's queue.
+    #: A limit that replaces that of the case's queue; None keeps that.
     limit: str | None = None
     #: CoDel's target.
     target: str = "5ms"
-    #: Replaces the case's queue, as a scenario's `queue`.
+    #: A queue as in a scenario, which replaces the queue of the case; None keeps that.
     queue: Mapping[str, Mapping[str, Any]] | None = None
     #: Difference between the round trips of the five transfers; 0 for the paper's single round trip.
     round_trip_step_ms: float = 0.0
-    #: Window of the bursty sender in segments, if not `bulk_window`.
+    #: Largest window of the bursty sender in segments; None for `bulk_window`.
     bursty_window: int | None = None
-    #: Segments per acknowledgement of the bulk transfers, if not `ack_every`.
+    #: Segments per acknowledgement of the bulk transfers; None for `ack_every`.
     bulk_ack_every: int | None = None
     seconds: int = SECONDS
 

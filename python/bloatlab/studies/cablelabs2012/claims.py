@@ -29,12 +29,12 @@ def by_row(measure: str) -> Value:
 
 
 def keys(queue: Queue, *numbers: int) -> list[str]:
-    """The keys of the cases with these numbers of rows and this queue."""
+    """The keys of the cases with this queue in these rows of Table 2."""
     return [Case(n, queue).key for n in numbers]
 
 
 def _two_with_most(table: Mapping[int, float]) -> list[int]:
-    """The two rows with the largest values."""
+    """The numbers of the two rows with the largest values, in ascending order."""
     return sorted(sorted(table, key=lambda n: (-table[n], n))[:2])
 
 
@@ -44,7 +44,7 @@ def _retries(runs: Runs) -> float | None:
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
 
 
-#: Rows whose transfers never pause for long.
+#: Rows of Table 2 whose transfers never pause for long.
 _STEADY = (2, 3, 4, 5, 6, 7)
 
 CLAIMS = DECLARED.claims({
@@ -60,7 +60,7 @@ _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """Adds to each claim that does not hold its result for the same transfers without pages; `alone` has their runs by case."""
+    """If a claim does not hold, adds the result for the same transfers without pages. `alone` has the runs of these transfers by case."""
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}
 

@@ -18,7 +18,7 @@ from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
-#: In a mean over cases, a page load that never ends counts as long as the run.
+#: A page load that never ends counts as this time in a mean over cases: the duration of the run, in s.
 NEVER_S = 600.0
 
 
@@ -59,7 +59,7 @@ _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP",
 
 
 def tables(paper: Runs, runs: Runs) -> list[TextTable]:
-    """All cases together, then a table of the nine cases for each measure, then the parameters."""
+    """A table over all cases, then for each measure a table of the nine cases, then the table of parameters."""
     seeds = min((len(s) for s in runs.values()), default=0)
     by_name = {q.value: [paper[Case(n, q).key][:seeds] for n in NUMBERS] for q in Queue}
     by_name |= {d.label: [runs[f"{n:02d} {d.label}"] for n in NUMBERS] for d in DISCIPLINES}

@@ -26,7 +26,7 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One point of the paper that is read differently than in the study, in every case."""
+    """A different interpretation of one point of the paper, applied to every case."""
 
     what: str
     changes: Changes
@@ -34,7 +34,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: Earlier values of three parameters, used before the study followed the paper's words for them.
+#: Values of three parameters that the study used at first. Now it uses those that the paper states.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -50,7 +50,7 @@ EXPERIMENTS = {
     **{name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()},
 }
 
-#: The transmit queue alternatives by name.
+#: Alternatives for the transmit queue, by name.
 ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")
 
 _FIELDS = {field.name for field in fields(Setup)}
@@ -110,12 +110,12 @@ def alone() -> list[Trial]:
 
 
 def with_pages(key: str) -> str:
-    """The key of the same run with pages, which the claims use."""
+    """The key of the same run with pages. Claims name this key."""
     return key.removesuffix(" alone").removesuffix(",")
 
 
 def read(name: str, which: Case) -> Trial:
-    """The trial of one case under a reading."""
+    """The trial of one case with the reading `name`."""
     return Trial(which, name, Setup(**READINGS[name].changes))
 
 
@@ -173,7 +173,7 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 
 
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
-    """Each tried value of each free parameter, in the cases in which it matters."""
+    """Trials that change one free parameter at a time: each of its values, in the cases where it matters."""
     return [
         Trial(c, f"{unknown.field} {value}", Setup(**{unknown.field: value}))
         for unknown in UNKNOWNS

@@ -142,7 +142,7 @@ def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) ->
 
 
 def _nearly_full(result: Result) -> float:
-    """Share of the time with at most 5 free slots in the rate shaping queue."""
+    """The share of time in which the rate shaping queue has room for at most 5 more packets."""
     frame = result.table("queue_histogram").filter(pl.col("link") == UP)
     limit = _limit_packets(result)
     return float(frame.filter(pl.col("packets") >= limit - 5)["time_share"].sum()) if limit else math.nan

@@ -60,7 +60,7 @@ _COMPARED = {
     MEDIAN_AGAIN: (MEDIAN_RATIO, "C/D %", "median page load s"),
 }
 
-#: A column of the paper's tables: a cell for each row of Table 2, or None where the paper has none.
+#: A column of the paper's tables: for each row of Table 2 a cell, or None if the paper has no such cell.
 Column = Sequence[Cell | None]
 
 
@@ -155,7 +155,7 @@ def _interval(cell: Cell, to: str) -> str:
 
 
 def unknowns_table() -> TextTable:
-    """The free parameters: open in the paper, fixed here."""
+    """A table of the free parameters, which the paper leaves open and this study fixes."""
     rows = [
         row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others)), "D01, D02" if u.calibrated else "none")
         for u in UNKNOWNS
@@ -165,7 +165,7 @@ def unknowns_table() -> TextTable:
 
 
 def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTable:
-    """The shares of the study and of each reading that was run."""
+    """A table of the shares of values within tolerance, for the study and for each reading that was run."""
     what = {name: reading.what for name, reading in READINGS.items()}
     rows = [
         row(
@@ -195,7 +195,7 @@ def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
 
 
 def tried_table(title: str, runs: Runs) -> TextTable:
-    """The calibration cases with each value that was tried, below the paper's values."""
+    """A table of the calibration cases: the paper's values, then ours for each tried value of a parameter."""
     columns = DECLARED.columns("tried")
     rows: list[list[TextCell]] = []
     for case in dict.fromkeys(key.split(" ")[0] for key in runs):
@@ -210,7 +210,7 @@ def tried_table(title: str, runs: Runs) -> TextTable:
 
 
 def peak_table(title: str, runs: Runs) -> TextTable:
-    """A transfer during the burst: medians over seeds."""
+    """A table of the transfer during the burst, with medians over seeds."""
     columns = DECLARED.columns("peak")
     rows = [
         row(
@@ -252,7 +252,7 @@ class Beside:
 
     @property
     def verdict(self) -> str:
-        """The verdict on more than half of the loads, or that it depends on the load."""
+        """The verdict that holds for more than half of the loads; without one, that it depends on the load."""
         most = max(self.better, self.worse, self.same)
         if 2 * most <= len(LOADED):
             return "it depends on the load"
@@ -260,7 +260,7 @@ class Beside:
 
     @property
     def loads(self) -> str:
-        """The numbers of loads as text."""
+        """The numbers of loads with each verdict, as text."""
         parts = [("better", self.better), ("the same", self.same), ("worse", self.worse)]
         return ", ".join(f"{words} in {n}" for words, n in parts if n) + f" of {len(LOADED)} loads"
 
@@ -340,14 +340,14 @@ def _points(of: Mapping[tuple[str, Queue], Beside]) -> list[Point]:
     return found
 
 
-#: For each metric: the user whom it concerns, its unit and digits, and its scale.
+#: For each metric: the users for whom it matters, its unit, digits and scale.
 _WHO = ((MEDIAN, "For pages", "s", 1, 1.0), (MOS, "For calls", "MOS", 2, 1.0), (FTP, "For uploads", "MB", 0, 1e-3))
 
 _LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE_AND_UDP: "5+UDP", Bulk.BURSTY: "burst"}
 
 
 def draw(runs: Runs) -> Drawn:
-    """Calls and pages in each load: ours with its interval, and the paper's."""
+    """A figure of calls and pages in each load: our values with their intervals, and the paper's values."""
     ticks: list[tuple[float, str]] = []
     for n in NUMBERS:
         load = Case(n, CODEL)

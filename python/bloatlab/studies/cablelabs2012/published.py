@@ -93,7 +93,7 @@ def by_key() -> Mapping[tuple[str, str], PublishedCell]:
 
 
 def number(text: str) -> float | None:
-    """A printed value: ">600" never happened (infinity), "-" and "N/A" are no value, "+0.1" and "<0.6" are numbers."""
+    """Parses a printed value: ">600" never happened (infinity), "-" and "N/A" are no value, "+0.1" and "<0.6" are numbers."""
     if text in ("-", "N/A"):
         return None
     if text.startswith(">"):
@@ -109,9 +109,9 @@ def _case_of(text: str) -> Case | None:
 
 
 def _merge(which: Case, metric: str, given: Sequence[Row]) -> PublishedCell:
-    """One cell from the rows that state it.
+    """Makes one cell from the rows that state its value.
 
-    Two runs give two values, even if these are equal. A value of one run that is repeated gives one.
+    Two runs give two values, even if the values are equal. If rows repeat the value of one run, it counts once.
     """
     tables = sorted({int(m[1]) for r in given if (m := _TABLE.match(r.where))})
     runs = {r.case for r in given}

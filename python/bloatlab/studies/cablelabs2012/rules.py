@@ -189,7 +189,7 @@ class Explanation:
 
     @property
     def reason(self) -> str:
-        """The cause, with the stated fact that the reading changes."""
+        """The cause as text, with the fact of the paper that the reading changes."""
         return f"{self.why}; it changes what the paper states: {self.against}" if self.against else self.why
 
 
@@ -202,7 +202,7 @@ def candidates(case: str, metric: str) -> Sequence[Explanation]:
 
 
 def _row(key: str) -> Sequence[str]:
-    """The keys of a case and of the same load with the other queues."""
+    """The keys of the cases with the same load: this case, and those with the other queues."""
     return [Case(int(key[1:3]), queue).key for queue in Queue]
 
 
@@ -257,7 +257,7 @@ def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
 
 @functools.cache
 def _resolved(key: str) -> Any:
-    """The scenario of a case."""
+    """The scenario of the case `key` as plain values."""
     (case,) = [case for congested in (False, True) for case in grid(congested=congested) if case.key == key]
     return build(case, 1).data
 

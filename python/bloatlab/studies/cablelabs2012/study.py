@@ -33,7 +33,7 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-#: Names of the batches that always run, and the prefix of those that explain differences.
+#: Names of the two batches that always run, and the prefix for the names of batches that explain differences.
 MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
@@ -43,7 +43,7 @@ def _series(result: Result) -> Mapping[str, pl.DataFrame]:
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
 
-#: The measures of a run, and of one that figures draw.
+#: `CELLS` reduces a run to its measures. `FIGURES` also keeps the series of runs that figures draw.
 CELLS = Measure("cablelabs2012", measure)
 FIGURES = Measure("cablelabs2012-figures", measure, _series)
 
@@ -91,7 +91,7 @@ def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
 
 
 def _readings(results: Results) -> dict[str, Scorecard]:
-    """The requested readings, each judged by the study's rules."""
+    """The scorecard of each requested reading, judged by the study's rules."""
     return {name: STUDY.scorecard(_of_cases(results.ran[name])) for name in results.asked if name in READINGS}
 
 

@@ -26,7 +26,7 @@ LONG, PING, PAGE = "long", "ping", "page"
 MTU = 1500
 SECONDS = 60
 
-#: Key of the run for equation (1): a network card's 1000 packets at 100 Mbit/s.
+#: Key of the run for equation (1): a network card that queues 1000 packets at 100 Mbit/s.
 NIC = "nic"
 
 QUEUES = (5, 20, 100)
@@ -110,7 +110,7 @@ def plain() -> list[Case]:
 
 
 def today() -> list[Case]:
-    """Today's queue management with its defaults, under Reno."""
+    """The cases of today's queue disciplines with their defaults, with Reno."""
     return [Case("reno", queue=name) for name in TODAY]
 
 

@@ -42,7 +42,7 @@ def fetches(result: Result) -> Measures:
 
 
 def fetch_times(result: Result) -> Floats:
-    """Seconds of each fetch that was finished."""
+    """The duration of each finished fetch, in s."""
     return result.table("files").filter(pl.col("app") == PAGE)["took_s"].to_numpy()
 
 
@@ -130,7 +130,7 @@ def queue_series(result: Result) -> pl.DataFrame:
 
 
 def equation_2(result: Result, lab: Lab) -> Measures:
-    """Equation (2) of the CSC458 report, sample by sample: each ping, and the queue on its arrival."""
+    """Compares the round trip of each ping with equation (2) of the CSC458 report for the queue that it found."""
     frame, series = answered(result), queue_series(result)
     if frame.height < 2 or series.height < 2:
         return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)

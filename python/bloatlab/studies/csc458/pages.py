@@ -41,7 +41,7 @@ COLUMNS = DECLARED.columns("cases")
 
 
 def published_tables(results: Results) -> list[TextTable]:
-    """A table of each published number with ours and the verdict; then a table of every simulated case."""
+    """A table of the published numbers with ours and the verdicts; then a table of all simulated cases."""
     fields: dict[str, t.Field] = {
         "case": lambda c: c.case,
         "metric": lambda c: c.metric,
@@ -60,7 +60,7 @@ def published_tables(results: Results) -> list[TextTable]:
 
 
 def readings(results: Results) -> list[Checked]:
-    """The claims checked with losses found by duplicate ACKs alone."""
+    """The claims, checked in the runs whose losses are detected by duplicate ACKs alone."""
     return results.study.check(in_second_reading(results.runs))
 
 
@@ -79,7 +79,7 @@ def readings_table(results: Results) -> TextTable:
 
 
 def experiment_tables(results: Results) -> list[TextTable]:
-    """The cases of the requested experiments: medians over seeds."""
+    """Tables of the requested experiments, with medians over seeds."""
     return [
         t.medians_table(f"{name}: {EXPERIMENTS[name]}", results.ran[name].runs, experiment_cases(name), COLUMNS)
         for name in results.asked
@@ -198,7 +198,7 @@ def _rtt(frames: Frames, title: str, *levels: float) -> Panel:
 
 
 def _fetch(frames: Frames, title: str, *means: float) -> Panel:
-    """Fetches, all on one scale if they fit."""
+    """A panel of fetch times. All have the same scale, if the values fit."""
     took, most = frames["fetch"]["took_s"].to_numpy(), 2.5
     series = [Series("fetch", frames["fetch"]["start_s"].to_numpy(), took, "points")]
     top = None if len(took) and float(took.max()) > most else most
@@ -207,7 +207,7 @@ def _fetch(frames: Frames, title: str, *means: float) -> Panel:
 
 
 def _compared(frames: Mapping[str, Frames]) -> Drawn:
-    """The remedies of the report and of today: distributions of pings and fetches."""
+    """A figure of the report's and of today's remedies: distributions of pings and fetches."""
     shown = {
         "Reno, Q = 100": Case("reno", 100, 2),
         "Reno, Q = 20": Case("reno", 20, 2),
@@ -274,7 +274,7 @@ def _point(name: str, ping: float, fetch: float, flow: float) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Pings and pages behind each queue: ours with its interval, and the report's means."""
+    """A figure of pings and pages behind each queue: our values with their intervals, and the report's means."""
     chosen = [*BUFFERS.values(), *MODERN.values()]
     xs, means = list(range(len(chosen))), [PRINTED[q, MEAN] for q in QUEUES]
     report = Series("the report", xs[:3], means, "points", style.PUBLISHED, hollow=True)

@@ -13,7 +13,7 @@ from bloatlab.studies.scorecard import Band, Origin, Tolerance
 MEAN, SD, LARGEST = "web fetch time mean", "web fetch time std dev", "largest RTT by equation (2)"
 WAITS = "max wait at 100 Mb/s"
 
-#: The tolerance of values for which only the report's own run exists.
+#: The tolerance of values that the report measured in a single run.
 ALONE = Tolerance(factor=2.0)
 
 #: The tolerances of the longest waits according to equation (1), in s, and equation (2), in ms.
@@ -57,7 +57,7 @@ def _round_trip(q: int) -> Published:
 _WAIT = next(row.value for row in rows("csc458") if row.metric == WAITS)
 _CHOSEN = "duplicate ACKs were chosen on these cells"
 
-#: The report's results and theory that are numbers.
+#: The numbers among the report's results and theory.
 PUBLISHED: Sequence[Published] = [
     *(_fetch(*of, detection, why) for of in PRINTED for detection, why in (("", ""), (DUPTHRESH, _CHOSEN))),
     Published("NIC", WAITS, "s", float(_WAIT), _WAIT, NIC, "wait_max_s", WAIT.band(float(_WAIT))),

@@ -94,7 +94,7 @@ class Case:
 
     @property
     def senders(self) -> str:
-        """Its loads: "prague 10 / 10 cubic 20"."""
+        """The loads of the case as text: "prague 10 / 10 cubic 20"."""
         return " / ".join(map(str, self.loads))
 
     @property

@@ -51,7 +51,7 @@ _PAIR = "pair (round trips in ms)"
 
 
 def pairs_tables(results: Results) -> list[TextTable]:
-    """Scenario 1: ratios within tolerance by queue, then a table for each queue and rate, for DualPI2 with the other versions of Prague."""
+    """Tables of scenario 1: the ratios within tolerance, then one for each queue and rate; that of DualPI2 has the other Pragues, too."""
     runs, found = results.runs, groups(results.scorecard.cells)
     judged = {cell.case: cell for cell in found.get("pairs", ()) if cell.metric == RATIO}
     note = DECLARED.text("pairs")
@@ -70,7 +70,7 @@ def pairs_tables(results: Results) -> list[TextTable]:
 
 
 def shared_tables(results: Results) -> list[TextTable]:
-    """Scenario 6: Prague's rate divided by that of the other flow, in one queue."""
+    """A table of scenario 6: in one queue, Prague's rate divided by that of the other flow."""
     judged = {cell.case: cell for cell in results.scorecard.cells if cell.metric == IMBALANCE}
     cases = [case for case in c.SHARED if str(case) in judged]
     rows = [
@@ -85,13 +85,13 @@ def shared_tables(results: Results) -> list[TextTable]:
 
 
 def steps_table(runs: Runs) -> TextTable:
-    """Scenario 2: the effect of a step of the rate on the round trip, and the loss by bursts."""
+    """A table of scenario 2: the effect of a step of the rate on the round trip, and the throughput lost by bursts."""
     columns = DECLARED.columns("steps")
     return medians_table("Steps of the rate", runs, c.STEPS, columns, note=DECLARED.text("steps"))
 
 
 def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
-    """The tests' ratios within tolerance, by queue."""
+    """A table of the numbers of ratios within tolerance, by queue."""
     ratios = [x for name in ("pairs", "shared") for x in groups.get(name, ()) if x.metric in RATIOS]
     shares = [share_of(words, [x for x in ratios if belongs(x)]) for words, belongs in PARTS]
     rows = [row(share.name, str(share.within), str(share.cells)) for share in shares if share.cells]
@@ -139,7 +139,7 @@ def why_tables(runs: Runs) -> list[TextTable]:
 
 
 def tables(results: Results) -> list[TextTable]:
-    """The pairs, and each group of cells."""
+    """The tables of pairs, then those of each group of cells."""
     found, runs = groups(results.scorecard.cells), results.runs
     pairs = [parts_table(found), misses_table(found, runs), *shared_tables(results)]
     return [*pairs, steps_table(runs), *group_tables(results, *DECLARED.table("titles")), *why_tables(runs)]
@@ -269,7 +269,7 @@ def _points(waits: Mapping[Case, float], runs: Runs) -> list[Point]:
 
 
 def draw(runs: Runs) -> Drawn:
-    """The waits of both queues over the rate, and the shares of both kinds of traffic."""
+    """A figure of the waits in both queues and the shares of both kinds of traffic, over the rate."""
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         return _line(label, place, 3, runs, [c.beside(rate, flows) for rate in c.RATES], measure)

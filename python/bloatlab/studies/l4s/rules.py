@@ -226,9 +226,9 @@ _CASES = {str(case): case for case in c.cases()}
 def explain(runs: Runs, value: Published, ours: Spread) -> str:
     """The experiment that explains a value outside its band, with its result; "" for none.
 
-    Each experiment changes one thing. The first choice is one that brings the value within the band; then one that brings it to the
-    other side of the band, so that the changed thing matters and the tests' own value lies between; then one that removes three
-    quarters of the excess.
+    Each experiment changes one thing. Experiments are preferred in this order: one that brings the value into the band; one that
+    brings it to the other side of the band, because then the changed thing matters, and the tests' own value lies between; one that
+    removes three quarters of the excess.
     """
     band = value.band
     tried = [

@@ -48,7 +48,7 @@ class Scheme:
 
 _FILE = toml("mmcn1999", "cases.toml")
 
-#: The slides' own queues; below, all compared queues.
+#: `PAPER` names the slides' own queues; `SCHEMES` has all compared queues.
 PAPER = ("fifo", "red", "fred", "cbt", "cbq")
 SCHEMES = tuple(
     Scheme(key, **_FILE["schemes"][key])
@@ -63,7 +63,7 @@ LAW = "fifo, blast of fifty flows, smooth sessions"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A queue, and the workload's differences from the slides'."""
+    """A queue, and the differences of its workload from that of the slides."""
 
     key: str
     queue: Json

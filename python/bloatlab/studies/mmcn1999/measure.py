@@ -69,7 +69,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """All sessions of a prefix together, weighted by the packets that arrived."""
+    """The measures of all sessions whose names begin with `prefix`, weighted by the packets that arrived."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)

@@ -46,13 +46,13 @@ def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
 
 
 def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = False, note: str = "") -> TextTable:
-    """Cases of the slides' workload."""
+    """A table of cases with the slides' workload."""
     columns, groups = ([*COLUMNS, *VOICE], [*_GROUPS, ("", 3)]) if voice else (COLUMNS, _GROUPS)
     return tables.medians_table(title, runs, cases, columns, note=note, groups=groups)
 
 
 def slides_table(card: Scorecard) -> TextTable:
-    """Every row of the slides."""
+    """A table of every row of the slides."""
     fields: dict[str, tables.Field] = {
         "slide": lambda c: c.case,
         "what": lambda c: c.metric,
@@ -66,7 +66,7 @@ def slides_table(card: Scorecard) -> TextTable:
 
 
 def small_table(runs: Runs) -> TextTable:
-    """The small networks, with the measures that apply to each."""
+    """A table of the small networks, with the measures that apply to each."""
     return tables.medians_table("Small networks", runs, small_cases(), SMALL, note=DECLARED.text("small"))
 
 

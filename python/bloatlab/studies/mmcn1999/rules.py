@@ -38,7 +38,7 @@ class Gate:
     chosen: str = ""
 
     def cell(self, runs: Runs) -> Cell:
-        """The ratio in our runs; the worst seed is judged."""
+        """The cell with the ratio in our runs. The worst seed decides the verdict."""
         pairs = zip(runs[self.low], runs[self.high], strict=True)
         ratios = [_ratio(a[self.measure], b[self.measure]) for a, b in pairs]
         ours, worst = spread(ratios), max(ratios)
@@ -91,7 +91,7 @@ RULES: Sequence[tuple[str, str]] = [
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """The orders, then every row of the slides."""
+    """The cells of the rankings, then those of every row of the slides."""
     return [gate.cell(runs) for gate in GATES] + [_row(row, runs) for row in rows("mmcn1999")]
 
 

@@ -20,7 +20,7 @@ from bloatlab.tables import TextTable
 MEASURED = Measure("mmcn1999", measure, series)
 SMALL = Measure("mmcn1999-small", measure_small, series_small)
 
-#: Number of seeds for runs on which no order depends.
+#: Number of seeds for runs that are not used to rank queues.
 FEW = 2
 
 #: Names of the batches.
@@ -51,7 +51,7 @@ def _queues(results: Results) -> list[TextTable]:
 
 
 def _beyond(results: Results) -> list[TextTable]:
-    """The small networks, the sensitivity, and the requested experiments."""
+    """Tables of the small networks, of the sensitivity, and of the requested experiments."""
     runs, note = results.runs, f"One thing is changed at a time. {FEW} seeds."
     asked = [name for name in results.asked if name != SENSITIVITY]
     return [
@@ -62,7 +62,7 @@ def _beyond(results: Results) -> list[TextTable]:
 
 
 def _tables(results: Results) -> list[TextTable]:
-    """The study's own, then the orders and every number of the slides."""
+    """The tables of the study's own cases, then those of the slides' rankings and numbers."""
     queues, orders, state = _queues(results)
     return [queues, state, *_beyond(results), orders, pages.slides_table(results.scorecard)]
 

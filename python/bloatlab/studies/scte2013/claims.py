@@ -22,7 +22,7 @@ DECLARED = Declared("scte2013")
 
 #: The smallest buffer, in ms, in which a MINth of 200 ms can act: 1.2 MINth.
 ABOVE_200_MS = 240
-#: The smallest buffer, in ms, for a MINth of 700 ms.
+#: The smallest buffer, in ms, in which a MINth of 700 ms can act: 1.2 MINth.
 ABOVE_700_MS = 840
 
 #: A setting of LRED: the gamer's latency, the loss in percent, and the label of the setting.
@@ -59,7 +59,7 @@ def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
 
 
 def _late_drops(runs: Runs) -> tuple[float, int] | None:
-    """The gamer's drops after 10 s, over all seeds, in buffers above 1.2 MINth; and the number of those sizes."""
+    """The gamer's drops after 10 s, over all seeds, in buffers above 1.2 MINth; and the number of these buffer sizes."""
     keys = [r.place("fig14", size) for size in e.BUFFERS_MS if size > ABOVE_700_MS]
     keys += [r.place("fig16", size) for size in e.BUFFERS_MS if size > ABOVE_200_MS]
     if not all(runs.get(key) for key in keys):

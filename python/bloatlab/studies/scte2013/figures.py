@@ -65,7 +65,7 @@ def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
 
 
 def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
-    """Further lines of a figure: tail-dropping, Figure 13 with another Pmax, and the text's values."""
+    """Further lines of a figure, if it has them: tail-dropping, another Pmax for Figure 13, and the text's values."""
     drawn: list[Series] = []
     if series not in ("fig2", "fig3"):
         base = "fig2" if SERIES[series].tmax_mbit == SERIES["fig2"].tmax_mbit else "fig3"
@@ -84,7 +84,7 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
 
 
 def _against_buffer(about: Mapping[str, Any], runs: Runs) -> Drawn:
-    """Latency, the rate at its knee, and loss: on the same scales in every figure of the same Tmax."""
+    """Three panels over buffer size: latency, the rate near its knee, and loss. Figures with the same Tmax have the same scales."""
     number, series = about["number"], about["series"]
     tmax = SERIES[series].tmax_mbit
     delays = [curve(runs, series, LATENCY, "FTP", FTP), curve(runs, series, "gamer_mean_ms", "gamer", GAMER)]
@@ -223,7 +223,7 @@ def _said_overfull() -> Series:
 
 
 def _collisions() -> Drawn:
-    """Figures 8 and 9, exactly."""
+    """Figures 8 and 9, from the exact probabilities."""
     n = list(range(1, 61))
     shapes = {"256 queues": (256, 1), "64 queues": (64, 1), "exact": (64, 4)}
     lines = [Series(label, n, [100 * float(p) for p in collision(*of, n[-1])[1:]]) for label, of in shapes.items()]

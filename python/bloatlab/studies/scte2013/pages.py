@@ -34,7 +34,7 @@ def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
 
 
 def unknowns_table() -> TextTable:
-    """The free parameters: open in the paper, fixed here."""
+    """A table of the free parameters, which the paper leaves open and this study fixes."""
     rows = [row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others))) for u in UNKNOWNS]
     columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
     return TextTable("Free parameters, one set for the whole study", columns, rows, left=4)

@@ -55,12 +55,12 @@ def read(number: Callable[..., float], *lines: Line) -> Callable[[Runs], Spread 
 
 
 def r_squared(series: str, measure: str) -> Reading:
-    """Linearity of latency in buffer size beyond the BDP."""
+    """R squared of the line through latency over buffer size, beyond the BDP."""
     return Reading(read(lambda c: line(c)[1], (series, measure)), Band(0.99, 1.0), digits=4)
 
 
 def flat(series: str, measure: str) -> Reading:
-    """Constancy beyond the BDP: the smallest value is within 3 % of the largest."""
+    """The smallest value beyond the BDP, divided by the largest; accepted within 3 % of 1."""
     return Reading(read(flatness, (series, measure)), Band(0.97, 1.0), digits=3)
 
 
@@ -70,7 +70,7 @@ def slope(series: str, measure: str) -> Reading:
 
 
 def knee(series: str) -> Reading:
-    """The knee of the total rate: within half a BDP of the BDP."""
+    """The knee of the total rate; accepted within half a BDP of the BDP."""
     return Reading(read(knee_ms, (series, "rate_mbit")), Band(BDP_MS / 2, 1.5 * BDP_MS), "ms", 0)
 
 
@@ -86,7 +86,7 @@ def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: 
 
 
 def ratio(first: Line, second: Line, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """The ratio of two curves."""
+    """The ratio of two curves from a buffer size on: the one farthest from 1, or with `worst` false, the median."""
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 
@@ -107,7 +107,7 @@ def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
 
 
 def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
-    """The part at buffer sizes from `least_ms` on."""
+    """The part of a curve at buffer sizes from `least_ms` on."""
     return curve[least_ms <= _SIZES]
 
 

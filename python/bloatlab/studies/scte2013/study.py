@@ -25,7 +25,7 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Largest number of seeds of an experiment outside `ALWAYS`, which the paper's figures do not need.
 EXPERIMENT_SEEDS = 3
 
-#: The measures of a run, and of one whose distributions are drawn.
+#: `CELLS` reduces a run to its measures. `DISTRIBUTIONS` also keeps the distributions that figures draw.
 CELLS = Measure("scte2013", measure)
 DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
 

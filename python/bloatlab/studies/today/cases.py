@@ -45,7 +45,7 @@ class Stack(StrEnum):
 
 
 class Consideration(StrEnum):
-    """A consideration of SCTE 2013."""
+    """A situation that SCTE 2013 names under "Considerations"."""
 
     LEDBAT = "LEDBAT"
     SESSIONS = "50 sessions"
@@ -82,7 +82,7 @@ class Case:
 
     @property
     def home(self) -> cable_loads.Case:
-        """The load, on the modem of 2012."""
+        """The case of CableLabs 2012 with the same load, on the modem of 2012."""
         return cable_loads.Case(self.number, Queue.DROPTAIL_417)
 
 

@@ -36,7 +36,7 @@ def _with_interval(s: Spread, digits: int) -> str:
 
 
 def lines_table(runs: Runs) -> TextTable:
-    """Each line with each TCP: the median over the loads with its interval over seeds."""
+    """A table of each line with each TCP: the median over the loads, with its interval over seeds."""
     rows: list[list[TextCell]] = []
     for line, stack in ((line, stack) for line in Line for stack in Stack):
         if any(Case(line, stack, n).key in runs for n in LOADED):
@@ -47,7 +47,7 @@ def lines_table(runs: Runs) -> TextTable:
 
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
-    """A measure load by load: the modem of 2012 with its TCP, and every line with a TCP of today."""
+    """A table of a measure for each load: the modem of 2012 with its TCP, and every line with a TCP of today."""
     ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Line for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
     columns = [(Line.MODEM_2012, Stack.OF_2012), *((line, now) for line in Line)]
@@ -66,7 +66,7 @@ def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
 def _considered_table(
     title: str, runs: Runs, columns: Sequence[tuple[Stack, str, str, int]], asked: Sequence[Consideration]
 ) -> TextTable:
-    """Considerations by line; a column without any value is left out."""
+    """A table of considerations by line; a column without any value is left out."""
 
     def text(line: Line, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
         stack, measure, _, digits = column
@@ -84,14 +84,14 @@ def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
 
 
 def game_table(runs: Runs) -> TextTable:
-    """The game under every consideration: a row per consideration and line, a column per TCP."""
+    """A table of the game under every consideration, with a row per consideration and line and a column per TCP."""
     title = "The game under every consideration: 99th percentile, ms"
     columns = [(s, "game_p99_ms", str(s), 0) for s in Stack]
     return _considered_table(title, runs, columns, _asked(runs, list(Stack)))
 
 
 def considerations_table(runs: Runs, stack: Stack) -> TextTable:
-    """Every consideration on every line, with one TCP."""
+    """A table of every consideration on every line, with one TCP."""
     columns = [(stack, measure, head, digits) for measure, head, digits in ASKED]
     return _considered_table(f"All measures, with {stack}", runs, columns, _asked(runs, [stack]))
 
