@@ -1,4 +1,4 @@
-# One command per wish. Nothing here needs apt; a missing program is named with the package that has it.
+# One target for each task. No target needs apt. If a program is missing, the message names it and the package that has it.
 #
 #   make run      set up, reproduce the study, say where the report is      (SEEDS=10 JOBS=2 OUT=runs/...)
 #   make test     Rust and Python tests
@@ -11,17 +11,17 @@
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
 #   make prose    list sentences to write more plainly, citations without a source, lines that are too wide
 #   make dependencies  licences, advisories and origins of all crates                     (needs cargo-deny)
-#   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
+#   make live-torture  disturb live runs, and check that the host is unchanged after each  (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
 #   make wheel    a wheel for any Linux of glibc 2.17 or newer, and an sdist, in dist/           (docs/install.md)
 #   make release  wheels for x86-64 and ARM, glibc and musl, the sdist, SBOM, notes and checksums, in dist/   (TARGETS=...)
-#   make test-wheel  install them in empty environments of every Python there is, and run README's commands
+#   make test-wheel  install the wheel in an empty environment of every Python on this machine, and run README's commands
 #   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares
-#   make site     the docs as a site, in target/site/html: studies with their answers, a page per discipline, the playground where it is
+#   make site     the docs as a site, in target/site/html: studies with their answers, a page per discipline, the playground if it is
 #                 built                              (studies without a run are run with one seed; STUDIES= for none)
 #   make format   write the formats that `make check` demands
 #   make lock     pin Python's requirements again
-#   make clean    remove everything that the above made, except runs/
+#   make clean    remove everything that these targets make, except runs/
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -68,7 +68,7 @@ $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
 	$(PIP_INSTALL) -r requirements/dev.txt
 	@touch $@
 
-# The release build of bloatlab._core, and the package itself, editable: Python edits need no rebuild.
+# Builds bloatlab._core in release mode and installs the package as editable, so that changes of Python code need no rebuild.
 $(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
 	@tools/preflight.sh $(BIN)/python rust
 	@$(STEP) "the simulator" "2 minutes the first time" env MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" \
@@ -78,13 +78,13 @@ $(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
 venv: $(VENV)/.core-stamp
 	@echo "ready: $(BIN)/bloatlab --help"
 
-# ------------------------------------------------------------------------------------------------------------ the wishes
+# ----------------------------------------------------------------------------------------------------------- the targets
 
 run: $(VENV)/.core-stamp
-	@# exit code 1 says that a study's stated shares are not met: a finding, printed with it, not a failure of `make run`
+	@# exit code 1 means that the study misses its stated shares; this is a result, which is printed, and not a failure of `make run`
 	@$(BIN)/bloatlab reproduce $(STUDY) --seeds $(SEEDS) -o $(OUT) $(if $(JOBS),--jobs $(JOBS)) || [ $$? -eq 1 ]
 
-# The simulator's last step and Python's packages leave a core idle: Rust's tests are compiled meanwhile.
+# The last step of the simulator's build and the installation of packages use one core; Rust's tests are compiled on the other.
 test:
 	@$(MAKE) --no-print-directory -j3 rust-tests $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	@$(MAKE) --no-print-directory -j1 --keep-going test-rust test-python
@@ -101,7 +101,7 @@ test-rust:
 test-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-# The tests come last, whatever -j: CI reads the runners' closing lines.
+# The tests run last even with -j, because CI reads the last lines of the test runners.
 check: check-rust check-python
 	@$(MAKE) --no-print-directory test
 
@@ -145,8 +145,8 @@ playground: $(VENV)/.core-stamp
 	$(BIN)/python tools/playground_presets.py web/generated/presets.json
 	cd web && npm run --silent check && node build.mjs ../$(WASM) generated/presets.json ../$(PLAYGROUND)
 
-# Coverage counters by the stable compiler. With --target they stay out of build scripts; a folder of its own keeps them out of
-# everything else.
+# Makes the stable compiler insert coverage counters. With --target, build scripts get none; a separate target folder keeps them
+# out of all other builds.
 COUNTERS := -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 \
 	-C llvm-args=-sanitizer-coverage-inline-8bit-counters
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -166,8 +166,8 @@ fuzz-million:
 least-rust:
 	cargo +$(LEAST_RUST) check --workspace --all-targets --locked
 
-# The other crates with `unsafe` call the kernel (live, and sim for memory), which Miri cannot do. The test left out draws
-# 200 000 numbers.
+# The other crates with `unsafe` call the kernel (live, and sim for memory), which Miri cannot do. The skipped test draws 200 000
+# numbers, which takes too long in Miri.
 miri:
 	cargo +nightly miri test --locked -p bloatlab-units -- --skip moments_of_the_distributions
 
@@ -233,7 +233,7 @@ lock: $(VENV)/.dev-stamp
 	$(BIN)/uv pip compile --group pyproject.toml:wheel $(LOCK) -o requirements/wheel.txt
 	$(BIN)/uv pip compile --group pyproject.toml:flent $(LOCK) -o requirements/flent.txt
 
-# Hashes of every platform's file, and no index: where they come from is the machine's own setting.
+# The files have hashes for every platform, and no package index, because each machine sets its own.
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet
 
 clean:

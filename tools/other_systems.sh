@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whether the core compiles for systems other than this one: types and borrows, no linker, nothing is run.
+# Checks that the core compiles for other systems. Only types and borrows are checked; nothing is linked or run.
 # Usage: tools/other_systems.sh [TARGET...]      needs rustup, which fetches each target's standard library
 set -u
 cd "$(dirname "$0")/.."

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Names what this machine lacks, with the Debian package that brings it, before a build fails half-way.
+# Before a build, lists the programs that this machine lacks, each with the Debian package that contains it.
 # Usage: tools/preflight.sh PYTHON python|rust|lint|web...
 set -u
 python=$1
 shift
 missing=0
 
-# Names rustup's command where rustup is installed, else the Debian package.
+# Prints rustup's command if rustup is installed, otherwise the Debian package.
 rust_lack() { # what, rustup's command, Debian package, note
     if command -v rustup >/dev/null 2>&1; then
         printf 'bloatlab: %s is missing. Run: %s\n' "$1" "$2" >&2

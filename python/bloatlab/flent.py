@@ -210,7 +210,7 @@ def _length(result: Result, name: str) -> float:
 
 
 def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[str, Any]]:
-    """Unit, mean and index of each series."""
+    """The metadata of each series: its unit, its mean and its index."""
     found: dict[str, dict[str, Any]] = {}
     for place, (name, values) in enumerate(results.items()):
         known = [v for v in values if v is not None]

@@ -142,7 +142,7 @@ def _name(of: str, label: str, measure: Measure) -> Name:
     return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 
-#: Last rank among the measures reported first.
+#: The rank of the last of those measures that are reported first.
 _LAST = 1001
 
 #: Rank and direction of another program's measures, by the unit that ends their name. They come after bloatlab's own.

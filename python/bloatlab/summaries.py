@@ -47,7 +47,7 @@ class _Field:
         return found if found is None or isinstance(found, str) else float(found) * self.scale
 
     def text(self, value: float | str | None) -> str:
-        """A value as it is printed."""
+        """The text of a value, as it is printed."""
         return value if isinstance(value, str) else number(value, self.digits)
 
 

@@ -2,7 +2,7 @@
 
     difference        the leader's points minus a setting's, seed by seed; all settings have the same seeds
     behind            the confidence sequence of the difference is above 0, and the mean difference is noticeable
-    tied              the sequence is within what is noticeable, or the points are equal in each of three seeds
+    tied              the sequence is within the noticeable difference, or the points are equal in each of three seeds
     not separated     neither
 
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are

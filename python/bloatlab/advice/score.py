@@ -151,7 +151,7 @@ def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objec
 
 
 def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
-    """The mean over round trips for each seed; seeds that lack a value are left out."""
+    """For each seed, the mean over the round trips. Seeds that lack a value are left out."""
     seeds = [[v for v in of if v is not None] for of in zip(*over, strict=True)]
     return [sum(of) / len(of) for of in seeds if len(of) == len(over)]
 

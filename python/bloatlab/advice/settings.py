@@ -102,7 +102,7 @@ def _tc(of: Recommendation) -> Setting:
 
 
 def _near_end(text: str) -> list[str]:
-    """The lines of the output of `bloatlab tc` before those for the box at the far end."""
+    """The lines of the output of `bloatlab tc` for the near end, without those for the box at the far end."""
     lines = [line for line in text.splitlines() if line]
     end = next((n for n, line in enumerate(lines) if line.startswith("# on ")), len(lines))
     return lines[:end]

@@ -65,7 +65,7 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
 
 
 def wrong_table(of: Recommendation) -> TextTable:
-    """A row per buffer sized for one round trip, a column per true round trip: points, line use, time in the queue."""
+    """A table of points, line use and time in the queue: a row for each buffer, a column for each true round trip."""
     share = words.share_of(of.question)
     rows: list[list[TextCell]] = []
     for guess in of.guesses:

@@ -157,7 +157,7 @@ def _panel(run: Run, of: TimePanel) -> Panel:
 
 
 def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
-    """Panels of several runs with the same axes for the same quantity, so that they can be compared."""
+    """Gives the panels of several runs the same axes for the same quantity, so that the runs can be compared."""
     tops: dict[str, float] = {}
     ends: dict[str, float] = {}
     for panel in (panel for panels in each for panel in panels):

@@ -152,7 +152,7 @@ def row_cell(
     row: Row, published: Sequence[float], ours: Spread, verdict: Verdict, reason: str,
     bands: Sequence[Band] = (), tables: tuple[int, ...] = (),
 ) -> Cell:  # fmt: skip
-    """A row of the paper as a cell of the scorecard."""
+    """Makes a cell of the scorecard from a row of the paper."""
     agrees = {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(verdict)
     return Cell(
         row.case, row.metric, row.unit, tables, tuple(published), row.value, ours.median, ours.low, ours.high, tuple(bands),
@@ -161,7 +161,7 @@ def row_cell(
 
 
 def parameter_cell(row: Row, published: float, ours: float, tables: tuple[int, ...] = ()) -> Cell:
-    """An input of the paper and the value of our scenarios."""
+    """Makes a cell from an input of the paper and the value in our scenarios."""
     same = math.isclose(ours, published, rel_tol=1e-9)
     verdict = Verdict.PARAMETER if same else Verdict.OUTSIDE
     reason = "as in our scenarios" if same else "our scenarios have something else"

@@ -381,7 +381,7 @@ class Results:
 
 
 def _verdict(results: Results) -> Answer:
-    """The default answer: how many published values and claims hold."""
+    """The default answer: the numbers of published values and claims that hold."""
     share, claims = results.scorecard.of_judged, count(results.claims)
     sentence = f"{share.within} of {share.cells} published values agree"
     sentence += f", and {claims.hold} of {claims.checked} claims hold" if claims.checked else ""

@@ -297,7 +297,10 @@ class _Sending:
         return Stopped(f"the Dask scheduler at {getattr(scheduler, 'address', 'its address')} is gone")
 
     def _look(self) -> None:
-        """Updates the workers once a second. Raises `Stopped` if the scheduler is gone or all workers are refused."""
+        """Updates the list of workers once a second.
+
+        Raises `Stopped` if the scheduler is gone or all workers are refused.
+        """
         if time.monotonic() < self.looked + LOOK_SECONDS:
             return
         there: Mapping[str, int] = self._ask(self.client.nthreads)

@@ -1,4 +1,4 @@
-"""Runs points, reduces them by a measure, and returns a table; stored results are not computed again."""
+"""Runs the points of a sweep, reduces each result by a measure, and returns a table. Stored runs are not repeated."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Measure:
-    """The reduction of a run: to a row of numbers and texts, and to frames for figures.
+    """Reduces a run to a row of numbers and texts, and to frames for figures.
 
     Both functions get only the result (with its scenario and seed), so that equal scenarios have equal measures. `name`
     is part of a folder's name in the store. Results are stored under a hash of the functions' source; change `version`

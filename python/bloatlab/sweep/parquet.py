@@ -168,7 +168,10 @@ def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path
 
 
 def _sound(of: Iterable[Part], notice: Notice, *, whole: bool = False) -> dict[Part, list[str]]:
-    """The hashes of each part; `whole` compares every byte. Damaged parts are moved aside."""
+    """The parts without damage, with the hashes of their runs.
+
+    `whole` compares every byte. Moves damaged parts aside.
+    """
     found: dict[Part, list[str]] = {}
     for part in of:
         try:
@@ -213,7 +216,7 @@ def _write(folder: Path, table: pl.DataFrame) -> Path:
 
 
 def drop(part: Part, why: str, notice: Notice) -> None:
-    """Moves a damaged part aside; its runs are repeated."""
+    """Moves a damaged part aside. Its runs must be made again."""
     try:
         with locked(part.path.parent, wait=True):
             moved = f"moved to {aside(part.path).name}"

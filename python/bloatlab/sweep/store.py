@@ -1,4 +1,4 @@
-"""The store: measures of runs, kept between sweeps under the name of everything that they depend on.
+"""The store keeps the measures of runs between sweeps. The path of a result names everything that it depends on.
 
     STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet
     STORE/sweeps/                 the runs of each sweep (see `sweeps`)
@@ -94,10 +94,10 @@ class Store:
         return sorted(found, key=lambda stock: stock.written)
 
     def collect(self, core: str) -> tuple[int, int]:
-        """Removes unused results: those of other cores, and all but the newest code of each measure of this core.
+        """Removes results of other cores and, for each measure of this core, the results of all code but the newest.
 
-        Shelves that a process is writing to stay. The journals of all others become parts. Returns the numbers of
-        removed runs and bytes.
+        A shelf that a process is writing to is left alone. The journals of all others become parts. Returns the numbers
+        of removed runs and bytes.
         """
         stocks = self.shelves()
         kept = current(stocks, core)
@@ -198,7 +198,7 @@ class Index:
         return torn
 
     def share(self, name: str) -> float:
-        """The bytes of a run: of a part, an equal share for each of its runs."""
+        """The size of a run in bytes. Each run of a part counts as an equal share of the part."""
         match self.places[name]:
             case Record(length=length):
                 return length
@@ -243,7 +243,8 @@ class Shelf:
     def put(self, scenario: Scenario, measured: Measured) -> bool:
         """Stores a result; returns whether it was stored. A folder that cannot be written is reported once.
 
-        Raises `StoreFull` on a full disk. Earlier results stay; this one is stored if it still fitted (see `kept`).
+        Raises `StoreFull` on a full disk. Earlier results stay. This result is stored if there was still room for it;
+        then `kept` counts it.
         """
         data = packed(Kept(scenario.hash, scenario.text, round(time.time(), 3), measured))
         with self._lock:

@@ -273,7 +273,7 @@ def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
     }
 
 
-#: Columns of a trace, by the metric that they give.
+#: For each metric, the column of the trace from which it is read.
 HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
 PROBABILITY = ("prob", "drop_prob")
 
