@@ -95,7 +95,7 @@ class Difference:
 
     @property
     def equal(self) -> bool:
-        """Whether neither a setting nor a measure differs."""
+        """True if no setting and no measure differs."""
         return not self.settings and all(c.size == 0.0 for c in self.changes)
 
     def as_data(self) -> dict[str, Any]:

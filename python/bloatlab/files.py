@@ -80,7 +80,7 @@ def write(path: Path, data: bytes | str) -> None:
 def parquet(frame: DataFrame, **options: Any) -> bytes:
     """A frame as the bytes of a Parquet file.
 
-    Python then writes the bytes, because polars does not report a full disk.
+    The caller writes the bytes with Python's own functions, because polars does not report a full disk.
     """
     data = io.BytesIO()
     frame.write_parquet(data, compression="zstd", **options)

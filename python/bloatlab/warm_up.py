@@ -52,7 +52,7 @@ def asked(sets: Sequence[Override]) -> tuple[list[Override], bool]:
 
 
 def find(result: Result) -> WarmUp:
-    """Finds the warm-up from a run without one."""
+    """Finds the warm-up from the result of a run without a warm-up."""
     series = result.table("queue_series")
     half = result.summary["duration_s"] / 2.0
     longest = WarmUp(0.0, "", steady=True)

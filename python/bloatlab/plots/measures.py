@@ -106,7 +106,7 @@ def busy(run: Run) -> list[str]:
 
 
 def bottleneck(runs: Sequence[Run]) -> str | None:
-    """Of the links that are recorded in all runs, the one with the longest mean wait in any run."""
+    """The link with the longest mean wait in any run, among the links that are recorded in all runs."""
     common = set.intersection(*({*recorded(run)} for run in runs)) if runs else set[str]()
     return max(sorted(common), key=lambda name: max(_mean_wait(run, name) for run in runs), default=None)
 

@@ -46,7 +46,7 @@ class TimePanel:
 
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
-    """Every panel with data: for one run with its flows and links, for several runs with one line per run."""
+    """Every panel that has data. One run has a line for each flow or link; several runs have one line each."""
     found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 

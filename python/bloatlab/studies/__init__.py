@@ -1,4 +1,4 @@
-"""Reproductions of publications, a folder each: scenarios, published values, claims, and the comparison with our runs.
+"""Reproductions of publications. Each has a folder with scenarios, published values, claims, and the comparison with our runs.
 
 A study is a value, a `Study`; `reproduce` makes its runs and writes its folder. docs/adding-a-study.md shows a complete one.
 """

@@ -41,7 +41,7 @@ class StudyError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to reproduce a study. Progress is printed on `console`.
+    """The options of a reproduction. Progress is printed on `console`.
 
     `store` keeps runs so that they need not be repeated; without one, everything is run. The runs are made by `executor`, or by
     `jobs` threads of this process. `live` also runs the cases on kernels, in a study that has `on_kernels`. `sets` are

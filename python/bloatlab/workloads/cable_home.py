@@ -69,13 +69,13 @@ class Setup:
     transmit_queue: str = "drop"
     #: If true, CoDel measures the sojourn time in both queues.
     sojourn_both: bool = False
-    #: A page that replaces the paper's page; None keeps that.
+    #: The page to use instead of the paper's.
     page: str | Mapping[str, Any] | None = None
-    #: A limit that replaces that of the case's queue; None keeps that.
+    #: The limit of the queue, to use instead of the case's.
     limit: str | None = None
     #: CoDel's target.
     target: str = "5ms"
-    #: A queue as in a scenario, which replaces the queue of the case; None keeps that.
+    #: The queue, as in a scenario, to use instead of the case's.
     queue: Mapping[str, Mapping[str, Any]] | None = None
     #: Difference between the round trips of the five transfers; 0 for the paper's single round trip.
     round_trip_step_ms: float = 0.0

@@ -116,7 +116,7 @@ def _burst_used(up: pl.DataFrame) -> float:
 
 
 def queueing(result: Result) -> Measures:
-    """Queueing delay in the rate shaping queue: while the burst lasts, afterwards, typically, and its first spike."""
+    """Measures of the queueing delay in the rate shaping queue: during the burst, after it, its typical value, its first spike."""
     up = upstream(result)
     t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
     mean = up["sojourn_ms_mean"].to_numpy()

@@ -198,7 +198,7 @@ def _rtt(frames: Frames, title: str, *levels: float) -> Panel:
 
 
 def _fetch(frames: Frames, title: str, *means: float) -> Panel:
-    """A panel of fetch times. All have the same scale, if the values fit."""
+    """A panel of fetch times. All such panels have the same scale, unless the values do not fit."""
     took, most = frames["fetch"]["took_s"].to_numpy(), 2.5
     series = [Series("fetch", frames["fetch"]["start_s"].to_numpy(), took, "points")]
     top = None if len(took) and float(took.max()) > most else most

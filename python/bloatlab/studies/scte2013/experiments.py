@@ -219,7 +219,7 @@ def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) ->
     return Case(tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue=queue)
 
 
-#: The laws that are compared at a low delay, by a target in ms. The integral term of LRED has a gain per second and a highest
+#: The laws that are compared at a low delay. Each makes a queue from a target in ms. The integral term of LRED has a gain per second and a highest
 #: probability (README: "LRED below 100 ms").
 LOW_DELAY: Mapping[str, Callable[[int], Mapping[str, Mapping[str, Any]]]] = {
     "lred": lambda ms: {"lred": lred(ms)},

@@ -97,7 +97,7 @@ def cases() -> list[Case]:
 
 
 def quick() -> list[Case]:
-    """Two kinds of TCP, three loads (none, one transfer, five and a stream), two considerations."""
+    """The cases of a quick look: two TCPs, three loads (none, one transfer, five transfers with a stream), two considerations."""
     return _of([Stack.OF_2012, Stack.PRAGUE], (1, 2, 6), [Consideration.LEDBAT, Consideration.RATE])
 
 

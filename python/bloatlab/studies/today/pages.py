@@ -164,7 +164,7 @@ def _short(stack: Stack) -> str:
 
 
 def _either(stacks: Sequence[Stack]) -> str:
-    """`a`; `a or b`; `a, b or c`."""
+    """Lists stacks in words: "a", "a or b", "a, b or c"."""
     names = [_short(stack) for stack in stacks]
     return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
