@@ -27,6 +27,6 @@ export function differences(runs: Shown[]): HTMLElement {
   const names = [...new Set(all.flatMap((of) => [...of.keys()]))];
   const rows = names.map((name) => [name, ...all.map((of) => of.get(name) ?? "–")]).filter(([, ...values]) => new Set(values).size > 1);
   return h("table", {}, h("caption", {}, "What differs, with the same load and seed"),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "over the whole run"), ...runs.map((run) => h("th", { scope: "col" }, run.title)))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "measure"), ...runs.map((run) => h("th", { scope: "col" }, run.title)))),
     h("tbody", {}, ...rows.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, ...explained(name ?? "")), ...values.map((value) => h("td", {}, value))))));
 }
