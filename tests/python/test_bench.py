@@ -1,4 +1,4 @@
-"""The benchmark's report on other simulators."""
+"""The lines of tools/bench.py for other simulators."""
 
 import importlib.util
 from pathlib import Path

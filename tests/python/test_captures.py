@@ -66,7 +66,7 @@ def test_both_entrances_write_the_same_and_change_nothing(tmp_path: Path):
     up = plain.summary["links"]["up"]
     assert sum(p[19] == 1 for p in left) == up["offered_packets"]
     assert sum(p[19] == 1 for p in right) == up["delivered_packets"]
-    # pings are ICMP there, each with an identifier and a number
+    # in the capture, pings are ICMP, each with an identifier and a number
     pings = [p for p in left if p[9] == 1 and p[19] == 1]
     assert [p[20] for p in pings] == [8] * 30
     assert [int.from_bytes(p[26:28]) for p in pings] == list(range(30))

@@ -89,7 +89,7 @@ def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: P
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
-    # without the drops of the AQM, the call waits in a long buffer, and the command fails
+    # behind a long buffer without an AQM, the call is too late, and the command fails
     code, out, _ = say("check", scenario_file, "--junit", xml, "--set", "link.up.queue=pfifo limit 417")
     assert (code, "2 expectations, 1 not kept" in out) == (1, True)
     failures = ET.fromstring(xml.read_text()).findall(".//failure")  # noqa: S314

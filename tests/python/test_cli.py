@@ -81,7 +81,7 @@ def test_an_application_that_never_starts_is_told(say, scenario_file: Path):
 
 
 def test_a_pipe_that_nobody_reads_is_no_failure():
-    """The reader of the pipe has gone before the first word is written."""
+    """The reader of the pipe has closed it before the command writes its first word."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:

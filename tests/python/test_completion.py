@@ -1,4 +1,4 @@
-"""The completion scripts, run in their own shell."""
+"""The completion scripts are run in the shells for which they are written."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_a_gate_counts_its_worst_seed():
     bad: Any = {"a": [{"x": 1.0}, {"x": 1.6}], "b": [{"x": 3.0}, {"x": 3.0}]}
     cell = gate.cell(bad)
     assert (cell.verdict, cell.agrees) == (Verdict.OUTSIDE, False)
-    # none on both sides would satisfy the ordering, but some against none does not
+    # 1 is not below half of 0, so this order fails
     assert gate.cell({"a": [{"x": 1.0}], "b": [{"x": 0.0}]}).verdict is Verdict.OUTSIDE
 
 

@@ -1,4 +1,4 @@
-"""The set-up of a fresh clone."""
+"""The set-up of a fresh clone: pinned requirements, messages for missing programs, and the parts of `make check`."""
 
 from __future__ import annotations
 

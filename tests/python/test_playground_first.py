@@ -58,7 +58,7 @@ def test_the_picture_of_a_call_is_its_summary(page: Open):
     # late frames do not differ by colour alone: their row has diagonal lines, and half of it is clear
     assert [sum(column) for column in columns] == [6, 6]
     assert columns[0] != columns[1]
-    # no flow has their colour
+    # no flow has the colour of late frames
     until(found, "document.querySelectorAll('#stage .legend i').length > 4")
     assert found.page.locator("#stage .legend i").evaluate_all(
         "(all, late) => all.filter(i => getComputedStyle(i).backgroundColor.includes(late)).map(i => i.className)",
@@ -99,7 +99,7 @@ def test_the_colours_of_flows_stand_out(scheme: str, page: Open):
     *drawn, ground = ([int(part) for part in re.findall(r"\d+", colour)[:3]] for colour in colours)
     assert len(drawn) == 3
     contrasts = [contrast(colour, ground) for colour in drawn]
-    # orange on white is an exception of Okabe and Ito's palette
+    # of Okabe and Ito's palette, only orange on white has less contrast
     assert sum(ratio >= 3 for ratio in contrasts) >= (3 if scheme == "dark" else 2)
     assert contrasts[0] >= 4.5
 
@@ -251,7 +251,7 @@ def test_it_is_used_without_a_mouse(page: Open):
     settled(found, lambda: found.page.keyboard.press("Enter"))
     assert "upload" in held(found)["scenario"]["app"]
     assert found.page.evaluate("document.activeElement.textContent") == "Start an upload"
-    # the sentence is announced when it changes
+    # screen readers announce the sentence when it changes
     assert found.page.get_attribute("#why", "role") == "status"
     found.page.locator("#hear").focus()
     found.page.keyboard.press("Space")

@@ -105,7 +105,7 @@ def test_a_script_is_told_what_is_wrong(page: Open):
         "() => { bloatlab.set('link.up.rate', '5mbi'); return bloatlab.run().then(() => '', (e) => e.message); }"
     )
     assert line.startswith("link.up.rate: ")
-    # a script's copies are its own, and its names are no way to the page's objects
+    # a script gets copies, and no path in `set` leads to the page's own objects
     found.page.evaluate("() => { bloatlab.set('__proto__.polluted', 1); bloatlab.scenario().seed = 9; }")
     assert found.page.evaluate("({}).polluted === undefined && bloatlab.scenario().seed === undefined")
 

@@ -1,4 +1,4 @@
-"""The race of `recommend`: its intervals hold after every round, and most of its runs go to options that are close."""
+"""The race of `recommend`: its intervals are valid after every round, and most runs go to options that are close."""
 
 from __future__ import annotations
 

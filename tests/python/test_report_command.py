@@ -88,14 +88,14 @@ def test_a_run_says_what_happened(ran: Path):
     assert parsed.text["h1"] == ["What happened in home <b>?"]
     summary = json.loads((ran / "plain" / "summary.json").read_text())
     (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
-    # the wait in the link, as in the summary
+    # the sentence has the wait that the summary has
     assert f"{summary['links']['up']['sojourn_ms']['p50']:.0f} ms" in sentence
     titles = {panel["title"] for chart in data_of(html) for panel in chart["panels"]}
     assert {"Longest wait in the queue of up", "Rate of each flow", "Round-trip time", "One-way delay"} <= titles
     # the charts over time are linked to each other, and so are the distributions
     assert len({chart["link"] for chart in data_of(html)}) == 2
     assert "seed 7" in html
-    # the grade, and the scale that it is on
+    # the page has the grade and its scale
     assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (p99)." in html
 
 

@@ -1,4 +1,4 @@
-"""The files of a public project agree with what they refer to."""
+"""CITATION.cff, the CI workflow, CONTRIBUTING and the paper agree with the files to which they refer."""
 
 from __future__ import annotations
 

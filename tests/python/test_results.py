@@ -1,4 +1,4 @@
-"""The files of a result folder."""
+"""The JSON files of a result folder."""
 
 from __future__ import annotations
 

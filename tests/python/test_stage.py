@@ -106,7 +106,7 @@ def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
 
 
 def drawn(pane: dict[str, Any]) -> dict[str, Any]:
-    """Returns the same from the stage."""
+    """Returns the packets that the stage draws, in the form of `expected`."""
     waiting: dict[str, list[tuple[float, float, tuple[Any, ...]]]] = defaultdict(list)
     travels: dict[tuple[Any, ...], float] = {}
     for p in pane["packets"]:

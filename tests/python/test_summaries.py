@@ -55,7 +55,7 @@ def test_each_kind_of_application_has_its_table_and_no_other_has_it(traffic: str
 def test_a_ping_is_printed_with_its_round_trips():
     pings = printed(LINK + app("p", '{ ping = { interval = "1s" } }'))["Pings"]
     assert (column(pings, "lost %"), column(pings, "answered")) == (["0.00"], column(pings, "sent"))
-    # twice 10 ms of propagation, and twice 98 B at 2 Mbit/s
+    # twice 10 ms of propagation, and twice the time for 98 B at 2 Mbit/s
     assert [float(v) for v in column(pings, "min")] == [pytest.approx(20.784, abs=0.01)]
 
 

@@ -147,5 +147,5 @@ def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
     said = _in_a_namespace(script)
     complaints = [line for line in said.splitlines() if "qdisc kind is unknown" not in line]
     assert complaints == [], said
-    # the check detects a wrong word
+    # a wrong word is detected
     assert "What is" in _in_a_namespace("tc qdisc replace dev eth0 root fq_codel limmit 5")

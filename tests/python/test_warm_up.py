@@ -74,7 +74,7 @@ def test_a_sweep_finds_one_for_each_place(tmp_path: Path, capsys: pytest.Capture
     assert 6.3 <= float(high) <= 6.6
     assert call(arguments) == 0
     assert "4 runs, 4 of them from the store" in capsys.readouterr().err
-    # the last of several values of a key applies
+    # of several values for a key, the last one applies
     assert call([*arguments, "--force", "--set", "record.warm_up=3s"]) == 0
     assert set(pl.read_parquet(out)["warm_up_s"]) == {3.0}
 
