@@ -60,72 +60,48 @@ _COMPARED = {
     MEDIAN_AGAIN: (MEDIAN_RATIO, "C/D %", "median page load s"),
 }
 
-#: A column of the paper's tables: for each row of Table 2 a cell, or None if the paper has no such cell.
-Column = Sequence[Cell | None]
+#: A column of the paper's tables: its head, and a cell for each row of Table 2, or None where the paper has none.
+Column = tuple[str, Sequence[Cell | None]]
 
 
-def _columns(
-    cells: Mapping[tuple[str, str], Cell], metrics: Sequence[str], queue: Queue, against: str = ""
-) -> list[Column]:
-    """The cells of each metric, row by row, for one queue; with `against`, the cells that compare CoDel with that queue."""
-    keys = [Case(n, queue).key + against for n in NUMBERS]
-    return [[cells.get((key, metric)) for key in keys] for metric in metrics]
-
-
-def _sections(
-    card: Scorecard, droptail: Queue, metrics: Sequence[str]
-) -> Mapping[str, tuple[Sequence[str], list[Column]]]:
-    """The metrics and columns of one of Tables 3 to 8, by heading."""
+def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[tuple[str, list[Column]]]:
+    """The columns of one of Tables 3 to 8 by heading: Tables 7 and 8 are arranged by metric, the others by queue."""
     cells = {(c.case, c.metric): c for c in card.cells}
-    found = {queue.value: (metrics, _columns(cells, metrics, queue)) for queue in (droptail, Queue.CODEL)}
-    if metrics is _SUMMARY:
-        ratios = [_COMPARED[metric][0] for metric in metrics]
-        columns = _columns(cells, ratios, Queue.CODEL, f" vs {droptail.limit}")
-        found[f"CoDel against {droptail.value}"] = (ratios, columns)
+
+    def column(head: str, queue: Queue, metric: str, against: str = "") -> Column:
+        return head, [cells.get((Case(n, queue).key + against, metric)) for n in NUMBERS]
+
+    if metrics is not _SUMMARY:
+        return [(queue.value, [column(HEADS[m], queue, m) for m in metrics]) for queue in (droptail, Queue.CODEL)]
+    found: list[tuple[str, list[Column]]] = []
+    for metric in metrics:
+        ratio, head, words = _COMPARED[metric]
+        both = [column("DropTail", droptail, metric), column("CoDel", Queue.CODEL, metric)]
+        found.append((words, [*both, column(head, Queue.CODEL, ratio, f" vs {droptail.limit}")]))
     return found
 
 
-def paper_tables(card: Scorecard) -> list[TextTable]:
-    """Tables 3 to 8. Each field reads "published | ours"; the interval and the reason are its hint."""
+def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
+    """Tables 3 to 8. Each field reads "published | ours"; the interval and the reason are its hint.
+
+    A terminal shows no hints and is narrow: there each column has its own heading, and the interval and a mark as fields.
+    """
     made: list[TextTable] = []
     for n, title, droptail, metrics in _TABLES:
-        sections = _sections(card, droptail, metrics)
-        columns = [column for _, columns in sections.values() for column in columns]
-        if metrics is _SUMMARY:  # Tables 7 and 8 are arranged by metric, the others by queue
-            columns = [columns[place + step] for place in range(3) for step in (0, 3, 6)]
-            names = [name for m in metrics for name in ("DropTail", "CoDel", _COMPARED[m][1])]
-            groups = [(_COMPARED[m][2], 6) for m in metrics]
+        parts = _columns(card, droptail, metrics)
+        columns = [column for _, part in parts for column in part]
+        if terminal:
+            fields, heads = _four, ["published", "ours", "80 % of seeds", ""] * len(columns)
+            groups = [(f"{heading}: {name}", 4) for heading, part in parts for name, _ in part]
         else:
-            names = [HEADS[m] for m in metrics] * 2
-            groups = [(heading, 6) for heading in sections]
+            fields, heads = _pair, [head for name, _ in columns for head in (name, "ours")]
+            groups = [(heading, 2 * len(part)) for heading, part in parts]
         rows = [
-            row(
-                f"{case:02d}",
-                TextCell(Case(case, Queue.CODEL).load, "muted"),
-                *(f for c in columns for f in _pair(c[place], n)),
-            )
+            row(f"{case:02d}", TextCell(Case(case, Queue.CODEL).load, "muted"), *(f for _, c in columns for f in fields(c[place], n)))
             for place, case in enumerate(NUMBERS)
-        ]
-        heads = ["case", "load", *(head for name in names for head in (name, "ours"))]
-        made.append(TextTable(f"Table {n}. {title}", heads, rows, groups=[("", 2), *groups], left=2))
-    return made
-
-
-def blocks(card: Scorecard) -> list[TextTable]:
-    """Tables 3 to 8 in halves that fit a terminal, each cell with the published value, ours, its interval, and a mark."""
-    made = [
-        _block(f"Table {n}. {heading}", metrics, columns, n)
-        for n, _, droptail, of in _TABLES
-        for heading, (metrics, columns) in _sections(card, droptail, of).items()
-    ]
-    return [*made[:-1], replace(made[-1], note=DECLARED.text("blocks"))]
-
-
-def _block(title: str, metrics: Sequence[str], columns: Sequence[Column], table: int) -> TextTable:
-    rows = [row(f"{n:02d}", *(f for c in columns for f in _four(c[place], table))) for place, n in enumerate(NUMBERS)]
-    names = [name for _ in metrics for name in ("published", "ours", "80 % of seeds", "")]
-    groups = [("", 1), *(("total plr %" if m == PLR else HEADS[m], 4) for m in metrics)]
-    return TextTable(title, ["case", *names], rows, groups=groups)
+        ]  # fmt: skip
+        made.append(TextTable(f"Table {n}. {title}", ["case", "load", *heads], rows, groups=[("", 2), *groups], left=2))
+    return [*made[:-1], replace(made[-1], note=DECLARED.text("terminal"))] if terminal else made
 
 
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:

@@ -104,7 +104,7 @@ def _tables(results: Results) -> Sequence[TextTable]:
     readings = _readings(results)
     asked = [table for name in results.asked if name not in readings for table in _experiment(results, name)]
     compared = [pages.readings_table(results.scorecard, readings)] if readings else []
-    return [*pages.blocks(results.scorecard), *asked, *compared]
+    return [*pages.paper_tables(results.scorecard, terminal=True), *asked, *compared]
 
 
 def _disciplines(results: Results) -> Iterable[TextTable]:
