@@ -82,12 +82,15 @@ def open_result(folder: str | Path) -> Result:
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
     """The origin of a result: machine, time, version. Comparisons of results must ignore it."""
+    wall = None if seconds is None else round(seconds, 3)
+    return {"scenario_hash": result.scenario.hash, "seed": result.seed, "wall_seconds": wall, **this_process()}
+
+
+def this_process() -> dict[str, Any]:
+    """The origin of what this process writes now: version, time, machine, command line."""
     return {
         "bloatlab": version(),
-        "scenario_hash": result.scenario.hash,
-        "seed": result.seed,
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "wall_seconds": None if seconds is None else round(seconds, 3),
         "process_seconds": round(time.process_time(), 3),
         "machine": platform.machine(),
         "system": platform.platform(),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import os
-import platform
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,8 +14,8 @@ from rich.text import Text
 from bloatlab import live
 from bloatlab.plots import save_figure
 from bloatlab.report import write
-from bloatlab.results import save, write_json, write_table
-from bloatlab.scenario import version
+from bloatlab.results import save, this_process, write_json, write_table
+from bloatlab.simulated_and_live import invalid_because
 from bloatlab.studies.page import page
 from bloatlab.studies.study import Batch, Live, OnKernels, Options, Ran, Results, Study, StudyError
 from bloatlab.studies.tables import claims_table, misses, reached_table, shares_table
@@ -105,7 +101,7 @@ def _on_kernels(wanted: OnKernels, options: Options) -> Live:
         begun = time.perf_counter()
         result = live.run(scenario)
         save(result, options.out / "live" / file_name(key), seconds=time.perf_counter() - begun)
-        reason = None if result.summary["live"]["valid"] else str(result.summary["live"]["invalid_because"])
+        reason = invalid_because(result)
         done = Live(
             {**done.measures, key: wanted.measure(result)},
             done.invalid if reason is None else {**done.invalid, key: reason},
@@ -148,21 +144,7 @@ def file_name(key: str) -> str:
 
 def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
     """The origin of a reproduction, which comparisons of results must not use. `found` runs came from the store."""
-    return {
-        "bloatlab": version(),
-        "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "runs": runs,
-        "runs_from_store": found,
-        "wall_seconds": round(seconds, 2),
-        "process_seconds": round(time.process_time(), 2),
-        "machine": platform.machine(),
-        "system": platform.platform(),
-        "host": platform.node(),
-        "cpus": os.cpu_count(),
-        "python": platform.python_version(),
-        "polars": pl.__version__,
-        "command": sys.argv,
-    }
+    return {"runs": runs, "runs_from_store": found, "wall_seconds": round(seconds, 2), **this_process()}
 
 
 def report(results: Results, console: Console, *, full: bool = False) -> None:
