@@ -1,6 +1,7 @@
 """The error for bad input, and suggestions for misspelt names."""
 
 import difflib
+import traceback
 from collections.abc import Iterable
 
 
@@ -12,3 +13,9 @@ def nearest(word: str, known: Iterable[object]) -> str:
     """Returns '; did you mean "x"?' for the known name nearest to `word`, or an empty text."""
     found = difflib.get_close_matches(word, map(str, known), n=1, cutoff=0.5)
     return f'; did you mean "{found[0]}"?' if found else ""
+
+
+def line_in(error: BaseException, file: str) -> int | None:
+    """The last line of `file` in an error's traceback; None if the error comes from elsewhere."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else None

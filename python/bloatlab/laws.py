@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from bloatlab import _core
-from bloatlab.errors import nearest
+from bloatlab.errors import line_in, nearest
 
 #: A law's verdict on a packet; None is "pass".
 Verdict = Literal["pass", "drop", "mark"]
@@ -122,7 +122,7 @@ class Law:
     def line(self, method: str, error: BaseException) -> str:
         """One line with the file, the line, the method and its exception."""
         text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-        return f"{self.label}:{_line_in(error, self.file) or _line_of(self.of, method)}: {method} raised {text[:300]}"
+        return f"{self.label}:{line_in(error, self.file) or _line_of(self.of, method)}: {method} raised {text[:300]}"
 
 
 def _number(text: str) -> int | None:
@@ -235,7 +235,7 @@ def loaded(label: str, name: str, source: str, at: str) -> Law:
     except LawError:
         raise
     except (Exception, SystemExit) as error:
-        line, what = _line_in(error, file), str(error)
+        line, what = line_in(error, file), str(error)
         if isinstance(error, SyntaxError) and error.filename == file:
             line, what = error.lineno, error.msg
         text = " ".join(f"{type(error).__name__}: {what}".split())
@@ -277,16 +277,6 @@ def _library(name: str) -> bool:
     places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
     folders = [Path(sysconfig.get_path(p)).resolve() for p in ("stdlib", "platstdlib", "purelib", "platlib")]
     return any(Path(place).resolve().is_relative_to(folder) for place in places for folder in folders)
-
-
-def _line_in(error: BaseException, file: str) -> int | None:
-    """The last line number of `file` in an error's traceback."""
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
 
 
 def _line_of(of: type, method: str = "") -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 
+from bloatlab.errors import line_in
 from bloatlab.studies.study import Study, StudyError
 
 #: The names of bloatlab's studies, in the order in which they are listed.
@@ -49,8 +49,7 @@ def study_in(path: Path) -> Study:
 def place(path: Path, error: BaseException) -> str | None:
     """The line of `path` that an error comes from ("mine.py:12"); None if it comes from elsewhere."""
     met: BaseException | None = error
-    lines: list[int] = []
-    while met is not None and not lines:
-        lines = [f.lineno or 0 for f in traceback.extract_tb(met.__traceback__) if Path(f.filename) == path.absolute()]
+    line: int | None = None
+    while met is not None and (line := line_in(met, str(path.absolute()))) is None:
         met = met.__cause__
-    return f"{path}:{lines[-1]}" if lines else None
+    return None if line is None else f"{path}:{line}"
