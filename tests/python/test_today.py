@@ -14,11 +14,12 @@ from bloatlab.cli.main import call
 from bloatlab.scenario import load
 from bloatlab.simulation import run
 from bloatlab.studies.scorecard import Verdict
-from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, build, cases, considered, mean_size, quick
+from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, build, cases, considered, quick
 from bloatlab.studies.today.measure import measure
 from bloatlab.studies.today.pages import answer, considerations_table, loads_table
 from bloatlab.studies.today.rules import FULL, LAWS, over_loads
 from bloatlab.studies.today.study import STUDY
+from bloatlab.workloads.build import pareto_mean
 from bloatlab.workloads.cable_home import DOWN, UP
 from bloatlab.workloads.cable_loads import LOADED
 
@@ -98,7 +99,7 @@ def test_considerations_are_what_they_say():
     # sizes from 3 kB to 1 MB with shape 1.2: the mean is the integral of the size times its density
     xs = np.geomspace(3e3, 1e6, 200_001)
     density = 1.2 * 3e3**1.2 * xs**-2.2 / (1 - (3e3 / 1e6) ** 1.2)
-    assert mean_size() == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
+    assert pareto_mean(1.2, 3e3, 1e6) == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
     # at 1 Mbit/s the router shapes to 95 %, and a grant of 253 bytes every 8.1 ms is 250 kbit/s
     low = {line: data(line, Consideration.LOW_RATE)["link"] for line in Line}
     assert low[Line.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"

@@ -113,6 +113,12 @@ def bps(rate: float) -> str:
     return f"{round(rate)}bit"
 
 
+def pareto_mean(shape: float, low: float, high: float) -> float:
+    """The mean of a Pareto law that is truncated to [`low`, `high`]."""
+    a = shape
+    return low**a / (1 - (low / high) ** a) * a / (a - 1) * (low ** (1 - a) - high ** (1 - a))
+
+
 def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) -> Data:
     """A link from `a` to `b`: rate in bit/s (None: unlimited), delay in s."""
     made: Data = {"from": a, "to": b, "delay": ns(delay)}

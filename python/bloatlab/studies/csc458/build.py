@@ -17,6 +17,7 @@ from typing import Any
 from bloatlab.scenario import Scenario, from_dict
 from bloatlab.studies.declared import Declared
 from bloatlab.studies.published import toml
+from bloatlab.workloads.build import ns
 
 DECLARED = Declared("csc458")
 
@@ -143,7 +144,7 @@ def _start(name: str, seed: int) -> str:
     """The start of an application, which differs from seed to seed."""
     base, spread = _STARTS[name]
     share = random.Random(f"csc458/{seed}/{name}").random()  # noqa: S311
-    return f"{round((base + share * spread) * 1e9)}ns"
+    return ns(base + share * spread)
 
 
 def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:

@@ -37,7 +37,6 @@ PRINTED: Mapping[tuple[int, str], float] = {
 }
 
 _KEYS = {MEAN: "fetch_mean_s", SD: "fetch_sd_s"}
-_KIT = {q: str(Case("reno", q, 2)) for q in QUEUES}
 _PLAIN = {q: str(Case("reno", q)) for q in QUEUES}
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
 from bloatlab.studies.published import toml, unknowns
+from bloatlab.workloads.build import ns
 
 #: Length of a run in s, and of the warm-up that is left out of measures. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
 #: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s hold 8 of them per
@@ -193,7 +194,7 @@ def _apps(case: Case, seed: int) -> dict[str, AppDict]:
     colliding = case.discipline == "sfq_collision"
 
     def files(flows: int, stagger_s: float) -> dict[str, Any]:
-        return {"ftp": {"flows": flows, "size": "90MB", "pause": "4s", "stagger": seconds(stagger_s)}}
+        return {"ftp": {"flows": flows, "size": "90MB", "pause": "4s", "stagger": ns(stagger_s)}}
 
     for rtt in case.rtt_ms:
         spread = case.free.start_spread_s / max(1, case.sessions)
@@ -210,15 +211,10 @@ def _apps(case: Case, seed: int) -> dict[str, AppDict]:
             made["gamer"]["dscp"] = COLLISION_DSCP if colliding else case.gamer_dscp
     later = 0.5 * random.Random(f"scte2013/extra/{seed}").random()  # noqa: S311
     for name, (start, app) in case.more.items():
-        made[name] = {**app, "start": seconds(start + later)}
+        made[name] = {**app, "start": ns(start + later)}
     return made
 
 
 def _app(case: Case, rtt_ms: float, traffic: dict[str, Any], start_s: float) -> AppDict:
     ends = ("user", _server(rtt_ms)) if case.direction == "up" else (_server(rtt_ms), "user")
-    return {"from": ends[0], "to": [ends[1]], "tcp": "study", "start": seconds(start_s), "traffic": traffic}
-
-
-def seconds(value: float) -> str:
-    """Formats a time for a scenario, in whole nanoseconds."""
-    return f"{round(value * 1e9)}ns"
+    return {"from": ends[0], "to": [ends[1]], "tcp": "study", "start": ns(start_s), "traffic": traffic}

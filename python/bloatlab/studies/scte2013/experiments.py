@@ -17,10 +17,11 @@ from typing import Any
 
 from bloatlab.scenario import AppDict, Scenario
 from bloatlab.studies.published import toml
-from bloatlab.studies.scte2013.build import COLLISION_DSCP, OURS, UNKNOWNS, Case, buffer_bytes, build, lred, seconds
+from bloatlab.studies.scte2013.build import COLLISION_DSCP, OURS, UNKNOWNS, Case, buffer_bytes, build, lred
 from bloatlab.studies.scte2013.measure import HALF_PERIOD_S, PEAK_MBIT, SUSTAINED_MBIT
 from bloatlab.studies.scte2013.theory import peak_rate_mbit
 from bloatlab.sweep import Grid
+from bloatlab.workloads.build import ns, pareto_mean
 
 #: The 20 buffer sizes of each series in ms of Tmax (SCTE 2013 varies "ONLY buffer size", 20 times; of the sizes it states
 #: only 200 and 960).
@@ -268,9 +269,10 @@ def _bursts(discipline: str, transport: str) -> Case:
 def _short(discipline: str, load: float) -> Case:
     """Short transfers (Pareto, 3 kB to 1 MB, shape 1.2: 11 kB on average) that offer `load` of Tmax, beside five sessions."""
     low, high, shape = 3e3, 1e6, 1.2
-    mean = low**shape / (1 - (low / high) ** shape) * shape / (shape - 1) * (low ** (1 - shape) - high ** (1 - shape))
     size = {"pareto": {"min": f"{low:.0f}B", "max": f"{high:.0f}B", "shape": shape}}
-    short = {"short": {"interval": seconds(mean * 8e-6 / (load * 5.0)), "size": size, "direction": "up"}}
+    short = {
+        "short": {"interval": ns(pareto_mean(shape, low, high) * 8e-6 / (load * 5.0)), "size": size, "direction": "up"}
+    }
     return _considered(discipline, sessions=5, more={"short": (0.0, _app(short))})
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from bloatlab.scenario import Scenario, from_dict
 from bloatlab.studies.published import toml
 from bloatlab.workloads import cable_loads
+from bloatlab.workloads.build import ns, pareto_mean
 from bloatlab.workloads.cable_home import DOWN, UP, Setup, describe
 from bloatlab.workloads.cable_loads import NUMBERS, Queue
 
@@ -191,13 +192,7 @@ def _add_uploads(apps: dict[str, Any], what: Consideration) -> None:
     for name, app in toml("today", "considerations.toml")[what.name].items():
         apps[name] = apps.get(name, {}) | app
     if what is Consideration.SHORT:
-        apps[SHORT]["traffic"]["short"]["interval"] = f"{mean_size() * 8 / (OFFERED * 5e6) * 1e9:.0f}ns"
-
-
-def mean_size() -> float:
-    """Mean of the truncated Pareto law, bytes."""
-    a, low, high = SHAPE, LEAST, LARGEST
-    return low**a / (1 - (low / high) ** a) * a / (a - 1) * (low ** (1 - a) - high ** (1 - a))
+        apps[SHORT]["traffic"]["short"]["interval"] = ns(pareto_mean(SHAPE, LEAST, LARGEST) * 8 / (OFFERED * 5e6))
 
 
 def _set_rates(links: dict[str, Any], what: Consideration, seconds: int) -> None:
