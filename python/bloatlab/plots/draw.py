@@ -76,12 +76,11 @@ class Panel:
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
     """Draws panels from left to right and top to bottom, each of `size` inches. Needs no display."""
-    from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
-    from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415
+    from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    with rc_context(_rc()):
+    with style.drawing():
         drawn = NewFigure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
         grid = drawn.subplots(rows, columns, squeeze=False).ravel()
         for axes, panel in zip(grid, panels, strict=False):
@@ -136,11 +135,9 @@ def _entries(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
 
 def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
     """Writes `stem`.svg (transparent, reproducible) and `stem`.png (white, 200 dpi); returns both paths."""
-    from matplotlib import rc_context  # noqa: PLC0415
-
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
     files.write(svg, _svg(drawn))
-    with rc_context(_rc()), files.beside(png) as aside:
+    with style.drawing(), files.beside(png) as aside:
         drawn.savefig(aside, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     return svg, png
 
@@ -167,11 +164,9 @@ _DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 def _svg(drawn: Figure) -> str:
     """Returns the figure as the text of an SVG file, and freezes its layout."""
-    from matplotlib import rc_context  # noqa: PLC0415
-
     if drawn not in _DRAWN:
         buffer = io.StringIO()
-        with rc_context(_rc()):
+        with style.drawing():
             drawn.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         drawn.set_layout_engine("none")
         _DRAWN[drawn] = buffer.getvalue()
@@ -198,13 +193,6 @@ def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple
         return x[:0], y[:0]
     part = slice(max(0, shown[0] - 1), shown[-1] + 2)
     return x[part], y[part]
-
-
-def _rc() -> Any:
-    from cycler import cycler  # noqa: PLC0415
-
-    # names from scenarios are plain text, without mathematics between dollar signs
-    return style.RC | {"axes.prop_cycle": cycler(color=list(style.COLOURS)), "text.parse_math": False}
 
 
 def _draw(axes: Axes, panel: Panel) -> None:

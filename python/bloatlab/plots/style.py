@@ -80,8 +80,12 @@ def dashes(place: int) -> Any:
 _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 
 
-def rc(width: Width) -> dict[str, Any]:
-    """The style at one width. Names from scenarios are plain text, without mathematics between dollar signs."""
+def rc(width: Width | None) -> dict[str, Any]:
+    """The style at one width, or of panels in inches. Names are plain text, never mathematics between dollar signs."""
+    if width is None:
+        from cycler import cycler  # noqa: PLC0415  comes with matplotlib
+
+        return RC | {"axes.prop_cycle": cycler(color=list(COLOURS)), "text.parse_math": False}
     size = WIDTHS[width]
     scale = size.text / 9.0
     sized = {k: v * scale for k, v in RC.items() if k.endswith(("size", "linewidth")) and isinstance(v, (int, float))}
@@ -98,8 +102,8 @@ def rc(width: Width) -> dict[str, Any]:
 
 
 @contextmanager
-def drawing(width: Width) -> Generator[None]:
-    """The style of a figure of this width, for everything that makes or writes it."""
+def drawing(width: Width | None = None) -> Generator[None]:
+    """The style of a figure of this width, or of panels, for everything that makes or writes it."""
     from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     styling: Any = rc(width)
