@@ -29,7 +29,7 @@ from bloatlab.report import (
     figure_block,
     render,
 )
-from bloatlab.report.page import vendored
+from bloatlab.report.page import asset
 from bloatlab.report.reasons import Reasons, shared_endings
 from bloatlab.tables import TextCell, TextTable
 
@@ -249,7 +249,7 @@ def test_pictures_take_the_page_s_colours_and_have_ids_of_their_own():
 
 def test_what_is_vendored_is_what_is_recorded():
     folder = resources.files("bloatlab.report").joinpath("assets")
-    recorded: Any = vendored()
+    recorded: Any = json.loads(asset("assets.json"))
     for name, sha in recorded["sha256"].items():
         assert hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest() == sha, name
     assert "Permission is hereby granted" in folder.joinpath("uPlot.LICENSE").read_text(encoding="utf-8")
@@ -260,7 +260,7 @@ def test_what_is_vendored_is_what_the_playground_uses():
     package = ROOT / "web" / "package.json"
     if not package.exists():
         pytest.skip("no web/package.json here")
-    recorded: Any = vendored()
+    recorded: Any = json.loads(asset("assets.json"))
     wanted = json.loads(package.read_text(encoding="utf-8"))
     asked = {**wanted.get("dependencies", {}), **wanted.get("devDependencies", {})}.get("uplot")
     assert asked is None or asked.lstrip("^~=") == recorded["version"]

@@ -7,7 +7,6 @@ pictures and tables work without JavaScript.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -158,12 +157,6 @@ def write(page: Page, path: Path) -> Path:
 def asset(name: str) -> str:
     """The text of a vendored file; assets.json lists packages and versions."""
     return resources.files("bloatlab.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8").strip()
-
-
-def vendored() -> dict[str, object]:
-    """The vendored files: package, version, licence and SHA-256 of each."""
-    found: dict[str, object] = json.loads(asset("assets.json"))
-    return found
 
 
 @functools.cache
