@@ -25,16 +25,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Formatter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from bloatlab.plots import Mark, Panel, Series
-from bloatlab.report import Drawn
+from bloatlab.report import Answer, Drawn, Point, figure_block
 from bloatlab.studies import page
 from bloatlab.studies.claims import Claim, Quantity, Value, near
 from bloatlab.studies.published import text, toml
 from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.studies.study import About, PageSection, Publication, Quick, Study
-from bloatlab.tables import TextTable
+from bloatlab.tables import TextTable, counted
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 #: Matches the beginning of a text such as "MEASURE of CASE".
 MEASURED = re.compile(r"[\w ]+ of ")
@@ -136,6 +139,21 @@ class Declared:
     def text(self, name: str, /, **names: Any) -> str:
         """The text `name` of a table, figure or answer, with its expressions filled in."""
         return filled(self._file["texts"][name], names)
+
+    def answer(
+        self, seeds: int, drawn: Drawn, values: Mapping[K, V | None],
+        sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]], **names: Any,
+    ) -> Answer:  # fmt: skip
+        """The answer to the study's question, with its figure; `names` fill in its basis.
+
+        `sentence` and `points` make its text from `values`; if a value is missing, the text says so.
+        """
+        known = {key: value for key, value in values.items() if value is not None}
+        whole = len(known) == len(values)
+        missing = "A quick look skips runs that this question needs; run it without --quick."
+        text, details = (sentence(known), points(known)) if whole else (missing, ())
+        basis = self.text("basis", seeds=counted(seeds, "seed"), **names)
+        return Answer(self.text("question"), text, details, figure_block(drawn), basis)
 
     def columns(self, name: str) -> list[Column]:
         """The columns of a table."""

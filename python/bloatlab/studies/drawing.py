@@ -1,21 +1,17 @@
-"""Series, ticks and answers that the studies share."""
+"""Series and ticks that the studies share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bloatlab.plots import Series
-from bloatlab.report import Answer, Drawn, Point, figure_block
 from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.tables import Spread
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
@@ -41,15 +37,3 @@ def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread |
 def ticks(labels: Iterable[str]) -> list[tuple[float, str]]:
     """Labels at 0, 1, 2, ... of an axis."""
     return [(float(place), label) for place, label in enumerate(labels)]
-
-
-def answered(
-    question: str, basis: str, drawn: Drawn, values: Mapping[K, V | None],
-    sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]],
-) -> Answer:  # fmt: skip
-    """An answer with its figure. `sentence` and `points` make its text from `values`; if a value is missing, the text says so."""
-    known = {key: value for key, value in values.items() if value is not None}
-    if len(known) < len(values):
-        missing = "A quick look skips runs that this question needs; run it without --quick."
-        return Answer(question, missing, (), figure_block(drawn), basis)
-    return Answer(question, sentence(known), points(known), figure_block(drawn), basis)

@@ -35,11 +35,11 @@ from bloatlab.studies.cablelabs2012.published import (
     PLR,
     by_key,
 )
-from bloatlab.studies.claims import Measures, Runs, median_of
-from bloatlab.studies.drawing import answered, of_cases, points
+from bloatlab.studies.claims import Runs, median_of
+from bloatlab.studies.drawing import of_cases, points
 from bloatlab.studies.scorecard import Cell, Scorecard, Tolerance
 from bloatlab.studies.tables import MARKS, judged_cell, medians_table, spaced, verdict_with_reason
-from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row, spread
+from bloatlab.tables import TextCell, TextTable, Tone, number, row, spread
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
 
 #: Tables 3 to 8: number, title, the DropTail queue that is compared with CoDel, and the metrics of each queue.
@@ -177,10 +177,10 @@ def tried_table(title: str, runs: Runs) -> TextTable:
     for case in dict.fromkeys(key.split(" ")[0] for key in runs):
         printed = [spaced(by_key()[case, m].printed) for m, _, _ in columns[:-1]]
         rows.append(row(case, "the paper", *printed, TextCell("", "muted")))
-        for key, seeds in runs.items():
+        for key in runs:
             which, _, label = key.partition(" ")
             if which == case:
-                rows.append(row(case, label, *(number(_median(seeds, m), digits) for m, _, digits in columns)))
+                rows.append(row(case, label, *(number(median_of(runs, key, m), digits) for m, _, digits in columns)))
     heads = ["case", "with", *(head for _, head, _ in columns)]
     return TextTable(title, heads, rows, DECLARED.text("tried"), left=2)
 
@@ -191,17 +191,13 @@ def peak_table(title: str, runs: Runs) -> TextTable:
     rows = [
         row(
             key,
-            *(number(_median(seeds, m), digits) for m, _, digits in columns),
-            number(100.0 * _median(seeds, "plateau_share"), 0),
+            *(number(median_of(runs, key, m), digits) for m, _, digits in columns),
+            number(None if (share := median_of(runs, key, "plateau_share")) is None else 100.0 * share, 0),
         )
-        for key, seeds in runs.items()
+        for key in runs
     ]
     heads = ["case", *(head for _, head, _ in columns), "then % of the peak"]
     return TextTable(title, heads, rows, DECLARED.text("peak"), left=1)
-
-
-def _median(seeds: Sequence[Measures], measure: str) -> float:
-    return spread([seed[measure] for seed in seeds]).median
 
 
 # -------------------------------------------------------------------------------------------------------------- answer
@@ -264,20 +260,16 @@ def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Besi
 def answer(runs: Runs, seeds: int) -> Answer:
     """Is CoDel better than a 50 ms buffer, and for whom? Answered from the runs."""
     pairs = [(metric, other) for metric in (MOS, MEDIAN, FTP) for other in (SMALL, LARGE)]
-    return answered(
-        DECLARED.text("question"),
-        DECLARED.text(
-            "basis",
-            seeds=counted(seeds, "seed"),
-            loads=len(LOADED),
-            pages=NOTICED[MEDIAN].words(),
-            mos=NOTICED[MOS].words(),
-            uploads=NOTICED[FTP].words(),
-        ),
+    return DECLARED.answer(
+        seeds,
         draw(runs),
         {(metric, other): beside(runs, metric, other, high_is_good=metric != MEDIAN) for metric, other in pairs},
         _sentence,
         _points,
+        loads=len(LOADED),
+        pages=NOTICED[MEDIAN].words(),
+        mos=NOTICED[MOS].words(),
+        uploads=NOTICED[FTP].words(),
     )
 
 

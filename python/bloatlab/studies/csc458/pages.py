@@ -26,10 +26,10 @@ from bloatlab.studies.csc458.build import (
     today,
 )
 from bloatlab.studies.csc458.rules import LARGEST, MEAN, PRINTED, SD, WAITS, in_second_reading
-from bloatlab.studies.drawing import answered, of_cases, points, ticks
+from bloatlab.studies.drawing import of_cases, points, ticks
 from bloatlab.studies.published import rows as published
 from bloatlab.studies.study import Live, Results
-from bloatlab.tables import TextCell, TextTable, counted, number, row
+from bloatlab.tables import TextCell, TextTable, number, row
 
 # ------------------------------------------------------------------------------------------------------------ tables
 
@@ -241,9 +241,8 @@ Values = Mapping[tuple[str, str], float]
 def answer(runs: Runs, seeds: int) -> Answer:
     """Does a smaller buffer cure bufferbloat, and what do today's queues do instead? Answered from the runs."""
     shown = BUFFERS | MODERN
-    return answered(
-        DECLARED.text("question"),
-        DECLARED.text("basis", seeds=counted(seeds, "seed")),
+    return DECLARED.answer(
+        seeds,
         draw(runs),
         {(name, m): median_of(runs, str(case), m) for name, case in shown.items() for m in MEASURES},
         _sentence,

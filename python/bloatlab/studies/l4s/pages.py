@@ -10,7 +10,7 @@ import numpy as np
 from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.claims import Runs, median_of
-from bloatlab.studies.drawing import answered, of_cases, points, ticks
+from bloatlab.studies.drawing import of_cases, points, ticks
 from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import theory
 from bloatlab.studies.l4s.cases import DECLARED, Case
@@ -220,9 +220,8 @@ def _alone(runs: Runs) -> Drawn:
 
 def answer(runs: Runs, seeds: int) -> Answer:
     """Is the low-latency queue as short as promised, and fair to other traffic? Answered from the runs."""
-    return answered(
-        DECLARED.text("question"),
-        DECLARED.text("basis", seeds=counted(seeds, "seed")),
+    return DECLARED.answer(
+        seeds,
         draw(runs),
         {case: median_of(runs, str(case), P99) for case in c.BESIDE},
         lambda waits: _sentence(waits, runs),

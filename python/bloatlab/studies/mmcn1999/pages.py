@@ -11,13 +11,13 @@ from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies import tables
 from bloatlab.studies.claims import Runs, median_of
-from bloatlab.studies.drawing import answered, of_cases
+from bloatlab.studies.drawing import of_cases
 from bloatlab.studies.mmcn1999.build import DECLARED, PAPER, SCHEMES, Case
 from bloatlab.studies.mmcn1999.rules import ORDERS, SLIDES
 from bloatlab.studies.mmcn1999.small import DRAWN, TWO_FTP_LIMITS, TWO_FTP_MIN_TH, small_cases
 from bloatlab.studies.published import rows
 from bloatlab.studies.scorecard import Scorecard
-from bloatlab.tables import TextCell, TextTable, Tone, counted, listed, number
+from bloatlab.tables import TextCell, TextTable, Tone, listed, number
 
 # ------------------------------------------------------------------------------------------------------------ tables
 
@@ -164,13 +164,14 @@ Values = Mapping[tuple[str, str], float]
 def answer(runs: Runs, frames: Frames, seeds: int) -> Answer:
     """Which queue protects TCP and the conferences from traffic that does not respond? Answered from the runs."""
     keys = [key for key in NAMES if key in PAPER or key in runs]
-    return answered(
-        DECLARED.text("question"),
-        DECLARED.text("basis", seeds=counted(seeds, "seed"), KEPT=KEPT, LOST_PERCENT=LOST_PERCENT),
+    return DECLARED.answer(
+        seeds,
         DECLARED.drawn("answer", over_time(PAPER, frames, published=True)),
         {(key, m): median_of(runs, key, m) for key in keys for m in MEASURES},
         lambda of: _sentence(of, keys),
         lambda of: [_point(of, key) for key in PAPER],
+        KEPT=KEPT,
+        LOST_PERCENT=LOST_PERCENT,
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.claims import Runs, median_of
-from bloatlab.studies.drawing import answered
 from bloatlab.studies.published import toml
 from bloatlab.studies.scte2013.build import UNKNOWNS
 from bloatlab.studies.scte2013.claims import DECLARED
@@ -15,7 +14,7 @@ from bloatlab.studies.scte2013.experiments import BDP_MS, SERIES, Experiment
 from bloatlab.studies.scte2013.figures import curve
 from bloatlab.studies.scte2013.readings import place
 from bloatlab.studies.tables import medians_table
-from bloatlab.tables import TextTable, counted, number, row
+from bloatlab.tables import TextTable, number, row
 
 #: Heads of columns, and digits.
 HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["heads"]
@@ -63,9 +62,8 @@ Values = Mapping[tuple[str, str], float]
 
 def answer(runs: Runs, seeds: int) -> Answer:
     """Which way to manage a modem's buffer keeps a game playable while uploads fill the line? Answered from the runs."""
-    return answered(
-        DECLARED.text("question"),
-        DECLARED.text("basis", seeds=counted(seeds, "seed")),
+    return DECLARED.answer(
+        seeds,
         draw(runs),
         {(series, m): median_of(runs, place(series, LARGE_MS), m) for series in NAMES for m in (GAME, FTP, RATE, LOSS)},
         lambda of: _sentence(of, runs),

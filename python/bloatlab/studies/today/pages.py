@@ -10,11 +10,11 @@ from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.studies.declared import Declared
-from bloatlab.studies.drawing import answered, intervals, points, ticks
+from bloatlab.studies.drawing import intervals, points, ticks
 from bloatlab.studies.tables import median_cell
 from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, considered
 from bloatlab.studies.today.rules import over_loads
-from bloatlab.tables import Spread, TextCell, TextTable, counted, number, row
+from bloatlab.tables import Spread, TextCell, TextTable, listed, number, row
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS
 
 # ------------------------------------------------------------------------------------------------------------ tables
@@ -122,9 +122,8 @@ def answer(runs: Runs, seeds: int) -> Answer:
     before = found.get(Line.MODEM_2012, {}).get(Stack.OF_2012, {})
     of = {line: {s: v for s, v in own.items() if s is not Stack.OF_2012} for line, own in found.items()}
     of = {line: own for line, own in of.items() if own}
-    return answered(
-        DECLARED.text("question"),
-        DECLARED.text("basis", seeds=counted(seeds, "seed")),
+    return DECLARED.answer(
+        seeds,
         draw(runs),
         {m: before.get(m) if of else None for m in MEASURES},
         lambda before: _sentence(before, of),
@@ -164,9 +163,7 @@ def _short(stack: Stack) -> str:
 
 
 def _either(stacks: Sequence[Stack]) -> str:
-    """Lists stacks in words: "a", "a or b", "a, b or c"."""
-    names = [_short(stack) for stack in stacks]
-    return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+    return listed([_short(stack) for stack in stacks], "or")
 
 
 def _points(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> list[Point]:
