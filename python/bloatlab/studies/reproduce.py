@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from bloatlab.studies.page import page
 from bloatlab.studies.study import Batch, Live, OnKernels, Options, Ran, Results, Study, StudyError
 from bloatlab.studies.tables import claims_table, misses, reached_table, shares_table
 from bloatlab.sweep import gather, watch
-from bloatlab.tables import counted
+from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, show, wrapped
 
 #: Largest width of a line in the closing summary.
@@ -150,14 +150,12 @@ def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
 def report(results: Results, console: Console, *, full: bool = False) -> None:
     """Prints goals, differences, the answer and the path of the report, in about 20 lines of at most 80 columns.
 
-    With `full`, all tables are printed first: the study's own, the claims, and the shares of every table and metric.
+    With `full`, all tables are printed first.
     """
     card, claims = results.scorecard, results.claims
-    if full:
-        common = [*([claims_table(claims)] if claims else []), *([shares_table(card)] if card.shares else [])]
-        for table in (*results.study.tables(results), *common):
-            show(table, console)
-            console.print()
+    for table in _tables(results) if full else ():
+        show(table, console)
+        console.print()
     width = min(console.width, WIDTH)
     stored = f" ({results.found} of them from the store)" if results.found else ""
     _say(console, f"{counted(results.made, 'run')}{stored} in {results.seconds:.1f} s", width)
@@ -173,6 +171,17 @@ def report(results: Results, console: Console, *, full: bool = False) -> None:
     _say(console, results.answer.sentence, width)
     tables = "" if full else "; every table here: --full"
     console.print(f"Report: [bold]{escape(str(results.report))}[/]{tables}", soft_wrap=True, highlight=False)
+
+
+def _tables(results: Results) -> Iterator[TextTable]:
+    """The tables of `--full`."""
+    card, claims, own = results.scorecard, results.claims, results.study.tables
+    if own is None:
+        yield from page(results).tables()
+        return
+    yield from own(results)
+    yield from [claims_table(claims)] if claims else []
+    yield from [shares_table(card)] if card.shares else []
 
 
 def _say(console: Console, text: str, width: int, style: str = "") -> None:

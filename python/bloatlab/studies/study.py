@@ -23,7 +23,6 @@ from bloatlab.scenario import Override, Scenario
 from bloatlab.simulation import Result
 from bloatlab.studies.claims import Checked, Claim, Measures, Published, Quantity, Runs, check_all, count
 from bloatlab.studies.scorecard import Cell, Goal, Origin, Scorecard
-from bloatlab.studies.tables import statements_table
 from bloatlab.sweep import At, Executor, Gathered, Grid, Measure, Store, default_jobs
 from bloatlab.tables import Spread, TextTable, counted
 from bloatlab.terminal import Console
@@ -240,9 +239,8 @@ class Study:
 
     # ------------------------------------------------------------------------------------------------------- output
     answer: Callable[[Results], Answer] | None = None
-    tables: Callable[[Results], Iterable[TextTable]] = lambda results: [
-        statements_table(results.scorecard, "Published and ours")
-    ]
+    #: The tables that a terminal shows with `--full`, before claims and shares; by default it shows those of the page.
+    tables: Callable[[Results], Iterable[TextTable]] | None = None
     figures: Callable[[Results], Sequence[Drawn]] = lambda _: ()
     sections: Sequence[PageSection] = ()
     #: Further keys of scorecard.json.

@@ -127,12 +127,6 @@ def setup_table() -> TextTable:
     return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)
 
 
-def tables(results: Results) -> list[TextTable]:
-    """The tables of published values, of every case, of the kernels and of the requested experiments."""
-    experiments = experiment_tables(results)
-    return [*published_tables(results), *live_tables(results), *experiments, readings_table(results)]
-
-
 #: The blocks of the page by the anchor of their section.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": published_tables,

@@ -82,7 +82,6 @@ STUDY = DECLARED.study(
     rules=RULES,
     claims=CLAIMS,
     answer=lambda results: pages.answer(results.runs, results.seeds),
-    tables=pages.tables,
     figures=lambda results: pages.figures(results.ran["all cases"].frames),
     data=lambda results: {"claims_by_duplicate_acks": [claim.as_data() for claim in pages.readings(results)]},
 )

@@ -98,14 +98,6 @@ def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
     return TextTable("Rates of the L4S tests, within a factor of 1.5", ["two flows", "within", "of"], rows)
 
 
-def misses_table(groups: Mapping[str, Sequence[Cell]], runs: Runs) -> TextTable:
-    """The pairs outside tolerance; the page has all pairs."""
-    cells = {x.case: x for x in groups.get("pairs", ()) if x.metric == RATIO and not x.agrees}
-    rows = [row(str(x), *_pair(x, cells[str(x)], runs, {})[1:]) for x in c.PAIRS if str(x) in cells]
-    note = "The report has all."
-    return TextTable("Pairs that are not within", _columns(_PAIR), rows, note, left=2, words_last=True)
-
-
 def group_tables(results: Results, *names: str) -> list[TextTable]:
     """The tables of groups of cells, each cell with verdict and reason."""
     found = groups(results.scorecard.cells)
@@ -136,13 +128,6 @@ def why_tables(runs: Runs) -> list[TextTable]:
             "Why flows alone wait longer", runs, alone, DECLARED.columns("alone"), heads, DECLARED.text("alone")
         ),
     ]
-
-
-def tables(results: Results) -> list[TextTable]:
-    """The tables of pairs, then those of each group of cells."""
-    found, runs = groups(results.scorecard.cells), results.runs
-    pairs = [parts_table(found), misses_table(found, runs), *shared_tables(results)]
-    return [*pairs, steps_table(runs), *group_tables(results, *DECLARED.table("titles")), *why_tables(runs)]
 
 
 #: The blocks of the page by the anchor of their section.

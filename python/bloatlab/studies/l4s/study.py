@@ -19,6 +19,5 @@ STUDY = DECLARED.study(
     rules=RULES,
     claims=CLAIMS,
     answer=lambda results: pages.answer(results.runs, results.seeds),
-    tables=pages.tables,
     figures=lambda results: pages.figures(results.runs),
 )

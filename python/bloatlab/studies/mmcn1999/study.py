@@ -61,12 +61,6 @@ def _beyond(results: Results) -> list[TextTable]:
     ]
 
 
-def _tables(results: Results) -> list[TextTable]:
-    """The tables of the study's own cases, then those of the slides' rankings and numbers."""
-    queues, orders, state = _queues(results)
-    return [queues, state, *_beyond(results), orders, pages.slides_table(results.scorecard)]
-
-
 #: The blocks of the page by the anchor of their section.
 BLOCKS: Mapping[str, page.Blocks] = {
     "queues": _queues,
@@ -86,7 +80,6 @@ STUDY = DECLARED.study(
     rules=RULES,
     claims=CLAIMS,
     answer=lambda results: pages.answer(results.runs, _tcp(results), results.seeds),
-    tables=_tables,
     figures=lambda results: pages.figures(_tcp(results), results.ran[NETWORKS].frames, results.runs),
     data=lambda results: {"medians": medians(results.runs)},
 )

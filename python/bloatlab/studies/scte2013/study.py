@@ -18,7 +18,6 @@ from bloatlab.studies.scte2013.rules import GOALS, cells
 from bloatlab.studies.study import Batch, Options, Results
 from bloatlab.studies.tables import shares_table, statements_table
 from bloatlab.sweep import Measure
-from bloatlab.tables import TextTable
 
 QUICK = DECLARED.quick(full=SECONDS)
 
@@ -58,13 +57,6 @@ def _batch(experiment: Experiment, seconds: int | None) -> Batch:
 # -------------------------------------------------------------------------------------------------------- what it shows
 
 
-def _tables(results: Results) -> Sequence[TextTable]:
-    """Every statement, and every experiment but the one that the figures show."""
-    made = [e for e in _made(results.options.experiments) if e.name != "figures"]
-    statements = statements_table(results.scorecard, "Every statement of the paper")
-    return [statements, *(experiment_table(e, results.runs) for e in made)]
-
-
 def _figures(results: Results) -> Sequence[Drawn]:
     drawn = results.ran[CDF.name].gathered
     distributions: dict[str, list[pl.DataFrame]] = {}
@@ -98,6 +90,5 @@ STUDY = DECLARED.study(
     goals=GOALS,
     claims=CLAIMS,
     answer=lambda results: answer(results.runs, results.seeds),
-    tables=_tables,
     figures=_figures,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from bloatlab.studies.claims import medians
 from bloatlab.studies.page import Blocks
@@ -27,13 +27,6 @@ def _considerations(results: Results) -> list[TextTable]:
     return [pages.game_table(runs), *(table for table in made if table.rows)]
 
 
-def _tables(results: Results) -> Sequence[TextTable]:
-    """The tables of every line and TCP, and of the game load by load."""
-    runs = results.runs
-    game = [pages.loads_table(runs, *LOADS[0]), pages.game_table(runs)]
-    return [pages.lines_table(runs), *game, *_laws(results)]
-
-
 #: The blocks of the page by the anchor of their section.
 BLOCKS: Mapping[str, Blocks] = {
     "lines": lambda results: [pages.lines_table(results.runs)],
@@ -51,7 +44,6 @@ STUDY = DECLARED.study(
     quick=DECLARED.quick(quick()),
     cells=cells,
     answer=lambda results: pages.answer(results.runs, results.seeds),
-    tables=_tables,
     figures=lambda results: [pages.draw(results.runs)],
     data=lambda results: {"medians": medians(results.runs)},
 )
