@@ -60,7 +60,7 @@ _COMPARED = {
     MEDIAN_AGAIN: (MEDIAN_RATIO, "C/D %", "median page load s"),
 }
 
-#: A column of the paper's tables: its head, and a cell for each row of Table 2, or None where the paper has none.
+#: A column of the paper's tables: its head, and for each row of Table 2 a cell, or None if the paper has no such cell.
 Column = tuple[str, Sequence[Cell | None]]
 
 
