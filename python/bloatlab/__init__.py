@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-# methods such as `Result.plot` find functions of higher layers through this, so they need not import them
+# methods such as `Result.plot` find functions of higher layers by `public.find`, without importing their modules
 public.find = __getattr__
 
 

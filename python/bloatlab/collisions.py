@@ -81,7 +81,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Results for 0, 1, ... sessions: trials in which any session collides, and those in which the first does."""
+    """Results for 0, 1, ... sessions: trials in which any session collides, and trials in which the first session does."""
 
     any_session: list[Share]
     first_session: list[Share]

@@ -284,7 +284,7 @@ def read(path: str | Path) -> Measured:
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
         raise FlentError(f"{path}: not a flent data file: {str(error).splitlines()[0].lower()}") from None
     except OSError as error:
-        if error.strerror is None:  # an OSError without `strerror` is that of bz2 for a file in another format
+        if error.strerror is None:  # bz2 raises an OSError without `strerror` for a file in another format
             raise FlentError(f"{path}: not a flent data file: {str(error).lower()}") from None
         raise
     if len(text) > MOST_BYTES:
@@ -359,7 +359,7 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
         pairs = [(of["t"] - begin, _round_trip(name, of, old)) for of in of_raw] or [
             (float(t), float(v)) for t, v in zip(x, values, strict=True) if v is not None
         ]
-        # the time of an ICMP ping is that of its reply: subtract the round trip
+        # for an ICMP ping, flent records the time of the reply; the ping was sent a round trip earlier
         rows += [(t - rtt / 1e3 if "ICMP" in name else t, rtt) for t, rtt in pairs if math.isfinite(rtt)]
     rows.sort()
     return pl.DataFrame([("ping", *row) for row in rows], schema=_PINGS, orient="row")

@@ -142,7 +142,7 @@ def _name(of: str, label: str, measure: Measure) -> Name:
     return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 
-#: The rank of the last of those measures that are reported first.
+#: Measures with at most this rank are reported first.
 _LAST = 1001
 
 #: Rank and direction of another program's measures, by the unit that ends their name. They come after bloatlab's own.
@@ -170,7 +170,7 @@ def least(path: str) -> float:
 
 
 def importance(path: str) -> int:
-    """The rank of a measure among those reported first; any other measure comes after all of them."""
+    """The rank of a measure among the measures that are reported first; all other measures have a higher rank."""
     measure = _looked_up(path)[1]
     return (measure.rank if measure else None) or _LAST + 1
 

@@ -213,7 +213,7 @@ def _union(selects: Sequence[str], none: str) -> str:
     return " UNION ALL BY NAME ".join(f"({select})" for select in selects) if selects else none
 
 
-#: Beginnings of statements that only read, although DuckDB splits them into several.
+#: Beginnings of statements that only read. DuckDB may split such a statement into several.
 _READING = re.compile(r"\s*(PIVOT|FROM|WITH|SELECT)\b", re.IGNORECASE)
 
 

@@ -34,7 +34,7 @@ TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 #: Valid round trips, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
 
-#: A scenario into which flags are written, so that the core parses them exactly as it parses a scenario's values.
+#: A scenario into which flags are written, so that the core parses a flag exactly as it parses a scenario's value.
 _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},

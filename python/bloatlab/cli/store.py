@@ -60,7 +60,7 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
 
 @app.command(name="gc")
 def collect(*, store: StoreFolder = None) -> int:
-    """Remove results of other cores and of older measuring code; pack the rest into few files.
+    """Remove results of other cores and of older measuring code, and pack all other results into few files.
 
     Files that another process is writing are left alone.
     """

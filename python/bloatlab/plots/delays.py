@@ -78,7 +78,7 @@ def _of_run(run: Run, of: str | None) -> list[Distribution]:
 
 
 def _labelled(found: Sequence[Distribution]) -> list[Distribution]:
-    """Adds the quantity to the labels if one plot has several."""
+    """Adds the quantity to the labels if the plot has several quantities."""
     several = len({d.quantity for d in found}) > 1
     return [replace(d, label=safe(_LABELS[d.quantity].format(d.label) if several else d.label)) for d in found]
 

@@ -27,7 +27,7 @@ class Score:
         return f"{number(value, self.digits)}{self.unit}"
 
 
-#: The scores, in the order in which the sentence prefers them.
+#: The scores. The sentence names the first score in this order that an application has.
 _SCORES = (
     Score("voip.mos", "{}: MOS (1 to 4.5)", 2, "{} is worth MOS"),
     Score("web.page_load_s.median", "{}: median page (s)", 2, "a page of {} takes", " s"),

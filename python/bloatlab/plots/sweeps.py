@@ -17,7 +17,7 @@ from bloatlab.scenario import quantity
 from bloatlab.statistics import interval
 from bloatlab.tables import spread
 
-#: Columns that are drawn by default, as far as a table has them, the most important first.
+#: Columns that are drawn by default, the most important first. Columns that a table does not have are left out.
 DEFAULT_COLUMNS = (
     "links.*.sojourn_ms.p99",
     "apps.*.voip.mos",

@@ -78,7 +78,10 @@ class Reasons:
         return self._by_text[text]
 
     def first(self, reason: Reason) -> bool:
-        """Returns true on the first call for a reason: cells with the same text share one popover."""
+        """Returns true on the first call for a reason.
+
+        Cells with the same text share one popover, which is written only then.
+        """
         new = reason.anchor not in self._opened
         self._opened.add(reason.anchor)
         return new

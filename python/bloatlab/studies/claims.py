@@ -203,13 +203,13 @@ def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
 
 
 def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
-    """A measure over those seeds of a run that have it; None if no seed has it."""
+    """The spread of a measure over the seeds of a run; seeds without a value are left out. None if no seed has a value."""
     values = [s[measure] for s in runs.get(key, ()) if measure in s and not math.isnan(s[measure])]
     return spread(values) if values else None
 
 
 def median_of(runs: Runs, key: str, measure: str) -> float | None:
-    """The median over seeds; None when no seed has the measure."""
+    """The median of a measure over seeds; None if no seed has a value."""
     ours = over_seeds(runs, key, measure)
     return None if ours is None else ours.median
 

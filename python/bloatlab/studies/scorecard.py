@@ -117,7 +117,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A published table cell and our value. `published` holds one value, or those of two runs; it is empty for a text.
+    """A published table cell and our value. `published` holds one value, or the values of two runs; it is empty for a text.
 
     `bands` holds the accepted values, one band for each published value. `agrees` is the result of the rule, also for
     calibration cells, which are not counted; it is None for derived ones.
@@ -188,7 +188,7 @@ class Scorecard:
 
     @property
     def of_judged(self) -> Share:
-        """The share of judged values that are within, for a study without goals. The target is all of them."""
+        """The share of judged values within tolerance, for a study without goals. Its target is 100 %."""
         return share("checks against theory", (cell.within for cell in self.cells), 1.0)
 
     @property

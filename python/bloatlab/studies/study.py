@@ -221,7 +221,7 @@ class Study:
     #: Further runs on request, by name, with the question of each: `batches` reads `Options.experiments`.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
-    #: Runs that depend on the results of the other runs, and the reasons that they give for values and claims that differ.
+    #: `further` returns batches that depend on the results so far. The other two add reasons from their results to values and claims.
     further: Callable[[Results], Sequence[Batch]] | None = None
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells
     explain_claims: Callable[[Results, Sequence[Checked]], Sequence[Checked]] = lambda _, claims: claims

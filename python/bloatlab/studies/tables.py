@@ -157,7 +157,7 @@ SHARES = "Cells within tolerance"
 
 
 def shares_table(card: Scorecard) -> TextTable:
-    """The stated shares, then those per table and per metric."""
+    """A table of the stated shares, then of the shares for each table and each metric of the paper."""
     tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
     rows = [_share_row(of) for of in (*card.shares, *tables, *by_metric(card.cells).values())]
     note = "Not counted: calibration cells, derived columns, and values that are not the paper's. The tables show them."

@@ -183,7 +183,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _unchanged(path: Path) -> bytes:
-    """The bytes of a file. Raises `Unsure` if they may differ from those that were loaded."""
+    """The bytes of a file. Raises `Unsure` if the file may have changed since it was loaded."""
     if path.stat().st_mtime > _LOADED:
         raise Unsure(f"{path} was written after this process began, so its code may not be what runs")
     return path.read_bytes()

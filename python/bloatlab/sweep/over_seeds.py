@@ -124,7 +124,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
-    """The number of grid points with several seeds, and the number of those at which all seeds give equal measures."""
+    """The number of grid points with several seeds, and at how many of them all seeds give equal measures."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
     for _, runs in by_place(frame, axes):

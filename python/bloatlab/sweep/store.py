@@ -41,7 +41,7 @@ VARIABLE = "BLOATLAB_STORE"
 #: Hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
-#: Attempts to read files, which may vanish because another process makes parts of them.
+#: Number of attempts to read a file, which vanishes if another process makes a part of it.
 ATTEMPTS = 20
 
 #: The place of a stored run: a record of a journal, or a row of a part.

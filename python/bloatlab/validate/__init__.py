@@ -1,4 +1,4 @@
-"""bloatlab next to a real kernel: runs the scenarios of a reference file and compares them within its tolerances."""
+"""Runs the scenarios of a reference file, and compares our values with those of a real kernel, within its tolerances."""
 
 from collections.abc import Sequence
 

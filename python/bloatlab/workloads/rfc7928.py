@@ -142,7 +142,7 @@ def _capacity(p: Parameters) -> Data:
 
 
 def _both_ways(p: Parameters) -> Data:
-    """The mix of 9.1 in one direction, mild congestion in the other. Both links have the same rate and queue."""
+    """The traffic of 9.1 in one direction and mild congestion in the other. Both links have the same rate and queue."""
     made = _mix(p, bulk=_level(p, "mild"), web=6, calls=True)
     forward = made["link"]["bottleneck"]
     made["link"]["back"] |= {"rate": forward["rate"], "queue": forward["queue"]}

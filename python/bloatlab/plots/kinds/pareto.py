@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Directions that measures have in this plot only, since the core declares none for them.
+#: Directions of measures for this plot only, because the core declares no direction for these measures.
 _WAYS = {"utilisation": "more is better"}
 
 

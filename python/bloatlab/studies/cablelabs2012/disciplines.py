@@ -1,4 +1,4 @@
-"""The nine cases with every discipline: the paper's three and those of its future work, in the same tables.
+"""The nine cases with every discipline: the paper's three, and the disciplines that it names as future work.
 
 The paper publishes values only for its own three queues. Their rows are the runs of Tables 3 to 8, with as many seeds as the other
 disciplines have here. Each number is a median over seeds.

@@ -120,7 +120,7 @@ def read(name: str, which: Case) -> Trial:
 
 
 def trials(name: str) -> list[Trial]:
-    """The configurations of one experiment; for `readings`, those of all readings. Raises `KeyError` for an unknown name."""
+    """The configurations of one experiment; for the name `readings`, the configurations of all readings. Raises `KeyError` for an unknown name."""
     if name in READINGS:
         return [read(name, c) for c in grid()]
     match name:

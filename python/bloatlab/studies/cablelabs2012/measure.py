@@ -23,7 +23,7 @@ PEAK_MBIT = 20.0
 SUSTAINED_MBIT = 5.0
 BURST_MB = 10.0
 
-#: A transfer counts as at the peak rate from 95 % of that rate on, since voice, ACKs and GETs use the rest. It has left the peak
+#: A transfer counts as at the peak rate if it has at least 95 % of that rate, since voice, ACKs and GETs use the rest. It has left the peak
 #: rate when it is below 90 %; according to the paper, it falls to 75 %.
 FULL, LEFT = 0.95, 0.9
 

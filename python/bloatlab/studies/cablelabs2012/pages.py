@@ -105,7 +105,7 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
 
 
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
-    """The fields of one cell in one table: the published value (for CoDel, that of the run which this table prints) and ours."""
+    """The fields of one cell in one table: the published value (for CoDel, that of the run in this table) and ours."""
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
     runs = cell.printed.split(" / ")

@@ -86,7 +86,7 @@ def experiment_tables(results: Results) -> list[TextTable]:
     ]
 
 
-#: The columns of the table of kernels; for those that the report prints for Reno, the report's names of the metrics.
+#: `LIVE_COLUMNS`: the columns of the table of kernels. `REPORTED`: the report's names of the metrics that it prints for Reno.
 LIVE_COLUMNS = DECLARED.columns("live")
 REPORTED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 
@@ -222,7 +222,7 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: The lab's own buffers (as its kit queues packets), and the queue disciplines that replace them, with their defaults.
+#: `BUFFERS`: the lab's own buffers, with super-segments as in its kit. `MODERN`: queue disciplines with their defaults, which replace them.
 BUFFERS = {f"{q} packets": Case("reno", q, 2) for q in QUEUES}
 MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
 

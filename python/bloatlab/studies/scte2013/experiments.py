@@ -30,7 +30,7 @@ BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 60
 #: The bandwidth-delay product of the baseline in ms of Tmax, which equals its round trip.
 BDP_MS = 50
 
-#: The series of the figures, and those of drop-tail with the other numbers of sessions that the text compares.
+#: The series of the figures, and series of drop-tail with the other numbers of sessions that the text compares.
 SERIES: Mapping[str, Case] = {
     "fig2": Case("droptail"),
     "fig2-n1": Case("droptail", sessions=1),
@@ -178,7 +178,7 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
     (cable modems also drop ACKs that a later one makes superfluous; not modelled).
     """
     traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
-    # two classes of equal weight that lend each other unused capacity: ACKs, and the rest behind the buffer
+    # two classes of equal weight that lend each other unused capacity: one for ACKs, and one with the buffer for all other packets
     first = {"name": "acks", "match": {"dscp": [ACK_DSCP]}, "share": 0.5, "borrow": True, "limit": "1000p"}
     rest = {"name": "rest", "match": {}, "share": 0.5, "borrow": True, "limit": f"{buffer_bytes(buffer_ms, 2.0)}B"}
     return Case(

@@ -35,7 +35,7 @@ LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 #: The colours of the text's values.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
-#: Further values of Pmax for Figure 13, which does not state it: those whose latency is nearest to the text's 100 ms.
+#: Further values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is nearest to the text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
 #: The lower limit of the axis of rates as a part of Tmax, by Tmax: at 1 Mbit/s a small buffer costs more of the rate.

@@ -40,7 +40,7 @@ LEAST_31 = 1.0 + PREPARATION + FRAME
 LOOP = 1.62 + GRANT
 #: The delay of the full Low Latency queue at its share of 1 Mbit/s. Unit: ms.
 L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
-#: The delay of 417 packets and the transmit queue's 32 at 5 Mbit/s, without that of a lone packet. Unit: ms.
+#: `QUEUED`: the time of 417 packets and of the transmit queue's 32 at 5 Mbit/s. `FULL`: this time plus the delay of a lone packet. Unit: ms.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
 #: The sustained rate plus 10 MB of burst over the measured time; and 16 kB of burst over the 30 s of a quick look. Unit: Mbit/s.
