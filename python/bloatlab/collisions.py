@@ -51,7 +51,7 @@ def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
         power.append(sum(terms, Fraction(0)) / n)
     fits, chances = Fraction(1), [Fraction(0)]
     for n in range(1, sessions + 1):
-        fits = fits * n / groups  # fits is n! / groups^n here
+        fits = fits * n / groups  # `fits` is n! / groups^n
         chances.append(1 - fits * power[n])
     return chances
 
@@ -81,7 +81,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Results for 0, 1, ... sessions: trials in which any session collides, and trials in which the first session does."""
+    """Results for 0, 1, ... sessions: trials in which any session collides, and in which the first one does."""
 
     any_session: list[Share]
     first_session: list[Share]

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def call(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     try:
-        # imports the requested command, whose whole docstring then replaces the first line as its help
+        # this imports the requested command, so that its help is the whole docstring and not only the first line
         if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
             app[arguments[0]].help = None
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())

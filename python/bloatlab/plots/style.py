@@ -76,7 +76,7 @@ def dashes(place: int) -> Any:
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
-#: Ticks in points, at a text of 9 points.
+#: Size, line width and distance of ticks in points, for text of 9 points.
 _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 
 

@@ -23,7 +23,7 @@ WARM_UP = Measure("warm-up", lambda result: asdict(find(result)))
 def with_warm_ups(
     grid: Grid, *, store: Store | None, watch: Watch, executor: Executor | None = None
 ) -> tuple[Grid, dict[At, WarmUp]]:
-    """The grid whose scenarios have their warm-ups, and the warm-up of each point. Raises what `gather` raises."""
+    """The grid with a warm-up in each scenario, and the warm-up of each grid point. Raises what `gather` raises."""
     points = [grid.point(at, grid.seeds[0]) for at in grid.places()]
     done = gather(points, WARM_UP, store=store, watch=watch, executor=executor)
     found = {

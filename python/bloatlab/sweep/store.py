@@ -147,7 +147,7 @@ class Index:
     runs: dict[Part, int] = field(default_factory=dict)
     #: Bytes of all runs.
     size: int = 0
-    #: Numbers of journals and of runs in them.
+    #: The number of journals, and the number of runs in them.
     journals: int = 0
     fresh: int = 0
 

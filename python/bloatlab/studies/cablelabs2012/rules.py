@@ -48,7 +48,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     FTP: Tolerance(least=0.005 * CEILING_KB, unit="kB"),
 }
 
-#: The tolerance of a published median page load longer than this, in s.
+#: `LONG_LOAD` is the tolerance of a published median page load of more than `LONG_LOAD_S` seconds.
 LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 
 #: Largest number of pages that may complete in a case for which the paper prints ">600" s as the time of one page.

@@ -68,7 +68,7 @@ def batches(options: Options) -> list[Batch]:
 
 
 def further(results: Results) -> list[Batch]:
-    """The readings that could explain differences, for the rows in question."""
+    """Batches of the readings that could explain differences, for the rows of Table 2 that differ."""
     cases = {case.key: case for case in grid()}
     return [
         Batch(name=f"{WHY}{name}", cases=[experiments.read(name, cases[key]) for key in keys], build=_build, measure=CELLS,

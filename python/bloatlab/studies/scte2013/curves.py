@@ -83,7 +83,7 @@ def dropped(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """Dequeues one packet at a time, which has waited `ms`."""
+    """Dequeues single packets, each of which has waited `ms`; returns (ms, share of packets dropped)."""
     queue = machines.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
     now, lost = 0, 0
     for _ in range(HEADS):
@@ -95,7 +95,7 @@ def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 
 
 def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """Dequeues the head of a queue of a fixed depth, which is then refilled."""
+    """Dequeues heads of a queue that is refilled to a fixed depth each time; returns (depth in kB, share of heads dropped)."""
     packets = max(1, round(ms * TMAX_MBIT * 1e3 / 8 / PACKET))
     queue = machines.discipline("lred", seed=seed, limit="10000p", curve=curve.name, **curve.params)
     lost = 0
@@ -103,7 +103,7 @@ def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
         while queue.packets < packets:
             queue.enqueue(0, PACKET)
         _, fates = queue.dequeue(0)
-        lost += bool(fates)  # a fate is the drop of the head
+        lost += bool(fates)  # the only possible fate is a drop of the head
     return packets * PACKET * 8e-3 / TMAX_MBIT, lost / DEEP_HEADS
 
 

@@ -1,4 +1,4 @@
-"""Reduces a run to the call, the pages, the game, the upload, and the terms of the identities."""
+"""Reduces a run to measures of the call, the pages, the game and the upload, and to the terms of the identities."""
 
 from __future__ import annotations
 
