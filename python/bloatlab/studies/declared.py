@@ -160,7 +160,7 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """A table that only this study declares, or a list of such tables."""
+        """The table `name` of `study.toml`, or a list of tables, which only this study has."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
 def points(
     label: str, xs: ArrayLike, spreads: Sequence[Spread | None], colour: str | None, kind: Literal["points", "line"] = "points"
 ) -> Series:  # fmt: skip
-    """Medians over seeds with the central 80 %: bars through points, or a shade behind a line."""
+    """A series of medians over seeds with the central 80 %, drawn as bars through points or as a shade behind a line."""
     v = intervals(spreads)
     return Series(label, xs, v[:, 0], kind, colour, (v[:, 1], v[:, 2]))
 
@@ -35,5 +35,5 @@ def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread |
 
 
 def ticks(labels: Iterable[str]) -> list[tuple[float, str]]:
-    """Labels at 0, 1, 2, ... of an axis."""
+    """Gives labels the positions 0, 1, 2, ... on an axis."""
     return [(float(place), label) for place, label in enumerate(labels)]

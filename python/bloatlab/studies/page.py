@@ -57,7 +57,7 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """The section without its verdicts, and without tables that hold only verdicts, for a quick look."""
+    """For a quick look: the section without verdicts, and without tables that have only verdicts."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):

@@ -143,7 +143,7 @@ def file_name(key: str) -> str:
 
 
 def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
-    """The origin of a reproduction, which comparisons of results must not use. `found` runs came from the store."""
+    """The origin of a reproduction. Comparisons of results must ignore it. `found` is the number of runs from the store."""
     return {"runs": runs, "runs_from_store": found, "wall_seconds": round(seconds, 2), **this_process()}
 
 

@@ -22,7 +22,7 @@ from bloatlab.tables import Spread, number
 
 
 class Origin(StrEnum):
-    """The source of a value or claim. Shares count only values and claims of the paper."""
+    """The source of a value or claim. Only values and claims of the paper count in shares."""
 
     #: Printed or stated in the paper.
     PAPER = "paper"
@@ -178,7 +178,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Scorecard:
-    """All published values of a study, and the shares that it aims at."""
+    """All published values of a study, and its goals."""
 
     study: str
     seeds: int
@@ -234,7 +234,7 @@ class Goal:
     of: Callable[[Cell], bool] = lambda _: True
 
     def share(self, cells: Sequence[Cell]) -> Share:
-        """Computes the share of its values that are within."""
+        """The share of this goal's values in `cells` that are within tolerance."""
         return share_of(self.name, [cell for cell in cells if self.of(cell)], self.wanted)
 
 

@@ -113,7 +113,7 @@ class Batch:
     most_seeds: int | None = None
     #: True for runs that `Results.runs` leaves out; `Results.ran` has them.
     apart: bool = False
-    #: Columns with a constant value in the batch's rows of runs.parquet; None leaves the batch out of that file.
+    #: Columns that have the same value in all rows of this batch in runs.parquet; with None, that file has no rows of the batch.
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])
 
     def of_seeds(self, seeds: range) -> Grid:
@@ -253,7 +253,7 @@ class Study:
             self._check_cases()
 
     def _check_cases(self) -> None:
-        """Rejects a simple study that lacks one of its three fields, or names an unknown case."""
+        """Rejects a study without `batches` if one of `cases`, `build` and `measure` is missing, or a case is unknown or repeated."""
         missing = [what for what in ("cases", "build", "measure") if not getattr(self, what)]
         if missing:
             raise ValueError(f"study {self.name}: without {' and '.join(missing)}; or give batches")
@@ -268,7 +268,7 @@ class Study:
                 raise ValueError(f"study {self.name}: {what} is of case {key!r}; there is {', '.join(keys)}")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
-        """Each published value and claim of a measure: its name, its case, its measure."""
+        """For each published value and each claim about one measure: its name, its case and its measure."""
         yield from ((f"published {p.metric!r}", p.run, p.measure) for p in self.published)
         for claim in self.claims:
             of = [(claim.case, claim.measure)] if isinstance(claim, Quantity) else []

@@ -72,7 +72,7 @@ def medians_table(
     note: str = "",
     groups: Sequence[tuple[str, int]] = (),
 ) -> TextTable:
-    """Medians over seeds of the cases that were run.
+    """A table of medians over seeds, for the cases that were run.
 
     Rows are cases, each with its labels or alone; columns are (measure, head, digits).
     """
@@ -86,7 +86,7 @@ def medians_table(
 
 
 def seeds(card: Scorecard) -> str:
-    """The seeds of a study: "seed 1", "seeds 1 to 10"."""
+    """The seeds of a study as text: "seed 1", "seeds 1 to 10"."""
     return "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
 
 
@@ -115,7 +115,7 @@ def spaced(printed: str) -> str:
 
 
 def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
-    """The tolerances of a study in words."""
+    """A table of a study's tolerances in words."""
     rows = [row(what, words) for what, words in rules]
     return TextTable("Tolerances", ["of", "ours agrees within"], rows, left=2)
 
@@ -175,7 +175,7 @@ def _share_row(of: Share) -> list[TextCell]:
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
-    """The claims of a study, each with the published value and ours."""
+    """A table of a study's claims, each with the published value and ours."""
     rows = [
         row(
             c.where,
@@ -210,7 +210,7 @@ def unjudged(table: TextTable) -> TextTable:
 
 
 def origin_cell(origin: Origin) -> TextCell:
-    """The source of a value or claim, muted unless it is the paper."""
+    """A table cell with the source of a value or claim, muted unless the source is the paper."""
     return TextCell(str(origin), "plain" if origin is Origin.PAPER else "muted")
 
 
@@ -223,13 +223,13 @@ def cells_table(
     *,
     below: bool = False,
 ) -> TextTable:
-    """A row for each of `cells`: its fields by the heads of their columns, the last one as text."""
+    """A table with a row for each of `cells`. `fields` has the function for each column by its heading; the last column is text."""
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
     return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)
 
 
 def statements_table(card: Scorecard, title: str) -> TextTable:
-    """The statements of a paper, in its order: published, ours, verdict and reason."""
+    """A table of a paper's statements, in its order: the published value, ours, verdict and reason."""
     fields: dict[str, Field] = {
         "where": lambda c: TextCell(c.where, hint=f"by: {c.origin}"),
         "statement": lambda c: f"{c.case}: {c.metric}",
@@ -268,7 +268,7 @@ def significant(value: float) -> str:
 
 
 def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
-    """Every counted value outside its tolerance, with the reason."""
+    """A table of every counted value outside its tolerance, with the reason."""
     outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE and c.counted]
     fields: dict[str, Field] = {
         "case": lambda c: c.case,

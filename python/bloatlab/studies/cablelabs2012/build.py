@@ -1,4 +1,4 @@
-"""A case of CableLabs 2012 as a scenario. The home, its modem and its loads are shared: `bloatlab.workloads.cable_home`."""
+"""A case of CableLabs 2012 as a scenario. Several studies share the home, its modem and its loads (`bloatlab.workloads.cable_home`)."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def build(case: Case, seed: int, setup: Setup | None = None) -> Scenario:
 
 
 def scenario_name(case: Case) -> str:
-    """The name of the runs of `case`; changes of its set-up do not change it."""
+    """The name of the runs of `case`. It is the same for all set-ups."""
     return f"cablelabs2012 {case.key}"

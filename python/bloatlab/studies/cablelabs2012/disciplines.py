@@ -24,7 +24,7 @@ NEVER_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Discipline:
-    """A discipline that replaces the paper's three: the scenario's `queue`, and the argument for its parameters."""
+    """A discipline to use instead of the paper's three: the scenario's `queue`, and the argument for its parameters."""
 
     label: str
     queue: Mapping[str, Mapping[str, Any]]

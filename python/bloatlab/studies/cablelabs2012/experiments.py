@@ -20,7 +20,7 @@ from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.cable_home import SECONDS, Setup
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue, grid
 
-#: Fields of a `Setup`, and their values.
+#: New values of fields of a `Setup`, by the name of the field.
 Changes = Mapping[str, Any]
 
 
@@ -79,7 +79,7 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """Name in results: the case and the label of the change."""
+        """The trial's name in results: the case and the label of the change."""
         if self.setup.queue is not None:  # the name of the paper's case (D01, C01) stands for another queue
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
@@ -140,7 +140,7 @@ def trials(name: str) -> list[Trial]:
 
 
 def _crossed(table: Mapping[str, Any]) -> list[Trial]:
-    """Every case of an experiment with every combination of its axes."""
+    """Trials of every case of an experiment with every combination of the values on its axes."""
     variants: dict[str, Changes] = {}
     for chosen in itertools.product(*(_axis(name, values) for name, values in table["axes"].items())):
         words = dict(zip(table["axes"], (word for word, _ in chosen), strict=True))

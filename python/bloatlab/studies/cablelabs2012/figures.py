@@ -29,7 +29,7 @@ _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 COLOURS = {_LARGE: style.COLOURS[1], _SMALL: style.COLOURS[2], _CODEL: style.COLOURS[0]}
 NAMES = {_LARGE: "DropTail, 417 packets (1 s)", _SMALL: "DropTail, 21 packets (50 ms)", _CODEL: "CoDel"}
 
-#: The rows of Table 2 with one and five TCP sessions.
+#: The rows of Table 2 that the figures draw: one and five TCP sessions.
 _ROWS = (3, 5)
 
 
@@ -49,7 +49,7 @@ def keep(result: Result) -> Frames:
 
 
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """Figures 2 to 9, and the three queues over each other; `frames` holds what `keep` kept, by case key."""
+    """Figures 2 to 9, and figures with all three queues. `frames` has the series from `keep`, by case key."""
     of = {queue: [frames[Case(n, queue).key] for n in _ROWS] for queue in Queue}
     every = list(zip(*of.values(), strict=True))
     drawn = [

@@ -86,7 +86,7 @@ def burst(result: Result) -> Measures:
         "ramp_s": ramp - start,
         "burst_s": burst_s - start,
         "full_rate_s": dropped - start,
-        # The time at the peak rate, and the time for which the burst lasts after the transfer has left the peak rate.
+        # `peak_s` is the time at the peak rate. `left_s` is how long the burst lasts after the transfer has left the peak rate.
         "peak_s": dropped - ramp if math.isfinite(ramp) else 0.0,
         "left_s": max(0.0, burst_s - dropped) if math.isfinite(dropped) else 0.0,
         "plateau_share": float(np.median(plateau)) / PEAK_MBIT if len(plateau) else math.nan,

@@ -157,7 +157,7 @@ def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTa
 
 
 def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
-    """An experiment as tables; `paper` has the runs of the paper's own cases, for comparison."""
+    """The tables of an experiment. `paper` has the runs of the paper's own cases, for comparison."""
     title = f"{name}: {EXPERIMENTS[name]}"
     match name:
         case "parameters" | "page":
@@ -204,7 +204,7 @@ def peak_table(title: str, runs: Runs) -> TextTable:
 
 LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
-#: The differences that a caller, a reader of pages and an upload would notice.
+#: The smallest differences that users of calls, pages and uploads notice.
 NOTICED: Mapping[str, Tolerance] = {
     MOS: Tolerance(least=0.2),
     MEDIAN: Tolerance(share=0.10),
@@ -214,7 +214,7 @@ NOTICED: Mapping[str, Tolerance] = {
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """CoDel against another queue in one measure: the numbers of loads where it is better, worse, the same; and the medians over loads."""
+    """A comparison of CoDel with another queue in one measure: the numbers of loads in which CoDel is better, worse or the same, and both medians over the loads."""
 
     better: int
     worse: int
@@ -238,7 +238,7 @@ class Beside:
 
 
 def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Beside | None:
-    """CoDel against `other`; None if a run is missing."""
+    """Compares CoDel with the queue `other` in one metric; None if a run is missing."""
     pairs: list[tuple[float, float]] = []
     for n in LOADED:
         ours, theirs = (median_of(runs, Case(n, queue).key, metric) for queue in (CODEL, other))

@@ -29,7 +29,7 @@ MOS = "VoIP MOS"
 FTP = "FTP kBytes in 600 s"
 MEASURED = (LOST, LATE, PLR, MEDIAN, MAD, PAGES, MOS, FTP)
 
-#: Metrics that repeat or combine measured ones.
+#: Metrics that repeat or combine measured metrics.
 MOS_DELTA = "MOS delta CoDel-DropTail"
 FTP_RATIO = "FTP CoDel/DropTail"
 MEDIAN_AGAIN = "median PLT"
@@ -69,7 +69,7 @@ def rows() -> Sequence[Row]:
 
 @functools.cache
 def measured() -> Sequence[PublishedCell]:
-    """The measured cells of Tables 3 to 8, each once: CoDel's two runs are one cell, and so is a value that two tables print."""
+    """The measured cells of Tables 3 to 8. CoDel's two runs are one cell, and a value that two tables print is one cell, too."""
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():
         which = _case_of(row.case)

@@ -54,7 +54,7 @@ LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 #: Largest number of pages that may complete in a case for which the paper prints ">600" s as the time of one page.
 NEVER_PAGES = 3.0
 
-#: The tolerance of DropTail minus CoDel, in kB of a transfer.
+#: The tolerance of the difference between DropTail and CoDel in the size of a transfer, in kB.
 DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 
 #: Accepted shares of voice packets lost without any load, in %; the key is true for the small buffer.
@@ -197,7 +197,7 @@ EXPLANATIONS = tuple(Explanation(**table) for table in toml("cablelabs2012", "re
 
 
 def candidates(case: str, metric: str) -> Sequence[Explanation]:
-    """The explanations that may apply to a value, the more specific first."""
+    """The explanations that may apply to a value. More specific explanations come first."""
     return [e for e in EXPLANATIONS if fnmatchcase(case, e.cases) and fnmatchcase(metric, e.metrics)]
 
 
@@ -207,7 +207,7 @@ def _row(key: str) -> Sequence[str]:
 
 
 def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
-    """The readings that could explain a value that differs, and the cases to run under each: whole rows of Table 2.
+    """The readings that could explain differing values, and the cases to run with each reading: whole rows of Table 2.
 
     Whole rows are run because the bytes of a transfer are judged by their difference between the queues.
     """

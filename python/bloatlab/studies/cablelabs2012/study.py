@@ -30,7 +30,7 @@ from bloatlab.workloads.cable_loads import grid
 
 QUICK = DECLARED.quick(full=SECONDS)
 
-#: Seeds of an experiment without published values.
+#: Number of seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
 #: Names of the two batches that always run, and the prefix for the names of batches that explain differences.
@@ -78,7 +78,7 @@ def further(results: Results) -> list[Batch]:
 
 
 def _of_cases(ran: Ran) -> Runs:
-    """The measures of a reading by the key of the case."""
+    """The measures of a reading's runs, by the key of the case."""
     return {at["case"].case.key: rows for at, rows in ran.gathered.rows().items()}
 
 
@@ -121,7 +121,7 @@ def _beyond(results: Results) -> Iterable[Block]:
 
 
 def _data(results: Results) -> Mapping[str, Any]:
-    """The paper's parameters read back, and the shares of the requested readings."""
+    """The paper's parameters as the scenarios have them, and the shares of the requested readings."""
     shares = {
         name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
         for name, card in _readings(results).items()

@@ -52,11 +52,11 @@ class Lab:
 
     @property
     def rtt_ms(self) -> float:
-        """Round trip of propagation: two links, both ways."""
+        """The round-trip propagation time: two links in both directions, in ms."""
         return 4.0 * self.delay
 
     def packet_ms(self, size: int = MTU) -> float:
-        """Time to send a packet of `size` bytes through the bottleneck."""
+        """Time that the bottleneck takes to send a packet of `size` bytes, in ms."""
         return size * 8.0 / (self.bw_net * 1000.0)
 
     def eq2_ms(self, packets: float) -> float:
@@ -100,7 +100,7 @@ def kit() -> list[Case]:
 
 
 def second_reading() -> list[Case]:
-    """The kit's cases with losses found by duplicate ACKs alone: a kernel before RACK (README, "Two readings")."""
+    """The kit's cases with loss detection by duplicate ACKs alone, as in kernels before RACK (README, "Two readings")."""
     chosen = [case for case in kit() if case.congestion == "reno" or case == Case("bbr", 100, SUPER)]
     return [replace(case, detection=DUPTHRESH) for case in chosen]
 

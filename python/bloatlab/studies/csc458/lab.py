@@ -27,7 +27,7 @@ H1, H2 = "10.0.0.1", "10.0.0.2"
 #: iperf's port, by which the lab's plot_tcpprobe.py finds the flow; the client's port is arbitrary.
 PORT, CLIENT_PORT = 5001, 40_000
 
-#: Linux' threshold before the first loss.
+#: The slow start threshold that Linux reports before the first loss.
 NO_THRESHOLD = 2_147_483_647
 
 _PLOTS = ("q", "cwnd-iperf", "rtt", "download")

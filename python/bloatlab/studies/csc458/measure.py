@@ -14,7 +14,7 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full from this share of its maximum length on, since the report's "full" is read from a plot.
+#: A queue counts as full at this share of its maximum length, because the report read "full" from a plot.
 FULL = 0.9
 
 #: Time from h1 into the queue of s0: the propagation delay of one link (1 ms); the rest is negligible.
@@ -114,7 +114,7 @@ TREND_S = 1.0
 
 
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
-    """The share of the time in which the queue, averaged over `span_s`, is longer than in the span before; NaN if too short."""
+    """The share of the time in which the queue, averaged over `span_s`, is longer than in the span before; NaN if the series is too short."""
     t, packets = frame["t_s"].to_numpy(), frame["packets"].to_numpy()
     bins = round(span_s / (t[1] - t[0])) if len(t) > 1 else 0
     if bins == 0 or len(packets) < 3 * bins:
@@ -147,7 +147,7 @@ def equation_2(result: Result, lab: Lab) -> Measures:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series of figures and of the lab's text files: queue and window every 0.1 s, pings, fetches."""
+    """The series for figures and for the lab's text files: queue and window every 0.1 s, pings, fetches."""
     tenth = pl.int_range(pl.len()) % 10 == 0
     fetched = result.table("files").filter(pl.col("app") == PAGE).select("start_s", "took_s").sort("start_s")
     return {

@@ -65,7 +65,7 @@ def readings(results: Results) -> list[Checked]:
 
 
 def readings_table(results: Results) -> TextTable:
-    """The claims whose verdict depends on the loss detection, and the number of claims that hold with each."""
+    """A table of the claims whose verdict depends on the loss detection, and the number of claims that hold with each detection."""
 
     def held(claim: Checked) -> TextCell:
         word = {True: "holds", False: "differs", None: "not run"}[claim.holds]

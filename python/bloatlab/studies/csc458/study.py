@@ -58,7 +58,7 @@ def _scenario(case: Case | str, seed: int, *, lab: Lab) -> Scenario:
 
 
 def batches(options: Options) -> list[Batch]:
-    """All cases and the network card; and the requested experiments, with longer runs and three seeds at most."""
+    """The batch of all cases with the network card, and the requested experiments, which have longer runs and at most three seeds."""
     lab = _lab(options)
     long = partial(_scenario, lab=lab if options.quick else replace(lab, seconds=JITTER_SECONDS))
     return [

@@ -44,7 +44,7 @@ SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 #: TCP stacks, and the queues of our own cases and of the L4S tests, by name.
 STACKS, OWN_QUEUES, TEST_QUEUES = (toml("l4s", "parts.toml")[name] for name in ("stacks", "own", "tests"))
 
-#: Names of the versions of Prague that are compared with the tests' own.
+#: Names of the versions of Prague that are compared with the version in the tests.
 FORMS = {"prague-rounds": "cuts in rounds", "prague6": "version 0.6", "prague7": "version 0.7"}
 
 
@@ -167,7 +167,7 @@ def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = Fals
     return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
 
 
-#: Scenario 2; with bursts only the smallest step, which the tests show.
+#: Scenario 2. With bursts, only the smallest step is run, because the tests show only that.
 STEPS = tuple(
     step(stack, rtt, queue, then, bursts=bursts)
     for bursts in (False, True)
@@ -279,7 +279,7 @@ def quick() -> list[Case]:
 # ---------------------------------------------------------------------------------------------------------- scenarios
 
 NECK = "bottleneck"
-#: Applications in the order of a case's loads.
+#: Names of the applications, in the order of a case's loads.
 SIDES = ("first", "second")
 
 
@@ -345,7 +345,7 @@ def _after(delay: float) -> dict[str, Any]:
 
 
 def _slots(name: str, seed: int, seconds: int) -> str:
-    """Netem's slots as opportunities of a recorded trace, which are at whole ms."""
+    """Writes netem's slots as opportunities of a recorded trace, whose times are whole ms."""
     draw = random.Random(f"{name} {seed}")  # noqa: S311  no secret
     now, last, found = 0.0, 0, list[str]()
     while last < 1000 * (seconds + 1):

@@ -1,4 +1,4 @@
-"""Reduces a run to each side's rate and delay, the two queues' marks and drops, and the use of the link."""
+"""Reduces a run to the rate and delay of each load, the marks and drops of both queues, and the use of the link."""
 
 from __future__ import annotations
 

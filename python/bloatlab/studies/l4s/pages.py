@@ -145,7 +145,7 @@ BLOCKS: Mapping[str, Blocks] = {
 
 
 def figures(runs: Runs) -> list[Drawn]:
-    """The tests' ratios and ours, the steps of the rate, and the longer queue of Prague flows alone."""
+    """Figures of the tests' ratios and ours, of the steps of the rate, and of the queue of Prague flows alone."""
     return [_pairs(runs), _steps(runs), _alone(runs)]
 
 

@@ -139,7 +139,7 @@ def _floods() -> Iterator[Published]:
 
     for case in c.NOT_ECT:
         offered = case.loads[0].share
-        # C has the part of the link that the few packets in L leave over
+        # C has the part of the link that the few packets in L do not use
         p_c, name = theory.excess(offered / (1.0 - c.SPARSE)), f"Not-ECT at {offered:g} C"
         yield exact(case, name, "p_C = 1 - C/A", "%", 100.0 * p_c, "c_dropped", STATIC, 100.0)
         yield exact(case, name, "C: mean wait = target", "ms", theory.TARGET, "first_wait_mean_ms", STATIC)
@@ -298,5 +298,5 @@ def _of_alone(case: Case, packet: str) -> Iterator[tuple[Case, str]]:
 #: The pairs through fq_codel with one round trip.
 _FQ = [x for x in c.of_queue("fq_codel") if x.loads[0].rtt == x.loads[1].rtt]
 
-#: The L4S tests' sentences, and our expectations of version 0.7 and of the mechanisms that explain differences.
+#: Claims from the L4S tests' sentences, and our expectations of Prague 0.7 and of the mechanisms that explain differences.
 CLAIMS = DECLARED.claims({"each": each, "FQ": _FQ, "SHARED": c.SHARED, "SMALLER": c.SMALLER})

@@ -26,7 +26,7 @@ def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
 
 
 def window(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Packets in flight of one flow that fills the link with a queue of the target."""
+    """Packets in flight of a flow that fills the link and a queue with the target's delay."""
     return rate * 1e3 * (rtt + TARGET) / (8.0 * packet)
 
 

@@ -27,7 +27,7 @@ LINK = "bottleneck"
 SESSIONS = 6
 #: The senders' TCP: ns-2's Reno without limited transmit, which is younger than the slides (RFC 3042, 2001).
 RENO = {"preset": "ns2-reno", "limited_transmit": False}
-#: The other reading, with ns-2 2.35's limited transmit (README, "Changed after looking").
+#: The senders' TCP in the second reading, with the limited transmit of ns-2 2.35 (README, "Changed after looking").
 RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}
 
 DECLARED = Declared("mmcn1999")
@@ -88,7 +88,7 @@ def limited_transmit(key: str) -> str:
 
 
 def second_reading() -> list[Case]:
-    """The queues that the orders of tagged datagrams compare, with limited transmit in the senders."""
+    """The queues in the rankings by tagged datagrams, with limited transmit in the senders."""
     return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 

@@ -129,7 +129,7 @@ def _row(row: Row, runs: Runs) -> Cell:
 
 
 def _two_flows(row: Row, runs: Runs) -> Cell:
-    """10 and 1 Mbit/s on a link of 10 Mbit/s under RED: "10 -> 9 and 1 -> 0.9", each to the printed digit."""
+    """The cell of two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s: "10 -> 9 and 1 -> 0.9", each to the printed digit."""
     fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
     slow = median_of(runs, "two flows, red", "slow_mbit")
     if slow is None:
@@ -216,7 +216,7 @@ def _queues(settings: Settings) -> str:
     return f"shorter in {_shorter(settings)} of {len(settings)} settings: {listed} packets at the same throughput"
 
 
-#: Bytes per second that the unresponsive traffic offers: the blast and six sessions, 11.26 Mbit/s; and the link's.
+#: `OFFERED_KBS` is the rate of the unresponsive traffic (the blast and six sessions, 11.26 Mbit/s) in kB/s, `LINK_KBS` that of the link.
 OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 

@@ -165,7 +165,7 @@ def describe(case: Case, seed: int, name: str) -> ScenarioDict:
 
 
 def _links(case: Case) -> dict[str, LinkDict]:
-    """The buffer's link, the way back, and a wire to each server."""
+    """The link with the buffer, its reverse direction, and a link to each server."""
     limit = f"{buffer_bytes(case.buffer_ms, case.tmax_mbit)}B"
     queue = case.queue or DISCIPLINES[case.discipline](limit, case.free)
     buffered: LinkDict = {"rate": f"{round(case.tmax_mbit * 1e6)}bit", "queue": queue}

@@ -30,7 +30,7 @@ Setting = tuple[float, float, str]
 
 
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
-    """The settings of LRED at 1 Mbit/s that lose less than 5 %, in the order of their latency."""
+    """The settings of LRED at 1 Mbit/s with a loss below 5 %, in the order of their latency."""
     found: list[Setting] = []
     for min_th, p_max, p_min in itertools.product(*e.ASKED["lred_low"].axes.values()):
         run = f"lred_low {min_th} {p_max} {p_min}"

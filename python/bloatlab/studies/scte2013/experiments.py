@@ -131,7 +131,7 @@ def _effective_tmax(curve: str, queue: str) -> Case:
     return Case(tmax_mbit=before, sessions=5, queue=spec, steps=lambda length: [(length // 2, after)])
 
 
-#: The profiles of a WRED by latency: none, or one for the gamer with thresholds that its packets rarely reach.
+#: The profiles of latency-based WRED: none, or one for the gamer, whose packets rarely reach its thresholds.
 WRED_PROFILES: Mapping[str, Mapping[str, Any]] = {
     "all alike": {},
     "gamer first": {
@@ -277,7 +277,7 @@ def _short(discipline: str, load: float) -> Case:
 
 
 def _video(discipline: str, sessions: int) -> Case:
-    """A viewer beside downloads, all through the buffer in the CMTS, like the game's messages."""
+    """A video viewer beside downloads. Their packets and the game's messages pass the buffer in the CMTS."""
     return _considered(discipline, sessions=sessions, direction="down", more={"video": (5.0, _app({"video": {}}))})
 
 
@@ -289,7 +289,7 @@ def _swarm(discipline: str, swarm: str) -> Case:
 
 
 def _rate_change(discipline: str, sessions: int) -> Case:
-    """A rate of 20 Mbit/s and 5 Mbit/s in turn, like a burst allowance that is used up and refilled."""
+    """A rate that alternates between 20 and 5 Mbit/s, like a burst allowance that is used up and refilled."""
 
     def steps(length: int) -> list[tuple[int, float]]:
         times = enumerate(range(HALF_PERIOD_S, length, HALF_PERIOD_S))
@@ -342,7 +342,7 @@ CASES: Mapping[str, Callable[..., Case | None]] = {
 
 
 def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experiment, ...]:
-    """The grids of a group of `experiments.toml`; those with `common` axes are named."""
+    """The grids of a group of `experiments.toml`. With `common` axes, the scenarios have the names of their grids."""
 
     def grid(name: str, what: str, axes: Mapping[str, Any], **more: Any) -> Experiment:
         values = {

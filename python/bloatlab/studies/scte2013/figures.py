@@ -38,7 +38,7 @@ COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 #: Further values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is nearest to the text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
-#: The lower limit of the axis of rates as a part of Tmax, by Tmax: at 1 Mbit/s a small buffer costs more of the rate.
+#: The lower limit of the axis of rates as a part of Tmax, by Tmax. It is lower for 1 Mbit/s, where a small buffer costs more of the rate.
 LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
 
 Frames = Mapping[str, Sequence[pl.DataFrame]]
@@ -157,7 +157,7 @@ def _falling_tmax(runs: Runs) -> Drawn:
 
 
 def _frontier(runs: Runs) -> Drawn:
-    """The price of latency at 1 Mbit/s with ten sessions, for every law."""
+    """A figure of the price of low latency at 1 Mbit/s with ten sessions, for every law."""
     settings = [key for _, key in ASKED["lred_low"].places()]
     lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
     for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):

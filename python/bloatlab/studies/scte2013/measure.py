@@ -50,7 +50,7 @@ def warm_up(result: Result) -> float:
 
 
 def rates(result: Result, link: str) -> Measures:
-    """Total rate on the wire, and loss: the number of dropped packets times their mean size."""
+    """The total rate on the wire, and the loss: the number of dropped packets times the mean size of a dropped packet."""
     series = after_warm_up(result, "queue_series").filter(link=link)
     seconds = result.measured_s
     totals = result.summary["links"][link]
@@ -143,7 +143,7 @@ def variation(values: NDArray[np.float64]) -> float:
 
 
 def each_flow(result: Result) -> Measures:
-    """Goodput in Mbit/s after the warm-up: of the sessions of each round trip, and the share of the queue of a forced collision."""
+    """Goodput in Mbit/s after the warm-up, by round trip; and with a forced collision, the share of all bytes that its queue carried."""
     apps = result.summary["apps"]
     flows = {
         name: app["goodput_bytes"] * 8e-6 / result.measured_s for name, app in apps.items() if name.startswith("ftp")

@@ -16,7 +16,7 @@ from bloatlab.studies.scte2013.readings import place
 from bloatlab.studies.tables import medians_table
 from bloatlab.tables import TextTable, number, row
 
-#: Heads of columns, and digits.
+#: The heading and the digits of each measure's column.
 HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["heads"]
 
 
@@ -98,7 +98,7 @@ def _point(of: Values, series: str) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """The game's latency and the loss against the buffer, all types on one scale, with the BDP."""
+    """A figure of the game's latency and of the loss over buffer size, all types on one scale, with the BDP."""
 
     def lines(measure: str) -> list[Series]:
         return [curve(runs, series, measure, name, colour) for series, name, colour in TYPES]

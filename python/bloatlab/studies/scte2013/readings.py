@@ -126,7 +126,7 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
 
 
 def knee_ms(rate: Curve) -> float:
-    """The smallest buffer, interpolated, from which on the rate stays above 98 % of its last value; the smallest size if all rates do."""
+    """The smallest buffer, interpolated, from which on the rate stays above 98 % of its last value. If all rates are above it, the smallest size."""
     wanted = KNEE_SHARE * rate[-1]
     below = np.flatnonzero(rate < wanted)
     if not len(below):

@@ -149,7 +149,7 @@ def _loss_ratio(runs: Runs) -> Spread | None:
 
 
 def _recommended(runs: Runs) -> Spread | None:
-    """The smallest share of Tmax over all round trips, with a buffer of 250 ms, 1.25 times the BDP of the longest."""
+    """The smallest share of Tmax that any round trip reaches with a buffer of 250 ms, which is 1.25 times the longest round trip's BDP."""
     points = [runs.get(f"rtt droptail 250 {rtt}", ()) for rtt in ASKED["rtt"].axes["rtt_ms"]]
     worst = [min(run["rate_share"] for run in seed) for seed in zip(*points, strict=False)]
     return Spread(float(np.median(worst)), min(worst), max(worst)) if worst else None

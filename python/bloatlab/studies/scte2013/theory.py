@@ -11,7 +11,7 @@ def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
 
 
 def queue_wait(ahead: int, service: float) -> float:
-    """The wait behind `ahead` others in a FIFO that takes `service` for each, in the same unit, from the drop-tail queue itself."""
+    """The wait behind `ahead` packets in a FIFO that serves each in the time `service`, measured with the drop-tail queue itself."""
     queue = machines.discipline("droptail", limit=f"{ahead + 1}p")
     for _ in range(ahead + 1):
         if queue.enqueue(0, 1500):

@@ -56,7 +56,7 @@ class Consideration(StrEnum):
     RATE = "rate changes"
 
 
-#: Today's stacks; the stack of 2012 is the paper's own.
+#: The TCP parameters of today's stacks. The stack of 2012 is that of the paper.
 TCP: Mapping[Stack, Mapping[str, Any]] = {
     Stack.CUBIC: {"preset": "linux-6", "hystart": "rfc9406"},
     Stack.BBR3: {"preset": "bbr3"},
@@ -173,7 +173,7 @@ def _set_line(links: dict[str, Any], line: Line) -> None:
 
 
 def _modem31(link: dict[str, Any]) -> dict[str, Any]:
-    """One direction of DOCSIS 3.1 with the shaping of a 2012 link. The channel keeps the rate of DOCSIS 3.1."""
+    """One direction of a DOCSIS 3.1 link with the shaping of the 2012 link. The channel has the rate of DOCSIS 3.1."""
     of: dict[str, Any] = (
         {"flow": link["docsis"]["flow"]} if "docsis" in link else {"flow": link["shaper"], "downstream": {}}
     )
@@ -181,7 +181,7 @@ def _modem31(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shaped(line: Line, mbit: float) -> dict[str, Any]:
-    """A router's queue with its own rate."""
+    """A router's queue, which shapes to this rate."""
     if line is Line.CAKE:
         return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
     return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}

@@ -1,4 +1,4 @@
-"""The tables, figure and answer of the study: every line with every TCP over the loads, load by load, and the considerations."""
+"""The tables, figure and answer of the study: every line with every TCP, over all loads and for each load, and the considerations."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
 
 
 def _range(of: ByStack, measure: str, digits: int) -> str:
-    """The range from the smallest to the largest value of all TCPs."""
+    """The range of a measure over all TCPs, from its smallest to its largest value, as text."""
     medians = [values[measure] for values in of.values()]
     low, high = number(min(medians), digits), number(max(medians), digits)
     return low if low == high else f"{low} to {high}"
@@ -179,7 +179,7 @@ def _points(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> list[Poi
 
 
 def draw(runs: Runs) -> Drawn:
-    """The four measures by equipment, a colour for each TCP."""
+    """A figure of the four measures by equipment, with a colour for each TCP."""
 
     def lines(measure: str) -> list[Series]:
         found: list[Series] = []

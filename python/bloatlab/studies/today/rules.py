@@ -43,7 +43,7 @@ L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
 #: `QUEUED`: the time of 417 packets and of the transmit queue's 32 at 5 Mbit/s. `FULL`: this time plus the delay of a lone packet. Unit: ms.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
-#: The sustained rate plus 10 MB of burst over the measured time; and 16 kB of burst over the 30 s of a quick look. Unit: Mbit/s.
+#: `LINE` is the sustained rate plus 10 MB of burst spread over the measured time; `SMALL_BURST` is 16 kB spread over 30 s. Unit: Mbit/s.
 LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
 SMALL_BURST = 0.128 / 30.0
 
@@ -61,7 +61,7 @@ class Law:
     worst: Callable[[Sequence[float]], float] = max
 
 
-_SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # 5 Mbit/s in 20 of 50 s, the slow rate in 30 s
+_SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # the mean rate: 5 Mbit/s for 20 of 50 s, and the slow rate for 30 s
 
 #: The names of the expressions of `laws.toml`.
 _NAMES: Mapping[str, Any] = {
@@ -82,7 +82,7 @@ def _law(table: Mapping[str, Any]) -> Law:
             "what": case.what,
             "idle": case.line is Line.MODEM_2012 and case.number == 1,
             "at_5_mbit": case.what not in rates,
-            # Low Latency DOCSIS with only the game and the call in its queue
+            # the case has Low Latency DOCSIS with only the game and the call in the low-latency queue
             "classic": case.line is Line.LLD and case.stack is not Stack.PRAGUE,
         }
         return bool(evaluate(table["of"], {**_NAMES, **names}))
@@ -97,7 +97,7 @@ LAWS = tuple(map(_law, toml("today", "laws.toml")["laws"]))
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """Every law, judged by its worst run."""
+    """The cell of every bound, judged by its worst run."""
     return [cell for law in LAWS if (cell := _cell(law, runs)) is not None]
 
 
