@@ -40,8 +40,8 @@ __all__ = [
     "load", "machines", "open_result", "parse", "plot", "recommend", "run", "save", "schema", "sweep", "version",
 ]  # fmt: skip
 
-# The public names of each module. Modules are imported on first use, so that a command that is interrupted while polars
-# is being imported can already report it.
+# The public names of each module. Modules are imported on first use. So a command can report an interruption while
+# polars is still being imported.
 _NAMES = {
     "advice": "recommend",
     "differences": "diff",

@@ -34,7 +34,8 @@ _ip: Any = dpkt.ip.IP
 _ip6: Any = dpkt.ip6.IP6
 _broken: Any = (dpkt.UnpackError, ValueError, IndexError)
 
-#: Parser of a frame by link type; None if the frame is an IP packet (LINKTYPE_RAW, and BSD's DLT_RAW).
+#: For each link type, the parser of a frame; None if the frame is the IP packet itself (LINKTYPE_RAW, and BSD's
+#: DLT_RAW).
 _FRAMES: dict[int, Any] = {
     1: dpkt.ethernet.Ethernet,
     12: None,
@@ -97,7 +98,7 @@ class Packets:
 
 
 class _Watched:
-    """A file that notices a read that returned some but not all of the requested bytes."""
+    """A file that records whether a read returned only a part of the requested bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file

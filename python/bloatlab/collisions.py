@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-#: Trials of one batch: 64 groups x 50 000 trials are 3 MB of counts.
+#: Number of trials in a batch: 64 groups x 50 000 trials are 3 MB of counts.
 _BATCH = 50_000
 
 #: Largest number of groups and of sessions: beyond it the exact rationals take more than a few seconds.

@@ -33,7 +33,7 @@ _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A scenario value that differs: its text in each result, "-" where there is none."""
+    """A scenario value that differs between results: its text in each result, "-" if the result does not have it."""
 
     path: str
     values: tuple[str, ...]
@@ -87,7 +87,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The comparison of two results: names, settings that differ, and every measure, in the order of `_order`."""
+    """The comparison of two results: their names, the settings that differ, and every measure, sorted by `_order`."""
 
     names: tuple[str, str]
     settings: Sequence[Setting]
@@ -299,7 +299,7 @@ def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
 
 
 def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
-    """A row per measure; the application or link is named in the first of its rows."""
+    """The rows of the table, one per measure. The application or link is named in the first of its rows."""
     rows: list[list[TextCell]] = []
     before: str | None = None
     for c in changes:

@@ -197,7 +197,7 @@ def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
 
 
 def _bare(scenario: Scenario) -> Scenario:
-    """The scenario without its expectations, so that a new threshold needs no new runs."""
+    """The scenario without its expectations, so that the key of a stored run does not depend on thresholds."""
     data = scenario.data
     if data.pop("expect", None) is None:
         return scenario

@@ -88,5 +88,5 @@ def parquet(frame: DataFrame, **options: Any) -> bytes:
 
 
 def escaped(text: str) -> str:
-    """Replaces each character that a terminal would obey or hide by its escape: a backslash, u and its code point."""
+    """Replaces control and invisible characters, which may affect a terminal, by an escape such as \\u001b."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -142,7 +142,7 @@ def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, numbe
 
 
 def _local(result: Result) -> str:
-    """The user's host: the source of the first ping, else of the first application."""
+    """The user's host: the source of the first ping, or else of the first application."""
     apps = result.scenario.data["app"]
     first = [a for a in apps if result.summary["apps"].get(a, {}).get("kind") == "ping"] or list(apps)
     return str(apps[first[0]]["from"]) if first else ""

@@ -54,7 +54,7 @@ class Share:
 
 
 def share(name: str, verdicts: Iterable[bool | None], wanted: float | None = None) -> Share:
-    """The share of the judged verdicts that are within."""
+    """The share of judged verdicts that are within. Verdicts of None do not count."""
     judged = [within for within in verdicts if within is not None]
     return Share(name, sum(judged), len(judged), wanted)
 

@@ -184,7 +184,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def refuse(text: str, where: str) -> None:
-    """Raises `LawError` if a resolved scenario has a law in Python, which cannot run `where`."""
+    """Raises `LawError` if a resolved scenario has a law in Python. The message says `where` such laws cannot run."""
     for _, path, _ in _tables(json.loads(text)) if _SIGN in text else ():
         why = "only simulations support it (`bloatlab run`, `sweep`, `check`)"
         raise LawError([f"{path}: a law in Python cannot run {where}; {why}"])
@@ -268,7 +268,10 @@ def _steady(tree: ast.Module, label: str, at: str) -> None:
 
 
 def _library(name: str) -> bool:
-    """Whether a law may import a module: Python's, bloatlab's or an installed one. Python reports missing ones."""
+    """Whether a law may import a module: one of Python, of bloatlab or of an installed package.
+
+    Python reports a missing one.
+    """
     if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
         return True
     spec = importlib.util.find_spec(name) if name else None

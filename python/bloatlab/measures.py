@@ -145,7 +145,8 @@ def _name(of: str, label: str, measure: Measure) -> Name:
 #: Measures with at most this rank are reported first.
 _LAST = 1001
 
-#: Rank and direction of another program's measures, by the unit that ends their name. They come after bloatlab's own.
+#: Rank and direction of the measures of other programs, by the unit at the end of the name. They come after bloatlab's
+#: measures.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),

@@ -45,7 +45,7 @@ class QueryError(InputError):
 
 @dataclass(frozen=True)
 class _Shelf:
-    """The files of one measure, and their columns."""
+    """The stored files of one measure, and the columns that they have."""
 
     measure: str
     files: Sequence[Path]
@@ -64,7 +64,7 @@ class _Shelf:
 
 
 class Views:
-    """A DuckDB connection with views of a store. Runs that are not packed into a part yet are copied."""
+    """A DuckDB connection with views of a store. Runs that are still in journals are copied to temporary files."""
 
     def __init__(self, store: Store, core: str) -> None:
         """Makes the views. Raises `StoreUnreadable`, `QueryError`."""
@@ -127,7 +127,7 @@ class Views:
         return _Shelf(stock.measure, files, list(columns))
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
-        """Copies of the runs that other processes have written so far, without the `known` ones."""
+        """Copies of the runs in journals that are not among the `known` hashes, as temporary Parquet files."""
         for table in tables(parquet.fresh(parquet.journals(folder), known)[0]):
             file = self._free()
             table.write_parquet(file)
@@ -234,7 +234,9 @@ _NUMBER = re.compile(r"U?HUGEINT|DECIMAL\(.*\)")
 
 
 def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
-    """Casts columns to types that all table formats support: wide numbers to DOUBLE, lists, times, others to text."""
+    """Casts columns to types that all table formats support: wide numbers become DOUBLE; lists, times and others become
+    text.
+    """
     if answer is None:
         raise QueryError("the statement returns no rows")
     types = [str(kind) for kind in answer.types]
@@ -270,7 +272,7 @@ def _text(word: str) -> str:
 
 
 def _sentence(error: Exception) -> str:
-    """DuckDB's error message in one line, without its marker of the position."""
+    """DuckDB's error message in one line, without the lines that mark the position."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("LINE ", "^"))]
     return " ".join(told)[:500] or "cannot be answered"

@@ -27,7 +27,7 @@ Way = Literal["upload", "download"]
 #: Bytes of a full segment as an IP packet, and of its payload: 1500 less 20 of IPv4 and 32 of TCP with timestamps.
 _WIRE, _PAYLOAD = 1500, 1448
 
-#: Largest number of steps in a schedule; more are a mistake.
+#: Largest number of steps in a schedule; a larger number is probably a mistake.
 _MOST = 100_000
 
 
@@ -135,7 +135,7 @@ def _of_capture(path: Path, step: float, to: str | None) -> Recording:
 
 
 def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], step: float) -> list[int]:
-    """The rate in bit/s of each step from the first byte to the last. Raises `RecordingError`."""
+    """The rates in bit/s of the steps from the first byte to the last. Raises `RecordingError`."""
     busy = times[sizes > 0.0]
     if not len(busy):
         raise RecordingError(f"{path}: nothing was sent")
@@ -152,5 +152,5 @@ def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], 
     inside = (times >= first) & (times <= last)
     place = np.minimum(((times[inside] - first) / step + 1e-6).astype(np.int64), bins - 1)
     sums = np.bincount(place, weights=sizes[inside], minlength=bins)
-    # the last step is rarely complete, and its rate would be too low
+    # the last step is left out, because it is rarely complete and its rate would be too low
     return [round(8.0 * total / step) for total in sums[: bins - 1].tolist()]

@@ -32,7 +32,7 @@ SUMMARY = "summary.json"
 PROVENANCE = "provenance.json"
 TABLES = "tables"
 
-#: Files of a result folder; captures only on request.
+#: Files and subfolders of a result folder. Captures and packets are there only on request.
 FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap", "packets")
 
 
@@ -163,7 +163,7 @@ def read_table(path: Path) -> pl.DataFrame:
     match path.suffix:
         case ".csv":
             frame = pl.read_csv(path, infer_schema_length=None)
-            # undoes the quoting of `csv_text`
+            # removes the quotes that `csv_text` has added
             names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
         case ".json":
@@ -213,5 +213,5 @@ _COLUMNS = {
     "delay_histogram": "app direction lower_ms upper_ms count",
 }
 
-#: The tables that a simulation can have, except the one of links.
+#: The names of tables that a simulation can have, except `links`.
 KNOWN_TABLES = tuple(_COLUMNS)

@@ -20,7 +20,7 @@ from bloatlab import _core, deliveries, files, laws, workloads
 #: A (path, value) pair that overrides a scenario's value, as in `--set link.up.rate=5mbit`.
 Override = tuple[str, str]
 
-#: Overrides, as pairs of texts or as texts or plain values by path: `{"link.up.queue": {"codel": {}}}`.
+#: Overrides: pairs of texts, or a mapping from paths to texts or plain values, `{"link.up.queue": {"codel": {}}}`.
 Sets = Sequence[Override] | Mapping[str, Any]
 
 #: An invalid scenario; `problems` returns the lines of its message.

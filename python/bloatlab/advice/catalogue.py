@@ -184,7 +184,7 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
     workload = workloads.find(given) if kind == "load" else None
     if workload is not None:
         data = json.loads(workload.build()[0])
-        for app in data["app"].values():  # every application of a load lasts until the end of the run
+        for app in data["app"].values():  # in a load, every application lasts until the end of the run
             app["traffic"].get("ftp", {}).pop("length", None)
             app.pop("stop", None)
         return given, data

@@ -22,7 +22,7 @@ from bloatlab.workloads.build import bps, ns
 #: The upstream and the downstream link.
 UP, DOWN = "up", "down"
 
-#: One way through a modem's plant, s (CableLabs 2012, Figure 1: 1 ms).
+#: One-way propagation delay through a modem's cable plant, s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
 #: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or
@@ -59,7 +59,9 @@ def amount(flag: str, text: str, kind: str) -> float:
 
 
 def rtts(text: str) -> list[float]:
-    """Round trips in s, ascending. "20ms..200ms" gives both ends and, if these are far apart, their geometric mean."""
+    """Parses round trips to s, in ascending order. "20ms..200ms" gives both ends and, if these are far apart, their
+    geometric mean.
+    """
     given = [amount("--rtt", part, "a duration") for part in text.replace("..", ",").split(",")]
     ranged = ".." in text
     if ranged and len(given) != 2:

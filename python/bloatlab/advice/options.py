@@ -92,7 +92,9 @@ def option(device: Device, discipline: Discipline, size: int, line: Line, given:
 
 
 def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, Any]:
-    """A queue of a device's file with a buffer of `size` bytes at a rate in bit/s."""
+    """Fills {bytes}, {packets} and {rate} in a queue of a device's file, for a buffer of `size` bytes and a rate in
+    bit/s.
+    """
     values = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(rate)}
     return json.loads(re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(values[m[1]]), json.dumps(queue)))
 
@@ -136,7 +138,7 @@ def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
 
 
 def _setting(device: Device, line: Line, key: str, text: str) -> tuple[Discipline, int]:
-    """A discipline and its buffer in bytes, of a setting such as "droptail 1s"."""
+    """Parses a setting such as "droptail 1s" to the device's discipline and its buffer in bytes."""
     name, _, size = text.partition(" ")
     known = {d.name: d for d in device.disciplines}
     if name not in known or not size:

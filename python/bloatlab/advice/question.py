@@ -13,7 +13,7 @@ from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
 from bloatlab.scenario import ScenarioError, problems
 
-#: Seeds per setting by default, at most, and with `quick`; largest number of runs.
+#: The default number of seeds per setting, the largest, and that of a quick look; the largest number of runs.
 SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 
 
@@ -104,5 +104,8 @@ class Asked:
 
 
 def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:
-    """The question in the arguments of `recommend`, without any run. Raises as `Asked.question` does."""
+    """Makes the question from the arguments of `recommend`, without any run.
+
+    Raises `AdviceError`, and `OSError` for a file.
+    """
     return Asked(**words).question(weights or {})

@@ -30,8 +30,8 @@ Verdict = Literal["behind", "tied", "not separated"]
 #: one run per setting and round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
-#: Equal points in each of this number of seeds are a tie, because the two settings act alike: in a short buffer, an AQM
-#: that never drops is like no AQM.
+#: Two settings with equal points in each of this number of seeds are tied, because they act alike: in a short buffer,
+#: an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
 #: Smallest number of seeds of the leader and of the setting `kept`: with fewer, they would have no intervals.
@@ -68,7 +68,7 @@ def compared(lead: Judged, other: Judged, objective: Objective, rtts: int, other
     """Compares two settings over their common seeds."""
     differences = [a - b for a, b in zip(lead.seeds, other.seeds, strict=False)]
     error = (1.0 - CONFIDENCE) / max(others, 1)
-    # the points of a seed are a mean over the round trips, whose scatter is smaller by the root of their number
+    # the points of a seed are a mean over `rtts` round trips, so their scatter is smaller by the square root of `rtts`
     by = bounds(differences, error, objective.scatter / rtts**0.5)
     if by.low > 0.0 and by.mean >= objective.noticed:
         return Compared(other, by, "behind")

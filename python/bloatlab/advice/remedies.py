@@ -1,4 +1,4 @@
-"""Remedies elsewhere, for the case that no setting of the device is good enough.
+"""Remedies outside the device, for the case that none of its settings is good enough.
 
 A measure of an application fails with fewer points than the objective's `floor`. If every setting of the device fails
 in some measure, two remedies are simulated: a router with fq_codel in front, which shapes to a little less than the
@@ -59,7 +59,7 @@ def _candidates(question: Question, best: Option) -> Iterator[tuple[str, Line, D
     line = question.line
     router = catalogue.device("linux")
     if question.device.name not in {"linux", "cake"}:
-        # the token buckets of a burst are in the modem; the router shapes to the sustained rate only
+        # only the modem has a token bucket for bursts; the router shapes to the sustained rate
         shaped = Line(SHAPED * line.up, SHAPED * line.down, line.rtts)
         chosen = next(o for o in options(router, shaped) if o.discipline.name == "fq_codel" and o.given)
         yield f"a router in front that shapes to {100 * SHAPED:g} % with fq_codel", shaped, router, chosen

@@ -157,7 +157,7 @@ def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
 
 
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
-    """The settings without another that is noticeably better in one measure and noticeably worse in none."""
+    """The settings on the front: no other setting is noticeably better in one measure and noticeably worse in none."""
 
     def dominates(first: Judged, second: Judged) -> bool:
         gains = [_gain(first.values[m.name], second.values[m.name], m) for m in wanted]
@@ -167,7 +167,10 @@ def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
 
 
 def _gain(first: Value, second: Value, wanted: Wanted) -> float:
-    """The advantage of the first value in units of `noticed`. Any value is better than none."""
+    """The advantage of the first value over the second, in units of `noticed`.
+
+    Any value is better than a missing one.
+    """
     if first.of is None or second.of is None or first.nothing or second.nothing:
         return 0.0 if first.nothing and second.nothing else -math.inf if first.nothing else math.inf
     more = first.of.mean - second.of.mean

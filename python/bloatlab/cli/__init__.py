@@ -9,7 +9,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     try:
-        # takes a tenth of a second, during which Ctrl-C may be pressed
+        # this import takes a tenth of a second, in which the user may press Ctrl-C
         from bloatlab.cli.main import main as run  # noqa: PLC0415
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")

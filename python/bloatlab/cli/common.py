@@ -1,4 +1,4 @@
-"""Shared by the subcommands: reading input, and one-line errors for bad input."""
+"""Functions that the subcommands share: they read input, and report bad input in one line."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.reproduce import file_name
 from bloatlab.terminal import Console, emit, show
 
-#: The study that may be given instead of files.
+#: The study whose name may be given instead of files.
 STUDY = "csc458"
 
 
@@ -130,7 +130,7 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
             raise BadInput(f"--saved: {error}") from None
         if "live" not in real.summary:
             raise BadInput(f"--saved: {folder}: is a simulation, not a live run")
-        # the saved text is resolved again, since bloatlab may have new keys with defaults
+        # the saved scenario is resolved again, because bloatlab may have new keys since then
         if parse(real.scenario.text, form="json") != case.scenario(1):
             raise BadInput(f"--saved: {folder}: its scenario differs from {case.name} (check --set and --time)")
         return real

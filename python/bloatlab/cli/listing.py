@@ -56,7 +56,7 @@ def _kinds() -> dict[str, list[Entry]]:
 
 
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
-    """Prints a table for each chosen kind; in the `whole` list, some kinds by name alone."""
+    """Prints a table for each chosen kind. In the `whole` list, some kinds have only their names."""
     for place, (kind, entries) in enumerate(chosen.items()):
         if whole and kind == "measures":
             continue  # the page would be too long; its last line says how to list these entries
@@ -89,7 +89,7 @@ _TITLES = {
 }
 
 
-#: Kinds that the full list gives by name alone.
+#: Kinds for which the full list has only the names.
 _BY_NAME = {"links", "modems", "grades"}
 
 
@@ -127,7 +127,7 @@ def _studies() -> list[Entry]:
     ]
 
 
-#: The keys of a link that shape it, and the definition of each in the schema.
+#: The keys of a link that limit its rate (modems, shaper), each with its definition in the schema.
 _MODEMS = {"docsis": "DocsisParams", "docsis31": "Docsis31Params", "shaper": "ShaperParams"}
 
 
@@ -251,7 +251,7 @@ def _default(parameter: Entry) -> str:
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # a longer text gives a default for each variant
+    # a longer text has a default for each variant
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 

@@ -25,7 +25,7 @@ from bloatlab.terminal import Console
 #: Exit code of a run that was late too often for its numbers to be used.
 EXIT_INVALID = 3
 
-#: Set in the environment of a process that was restarted in a user namespace.
+#: The environment variable that is set in a process that was restarted in a user namespace.
 _WITHIN = "BLOATLAB_USER_NAMESPACE"
 
 

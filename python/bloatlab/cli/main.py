@@ -34,7 +34,7 @@ def _version() -> str:
 
 
 def _visible_default(default: object) -> str | None:
-    """A default as it appears in the help; None hides it, for options that are off or not given."""
+    """A default as it appears in the help. None hides the default of options that are off or not given."""
     return None if default is None or default is False or default == () else str(default)
 
 
@@ -50,7 +50,7 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: Modules whose names differ from those of their commands; and the commands that have subcommands.
+#: `_FILES`: the modules whose names differ from those of their commands. `_APPS`: the commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (

@@ -34,7 +34,7 @@ def command(
         output: File for the result: .parquet, .csv or .json by its suffix.
     """
     check_table_name(output)
-    # no other command should wait for DuckDB's import, a tenth of a second
+    # imported here, because importing DuckDB takes a tenth of a second and only this command needs it
     from bloatlab.query import QueryError, Views, quoted  # noqa: PLC0415
 
     console = Console(stderr=True)

@@ -16,7 +16,7 @@ from bloatlab.sweep import watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, emit, show
 
-#: The report in the folder of `-o`.
+#: Name of the report in the folder of `-o`.
 REPORT = "report.html"
 
 

@@ -27,12 +27,12 @@ def means(
     width: int,
     counted_seeds: bool = False,
 ) -> Iterator[TextTable]:
-    """A row per grid point: the mean over seeds with its interval.
+    """Tables with a row per grid point: the means over seeds with their intervals.
 
     If the axes' columns do not fit the width, a first table numbers the grid points, and the rows have only the
     numbers.
 
-    `counted_seeds`, or different numbers of seeds, adds a column with the number of seeds.
+    With `counted_seeds`, or if the numbers of seeds differ, a column has the number of seeds.
     """
     found = list(by_place(frame, axes))
     counts = {runs.height for _, runs in found}
@@ -40,7 +40,7 @@ def means(
     note = "" if max(counts) == 1 else f"Mean over {seeds}, {_how(method)}."
     labels = [[str(value) for value in place] for place, _ in found]
     heads = [axis.replace(".", "\n") for axis in axes]
-    # the smallest width of the axes' columns is that of their longest words
+    # a column can be as narrow as its longest word
     words = [[*axis.split("."), *(w for label in labels for w in label[n].split(" "))] for n, axis in enumerate(axes)]
     if sum(min(max(map(len, of_axis)), 40) + 2 for of_axis in words) > width - _LEAST_ROOM:
         texts = [", ".join(f"{a} = {v}" for a, v in zip(axes, place, strict=True)) for place in labels]
@@ -80,7 +80,10 @@ def said(of: Interval, *, whole: bool = False) -> str:
 
 
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
-    """Differences from the baseline on common seeds; significant ones are marked. Raises `ValueError`."""
+    """A table of the differences from the baseline over common seeds.
+
+    Significant ones are marked. Raises `ValueError`.
+    """
     columns = [
         {place: interval(less, method) for place, less in paired(frame, axes, column, against).items() if less}
         for column in shown
@@ -102,7 +105,7 @@ def _difference(of: Interval | None) -> TextCell:
 def what_matters(
     frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str]
 ) -> Iterator[TextTable]:
-    """The share of the variance due to each axis, pair and seeds; then the main effects of axes with few values."""
+    """A table of the shares of variance due to axes, pairs and seeds; then the main effects of axes with few values."""
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]
     if not moved:

@@ -1,4 +1,4 @@
-"""Tables into figures: one style, SVG for pages and papers, PNG beside it. matplotlib is imported on first use."""
+"""Draws tables as figures, in one style, as SVG and PNG. matplotlib is imported on first use."""
 
 from bloatlab.plots.draw import Mark, Panel, Series, figure, save_figure, svg_text
 from bloatlab.plots.plot import SUFFIXES, plot

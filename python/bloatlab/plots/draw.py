@@ -24,7 +24,7 @@ from bloatlab.plots import style
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import Axes, Figure
 
-#: Longer lines are thinned to the lowest and highest value per column of pixels.
+#: Lines with more points are thinned to the lowest and the highest value in each column of pixels.
 MAX_POINTS = 1600
 
 

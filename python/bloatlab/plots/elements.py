@@ -40,7 +40,7 @@ class SizedFigure:
 
     @property
     def wide(self) -> bool:
-        """Whether there is room for two panels side by side."""
+        """Whether the figure has room for two panels side by side."""
         return self.width != "column"
 
 

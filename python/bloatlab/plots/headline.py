@@ -96,7 +96,10 @@ def _rate(value: float | None) -> str:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """A sentence: for one run, the wait, the first score and the rate; for several, the first score and the rates."""
+    """The summary as a sentence.
+
+    For one run, it has the wait, the first score and the rate; for several, the first score and the rates.
+    """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
     if not clauses:
         return listed([run.label for run in runs])

@@ -117,7 +117,10 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
 
 
 def whole_steps(width: float, step: float) -> float:
-    """The smallest multiple of `step` that is at least `width`; sums over unequal numbers of steps would alternate."""
+    """The smallest multiple of `step` that is at least `width`.
+
+    With unequal numbers of steps, sums over bins would alternate.
+    """
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 
 
@@ -132,7 +135,7 @@ def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
 
 @dataclass(frozen=True)
 class Flow:
-    """One direction of a flow that carries data."""
+    """One direction of a flow, in which it carries data."""
 
     app: str
     number: int

@@ -42,7 +42,7 @@ COLOURS: Sequence[str] = tuple(_FILE["colours"])
 MARKERS: Sequence[str] = tuple(_FILE["markers"])
 DASHES = tuple(dash if isinstance(dash, str) else (dash[0], tuple(dash[1])) for dash in _FILE["dashes"])
 
-#: A column of a paper, a page (1280 pixels as PNG), a slide.
+#: The sizes by name: a column of a paper, a page (1280 pixels as PNG), a slide.
 WIDTHS: Mapping[Width, Size] = {name: Size(**size) for name, size in _FILE["widths"].items()}
 
 #: matplotlib's parameters.

@@ -24,7 +24,7 @@ from bloatlab.plots.style import Axes, Figure
 #: Size of a panel in inches, by the number of panels in a row.
 _SIZES = {1: (8.0, 2.9), 2: (4.3, 2.7), 3: (3.1, 2.7)}
 
-#: Points of a line in an interactive chart: more than in the picture, for zooming.
+#: Largest number of points of a line in an interactive chart: more than in the picture, because it can be zoomed.
 MOST_POINTS = 2400
 
 #: Significant digits of values under the pointer.
@@ -68,7 +68,7 @@ class FigureBlock:
 
 
 def figure_block(drawn: Drawn) -> FigureBlock:
-    """A figure as a block of a report."""
+    """Makes a block of a report from a figure."""
     number = f"Figure {drawn.number}." if drawn.number else ""
     picture = themed(svg_text(drawn.figure(), drawn.caption))
     return FigureBlock(picture, drawn.caption, number, chart_json(drawn), drawn.columns)

@@ -75,7 +75,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """A table; wide ones scroll in their own frame, `folded` ones open on demand."""
+    """A table. Wide tables scroll in a frame of their own; `folded` tables open on demand."""
 
     table: TextTable
     folded: bool = False

@@ -88,7 +88,7 @@ class Reasons:
 
 
 def shared_endings(texts: Iterable[str]) -> dict[str, str]:
-    """Maps each text to the ending that most texts share with it (the longest of several); "" if none does."""
+    """Maps each text to the ending that it shares with most texts (the longest of several such endings), or to ""."""
     texts = list(texts)
     count = Counter(ending for text in texts for ending in endings(text))
     found: dict[str, str] = {}

@@ -45,7 +45,7 @@ _TITLES = {
 def results_page(paths: Sequence[str | Path], command: str) -> Page:
     """The report of one run, of several runs, or of a sweep's table; `command` is the command line.
 
-    Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with one line, for anything else.
+    Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with one line, if the paths are anything else.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):
@@ -103,7 +103,7 @@ def _answer(question: str, runs: Sequence[Run]) -> Answer:
 
 
 def _overlay(runs: Sequence[Run]) -> Drawn:
-    """The longest waits at the bottleneck, all runs in one panel, and below it the rate that the link carried."""
+    """A figure of all runs: a panel of the longest waits at the bottleneck, and below it a panel of the link's rate."""
     link = of_runs.bottleneck(runs)
     if link is None:
         empty = Panel("Nothing recorded", "time (s)", "wait (ms)", [Series("nothing", [0.0, 1.0], [0.0, 0.0])])
@@ -129,7 +129,9 @@ def _warm_up(runs: Sequence[Run]) -> list[Mark]:
 
 
 def _over_time(runs: Sequence[Run]) -> list[Block]:
-    """Rate per flow, queues, time in queue, windows and round-trip times of each run, as far as they were recorded."""
+    """Charts over time of each run, of what was recorded: rates of flows, queues, times in queues, windows, round
+    trips.
+    """
     each = [[_panel(run, panel) for panel in time_panels([run])] for run in runs]
     caption = "Means of each bin; shaded up to the maximum, where it was recorded."
     return [
@@ -174,7 +176,7 @@ def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
 
 
 def _distributions(runs: Sequence[Run]) -> list[Block]:
-    """A panel per quantity: the cumulative share over a logarithmic axis of delays."""
+    """A chart with a panel per quantity: the cumulative share of delays, on a logarithmic axis."""
     panels: list[Panel] = []
     for quantity, label in of_runs.QUANTITIES.items():
         lines: list[Series] = []
@@ -194,7 +196,7 @@ def _distributions(runs: Sequence[Run]) -> list[Block]:
 
 
 def _differences(runs: Sequence[Run]) -> list[Block]:
-    """The settings in which the scenarios differ, and the measures that changed most."""
+    """Tables of the settings in which the scenarios differ, and of the measures that changed most."""
     blocks: list[Block] = []
     scenarios = [run.scenario for run in runs if run.scenario is not None]
     names = [run.label for run in runs]

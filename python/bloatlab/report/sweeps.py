@@ -18,7 +18,8 @@ from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: Largest number of measures in the answer, of charts, and of lines in a chart.
+#: The largest number of measures in the answer, the largest number of charts, and the largest number of lines in a
+#: chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
 #: A combination of values of the axes, as text.
@@ -89,7 +90,7 @@ def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
 
 
 def _range(m: Swept, sweep: Sweep) -> str:
-    """The smallest and the largest value of a measure, the better one first if one is better."""
+    """The smallest and the largest value of a measure as text. If one is better, it comes first."""
     ends = m.ends[::-1] if direction(m.name) == "more is better" else m.ends
     name = named(m.name)
     what, _, statistic = name.measure.partition(", ")

@@ -27,7 +27,7 @@ from bloatlab.sweep.quantities import Amount
 
 Matrix = NDArray[np.float64]
 
-#: Largest number of columns of a model; further pairs of axes count as rest.
+#: Largest number of columns in a model. Pairs of axes beyond it count as rest.
 MOST_COLUMNS = 600
 
 #: An axis of more numbers than this is modelled as a parabola.
@@ -124,7 +124,7 @@ class _Model:
         return float(((self._target - fit) ** 2).sum())
 
     def columns(self, term: tuple[str, ...]) -> int:
-        """Degrees of freedom of a term."""
+        """The number of columns of a term, which are its degrees of freedom."""
         return math.prod(self._coded[a].shape[1] for a in term)
 
 

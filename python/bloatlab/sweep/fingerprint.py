@@ -87,7 +87,7 @@ def code(*functions: Callable[..., Any]) -> str:
 
 
 def _named(function: Any, modules: set[str]) -> Any:
-    """A function as plain values; adds its module to `modules`."""
+    """Describes a function by plain values, and adds its module to `modules`."""
     if isinstance(function, functools.partial):
         return [_named(function.func, modules), _plain(function.args, modules), _plain(function.keywords, modules)]
     if not isinstance(function, FunctionType):

@@ -1,4 +1,4 @@
-"""Grids: axes, seeds, and the function that makes a scenario from a point on the axes."""
+"""Grids: axes, seeds, and the function that makes a scenario from a value on each axis and a seed."""
 
 from __future__ import annotations
 

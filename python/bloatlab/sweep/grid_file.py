@@ -47,7 +47,7 @@ class GridFile:
     """The content of a grid file: the grid, the columns to show, and the precision of their means.
 
     `sampled` names the sampled axes. With `find_warm_up`, the warm-up of each grid point must be found first
-    (`auto_warm_up`); the scenarios of `grid` have none.
+    (`auto_warm_up`); until then, the scenarios of `grid` have no warm-up.
     """
 
     grid: Grid

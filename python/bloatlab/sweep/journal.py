@@ -23,7 +23,7 @@ SUFFIX = ".journal"
 
 _MARK = b"\nRUN"
 _HEAD = struct.Struct("<4sI16s")
-#: Bytes reserved ahead of the records: about a hundred runs.
+#: Bytes of disk space that are reserved ahead of the records, enough for about a hundred runs.
 RESERVE = 1 << 20
 #: Numbers of runs and of bytes after which a writer begins a new file.
 MOST_RUNS = 4096
@@ -74,7 +74,7 @@ class Journal:
 
     @property
     def full(self) -> bool:
-        """Whether the next run belongs in a new file."""
+        """Whether the file is large enough, so that the next run goes into a new one."""
         return self.runs >= MOST_RUNS or self.size >= MOST_BYTES
 
     def append(self, data: bytes) -> Record:
@@ -172,7 +172,7 @@ def abandoned(path: Path) -> Generator[bool]:
 
 
 def records(path: Path) -> tuple[list[tuple[Record, bytes]], bool]:
-    """The whole records of a journal with their data, and whether the file holds anything else. Raises `OSError`."""
+    """The complete records of a journal with their data, and whether the file has any other bytes. Raises `OSError`."""
     data = path.read_bytes()
     found: list[tuple[Record, bytes]] = []
     place, end, damaged = 0, 0, False

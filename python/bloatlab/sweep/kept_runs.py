@@ -88,7 +88,7 @@ def unpacked(data: bytes) -> Kept:
 
 
 def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
-    """The tables of parts for these runs: one for each set of names and types, in the order of appearance."""
+    """The tables of parts for these runs. Runs whose measures have the same names and types share a table."""
     shapes: dict[Any, list[_Shape]] = {}
     for run in kept:
         frames = [(name, *frame.schema.items()) for name, frame in run.measured.frames.items()]

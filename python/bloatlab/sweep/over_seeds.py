@@ -31,10 +31,10 @@ def known(values: pl.Series) -> list[float]:
 
 
 def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
-    """A row per grid point and column: n, mean, sd, cv, median and both 95 % intervals of the mean over seeds.
+    """A table with a row per grid point and column: n, mean, sd, cv, median and both 95 % intervals of the mean.
 
-    With a baseline `against`, such as "queue=codel", also the mean difference from it on common seeds, with both
-    intervals. Raises `ValueError` for an unknown baseline.
+    With a baseline `against`, such as "queue=codel", it also has the mean difference from it over common seeds, with
+    both intervals. Raises `ValueError` for an unknown baseline.
     """
     less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
@@ -59,7 +59,7 @@ def _moments(values: Sequence[float]) -> dict[str, float | int | None]:
 
 
 def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
-    """The ends of the interval by each method; None for fewer than two values."""
+    """The ends of the interval by each method (columns of the table); None for fewer than two values."""
     ends: dict[str, float | None] = {}
     for method in METHODS:
         low, high = interval(values, method).ends if len(values) > 1 else (None, None)

@@ -55,7 +55,10 @@ def jain(rates: Array) -> Array:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws two panels per result on common scales, side by side, or in a column below each other."""
+    """Draws two panels per result, on common scales.
+
+    Results are side by side, or below each other in a narrow figure.
+    """
     column = options.width == "column"
     deep, across = (len(runs), 1) if column else (1, len(runs))
     tall = 0.9 if column else 0.55

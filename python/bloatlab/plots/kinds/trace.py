@@ -129,7 +129,7 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
-    """A panel for each quantity with a number in the frame."""
+    """A panel for each quantity that has a number in the frame."""
     t = frame["t_s"].to_numpy()
     for label, columns, scale in of:
         found = [c for c in columns if has(frame, c)]
