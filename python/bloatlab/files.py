@@ -88,5 +88,5 @@ def parquet(frame: DataFrame, **options: Any) -> bytes:
 
 
 def escaped(text: str) -> str:
-    """Replaces control and invisible characters, which may affect a terminal, by an escape such as \\u001b."""
+    """Replaces control and invisible characters, which may affect a terminal, by a backslash, u and the code point."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -141,7 +141,7 @@ class Compared:
 
 
 def opened(folder: Path) -> Compared:
-    """Opens the comparison that `bloatlab compare -o` wrote into `folder`.
+    """Opens the comparison that `bloatlab compare -o` has written into `folder`.
 
     Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` if it is not one.
     """

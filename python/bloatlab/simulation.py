@@ -28,7 +28,7 @@ from bloatlab.traces import Traces
 # starts.
 pl.Series(np.zeros(1))
 
-#: Called with the completed fraction of the simulated time, in [0, 1]; raising cancels the run.
+#: Called with the completed fraction of the simulated time, in [0, 1]. An exception in it cancels the run.
 Progress = Callable[[float], None]
 
 
@@ -178,7 +178,7 @@ def run(
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
 
 
-#: Statistics of a distribution that are not in its unit.
+#: Statistics of a distribution that do not have its unit.
 _UNITLESS = ("cv", "count")
 
 
@@ -261,4 +261,4 @@ def core_file() -> Path:
 
 
 def _go_on(_fraction: float) -> None:
-    """Does nothing; the call itself lets Python deliver Ctrl-C."""
+    """Does nothing. The core calls it regularly, so that Python can deliver Ctrl-C."""

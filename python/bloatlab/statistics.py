@@ -32,13 +32,16 @@ CONFIDENCE = 0.95
 #: Number of bootstrap samples, and the fixed seed of their generator: equal values give equal intervals.
 RESAMPLES, RESAMPLING_SEED = 9999, 1
 
-#: Values in a batch of MSER-5.
+#: Number of values in a batch of MSER-5.
 BATCH = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Mean of `n` values and its 95 % confidence interval. Both ends are NaN if there is none (n < 2)."""
+    """The mean of `n` values and its 95 % confidence interval.
+
+    For n < 2 there is no interval, and both ends are NaN.
+    """
 
     mean: float
     low: float
@@ -48,7 +51,7 @@ class Interval:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Both ends; the mean twice if there is no interval."""
+        """Both ends of the interval; without an interval, the mean twice."""
         return (self.low, self.high) if self.n > 1 else (self.mean, self.mean)
 
     @property
@@ -110,7 +113,8 @@ def mser5(values: Sequence[float] | NDArray[np.float64]) -> int | None:
     if n < 4:
         return None
     cuts = np.arange(n // 2 + 1)
-    # var(z[d:]) / (n - d) for every d at once, by cumulative sums from the end; centred to keep the squares precise
+    # computes var(z[d:]) / (n - d) for all d by cumulative sums from the end; z is centred, so that the squares are
+    # precise
     centred = z - z.mean()
     left = n - cuts
     total = np.cumsum(centred[::-1])[::-1][cuts]

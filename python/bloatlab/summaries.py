@@ -75,7 +75,7 @@ def summary_tables(result: Result) -> list[TextTable]:
 
 
 def tables_of(summary: Of, seconds: float) -> list[TextTable]:
-    """Every table of a summary that covers `seconds`."""
+    """Every table of a summary. `seconds` is the time that it covers."""
     return list(_tables(summary, seconds))
 
 
@@ -130,14 +130,14 @@ def _declared(name: str) -> list[_Field]:
 
 
 def _drops(links: Mapping[str, Of]) -> Iterator[TextTable]:
-    """Packets dropped by reason: a column per reason that occurred, a row per link with drops."""
+    """The table of dropped packets: a column for each reason that occurred, a row for each link with drops."""
     dropping = {name: link for name, link in links.items() if any(link["drops"].values())}
     reasons = dict.fromkeys(r for link in dropping.values() for r, n in sorted(link["drops"].items()) if n)
     yield from _table("Drops", "link", dropping, [_Field("", reason, f"drops.{reason}") for reason in reasons])
 
 
 def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
-    """The applications, with their rates on the wire."""
+    """The table of the applications, with their rates on the wire."""
 
     def rates(app: Of) -> dict[str, float]:
         carried = {way: app.get(f"wire_bytes{way}") for way in ("", "_reverse") if seconds}
@@ -157,7 +157,7 @@ def _called(of: Result | str | Path) -> str:
     return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
 
 
-#: The part of the summary with an entry for each row of `frame`.
+#: For each kind of row of `frame`, the part of the summary that has the rows.
 _PARTS = {"link": "links", "app": "apps"}
 
 

@@ -34,7 +34,9 @@ def row(*fields: str | TextCell) -> list[TextCell]:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table for people. Rows are as long as `columns`; columns are numbers, flush right, except those named below.
+    """A table for people.
+
+    Each row has a cell for each of `columns`. Columns are numbers, flush right, with these exceptions:
 
     The first `left` columns are text; with `words_last` the last one is, too. With `below`, a page puts the last column
     under its row, over the full width. With `keep`, the text columns on the left are repeated in every block of a table
@@ -76,7 +78,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A quantity over seeds: its median and central interval. Infinity means that it never happened."""
+    """A quantity over seeds: its median and central interval. Infinity means that the event never happened."""
 
     median: float
     low: float
@@ -129,7 +131,7 @@ def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
-    """The mean over `bins` values around each value; over fewer at the ends."""
+    """The mean over `bins` values around each value; at the ends, over fewer values."""
     window = np.ones(bins)
     return np.convolve(values, window, mode="same") / np.convolve(np.ones(len(values)), window, mode="same")
 

@@ -26,7 +26,7 @@ _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "mu
 #: Spaces between columns.
 _GAP = 2
 
-#: Smallest width of a wrapped text column. Words longer than the second number are broken.
+#: `_LEAST_WORDS` is the smallest width of a wrapped text column. Words longer than `_LONGEST_WORD` are broken.
 _LEAST_WORDS, _LONGEST_WORD = 14, 40
 
 

@@ -59,9 +59,7 @@ def amount(flag: str, text: str, kind: str) -> float:
 
 
 def rtts(text: str) -> list[float]:
-    """Parses round trips to s, in ascending order. "20ms..200ms" gives both ends and, if these are far apart, their
-    geometric mean.
-    """
+    """Parses round trips to s, ascending. A range has both ends and, if these are far apart, their geometric mean."""
     given = [amount("--rtt", part, "a duration") for part in text.replace("..", ",").split(",")]
     ranged = ".." in text
     if ranged and len(given) != 2:

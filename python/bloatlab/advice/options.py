@@ -92,9 +92,7 @@ def option(device: Device, discipline: Discipline, size: int, line: Line, given:
 
 
 def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, Any]:
-    """Fills {bytes}, {packets} and {rate} in a queue of a device's file, for a buffer of `size` bytes and a rate in
-    bit/s.
-    """
+    """Fills {bytes}, {packets} and {rate} in a queue, for a buffer of `size` bytes and a rate in bit/s."""
     values = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(rate)}
     return json.loads(re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(values[m[1]]), json.dumps(queue)))
 

@@ -43,9 +43,7 @@ def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
 
 
 def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "") -> TextTable:
-    """A table with a row per setting: points, measures with intervals, the time in the queue, whether it is on the
-    front.
-    """
+    """A row per setting: points, measures with intervals, the time in the queue, whether it is on the front."""
     wanted = of.question.wanted
     rows: list[list[TextCell]] = []
     for one in chosen:

@@ -129,9 +129,7 @@ def _warm_up(runs: Sequence[Run]) -> list[Mark]:
 
 
 def _over_time(runs: Sequence[Run]) -> list[Block]:
-    """Charts over time of each run, of what was recorded: rates of flows, queues, times in queues, windows, round
-    trips.
-    """
+    """Charts over time of each run: rates of flows, queues, times in queues, windows and round trips, if recorded."""
     each = [[_panel(run, panel) for panel in time_panels([run])] for run in runs]
     caption = "Means of each bin; shaded up to the maximum, where it was recorded."
     return [

@@ -16,7 +16,7 @@ from bloatlab.sweep.progress import Watch
 from bloatlab.sweep.store import Store
 from bloatlab.warm_up import WarmUp, find
 
-#: The measure of the runs that serve to find a warm-up.
+#: The measure of the runs that are made only to find a warm-up.
 WARM_UP = Measure("warm-up", lambda result: asdict(find(result)))
 
 

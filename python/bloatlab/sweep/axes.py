@@ -23,7 +23,7 @@ from bloatlab.scenario import Override, Scenario, toml_value
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.quantities import Amount
 
-#: Largest number of runs of a grid; more are probably a mistake.
+#: Largest number of runs of a grid; a larger number is probably a mistake.
 MOST_RUNS = 1_000_000
 
 _METHODS = ("sobol", "latin-hypercube")
@@ -68,7 +68,10 @@ class Between:
 
 @dataclass(frozen=True)
 class Axes:
-    """All axes: the overrides of each value, and the grid points in order. `sampled` names the sampled axes."""
+    """The axes of a grid: the overrides for each value, and the grid points in order.
+
+    `sampled` names the sampled axes.
+    """
 
     sets: Mapping[str, Mapping[Any, Sequence[Override]]]
     places: Sequence[At]
@@ -316,14 +319,17 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
 
 
 def _amount(value: Any) -> Amount | None:
-    """The amount of a value; a number may be given as text."""
+    """The amount of a value, which may be a number as text; None if it has none."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]+\.?[0-9]*([eE]-?[0-9]+)?", value):
         return Amount.of(value) or Amount(float(value), "a number")
     return Amount.of(value)
 
 
 def overrides(place: str, sets: Any) -> list[Override]:
-    """A table of values by path, as overrides. Raises `GridError`, and `ScenarioError` for a value such as a date."""
+    """Converts a table of values by path to overrides.
+
+    Raises `GridError`, and `ScenarioError` for a value such as a date.
+    """
     if not isinstance(sets, dict):
         raise GridError(f'{place}: expected a table of values by path, such as {{ "link.up.rate" = "5mbit" }}')
     return [(name, toml_value(value)) for name, value in sets.items()]

@@ -37,7 +37,7 @@ from bloatlab.sweep.progress import Watch
 #: Seconds of work in a batch, and the largest number of runs in it.
 BATCH_SECONDS = 0.5
 MOST_RUNS = 500
-#: Batches under way per thread of the workers: one runs, one waits.
+#: Number of batches that are sent to each thread of a worker: one runs, the other waits.
 AHEAD = 2
 #: Seconds between queries for the workers, and between reports of a run's progress.
 LOOK_SECONDS = 1.0
@@ -89,7 +89,7 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
     except ModuleNotFoundError:
         raise ClusterError(f"{where}: dask is not installed: pip install dask distributed") from None
     with contextlib.ExitStack() as held:
-        # silenced until the process ends, since threads still write after the last answer
+        # the loggers are silent until the process ends, because threads still write after the last answer
         for name in [*logging.root.manager.loggerDict]:
             if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -169,7 +169,7 @@ class _Done:
 def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
     """Runs a batch. Returns the build, the worker's address, the seconds, and the runs up to the first that failed.
 
-    A worker of another build runs nothing. The order comes as bytes, so that the scheduler needs no module of the
+    A worker of another build runs nothing. The order is sent as bytes, so that the scheduler needs no module of the
     user's.
     """
     from distributed import get_worker  # noqa: PLC0415

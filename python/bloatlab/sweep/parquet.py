@@ -72,14 +72,14 @@ class Part:
         return pl.read_parquet(self.read())
 
     def read(self) -> bytes:
-        """The bytes of the file, compared with its name."""
+        """The bytes of the file. Raises `Damaged` if their hash is not that in the file's name."""
         data = self.path.read_bytes()
         if _digest(data) != self.path.stem:
             raise Damaged("it is not as it was written")
         return data
 
     def check(self) -> None:
-        """Compares the bytes of the file with its name, without holding them all in memory."""
+        """Raises `Damaged` if the hash of the file is not that in its name. Does not hold the whole file in memory."""
         with self.path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS] != self.path.stem:
                 raise Damaged("it is not as it was written")
@@ -141,7 +141,7 @@ def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
 
 
 def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
-    """The parts with their runs' hashes, without parts whose runs are all in others."""
+    """The parts and the hashes of their runs, without those parts whose runs are all in other parts."""
     known: set[str] = set()
     kept: dict[Part, list[str]] = {}
     for part, hashes in sorted(sound.items(), key=lambda of: -len(of[1])):

@@ -141,7 +141,7 @@ def sweep(
 
 
 def _wait(futures: Sequence[Future[None]]) -> None:
-    """Waits until all are done or one has failed. Ctrl-C interrupts the wait."""
+    """Waits until all futures are done or one has failed. Ctrl-C interrupts the wait."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
@@ -150,7 +150,7 @@ def _wait(futures: Sequence[Future[None]]) -> None:
 
 
 def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) -> None:
-    """Raises the failure of the first point that failed."""
+    """Raises the error of the first point, in their order, that has failed."""
     for point, future in zip(points, futures, strict=True):
         if future.done() and not future.cancelled() and (error := future.exception()):
             if isinstance(error, LawError):

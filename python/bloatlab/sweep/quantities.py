@@ -48,7 +48,7 @@ class Amount:
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
     def written(self) -> float | int | str:
-        """The amount as a value of a scenario, to four digits. Packets, bytes and whole numbers are rounded."""
+        """The amount as a value of a scenario, to four digits. Packets, bytes and whole numbers are whole."""
         if self.kind == "a whole number":
             return round(self.value)
         if self.kind == "a number":

@@ -158,7 +158,9 @@ def gather_until(
             stop = _stop(at, rows, max(before[at] + 1, len(grid.seeds)), until)
             if stop.met or stop.seeds >= until.most:
                 stops[at] = stop
-            else:  # for a constant deviation the width falls as 1 / sqrt(n); it may change, so n is at most doubled
+            # with a constant deviation, the width falls as 1 / sqrt(n); the deviation may change, so n is at most
+            # doubled
+            else:
                 guess = math.ceil(stop.seeds * stop.over**2) if math.isfinite(stop.over) else 2 * stop.seeds
                 wanted[at] = min(max(guess, stop.seeds + 1), 2 * stop.seeds, until.most)
     kept = [have[at][n] for n in range(len(seeds)) for at in have if n < stops[at].seeds]

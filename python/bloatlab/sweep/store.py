@@ -34,7 +34,7 @@ from bloatlab.sweep.pool import Stopped
 
 __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
 
-#: The default folder, below the working folder, and the environment variable that replaces it.
+#: The default folder below the working folder, and the environment variable that names another one.
 DEFAULT = Path(".bloatlab") / "store"
 VARIABLE = "BLOATLAB_STORE"
 
@@ -163,7 +163,7 @@ class Index:
             if not torn:
                 return index
             try:
-                parquet.compact(folder, notice, wait=True)  # this also moves the damaged journals aside
+                parquet.compact(folder, notice, wait=True)  # making parts also moves the damaged journals aside
             except OSError as error:
                 for path in torn:
                     notice(f"{path}: a run in it is not whole; it cannot be moved aside: {line(error)}")
@@ -211,7 +211,7 @@ class Shelf:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store.folder
-        #: Runs that this shelf has stored.
+        #: Number of runs that this shelf has stored.
         self.kept = 0
         self._notice = store.notice
         self._folder = folder
@@ -272,7 +272,7 @@ class Shelf:
         return True
 
     def compact(self) -> None:
-        """Makes parts of the abandoned journals; leaves them if that fails."""
+        """Makes parts of the abandoned journals. If that fails, leaves the journals as they are."""
         with contextlib.suppress(OSError):
             parquet.compact(self._folder, self._notice)
 

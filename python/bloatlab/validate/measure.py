@@ -51,11 +51,11 @@ Window = tuple[float, float]
 #: Group d's thirds: 30 s each, without the first 5 s.
 THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 
-#: Bins between two samples of the queue: 10 to 30 ms.
+#: Possible numbers of bins between two samples of the queue: 10 to 30 ms.
 LOOKS = (1, 2, 3)
-#: Length of the part at the start that group D measures, s.
+#: Length of the beginning of a run that group D measures, s.
 BEGINNING_S = 5.0
-#: Bins between two samples of a window: 100 ms.
+#: Number of bins between two samples of a congestion window: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
 
 
@@ -140,7 +140,7 @@ class _Flows:
         return found
 
     def beginning(self) -> dict[str, float]:
-        """The first 5 s of the run, and the end of the first flow's slow start."""
+        """Metrics of the first 5 s of the run, and of the end of the first flow's slow start."""
         window = (0.0, BEGINNING_S)
         frame = _queue(self.result, window)
         found = {
@@ -210,7 +210,7 @@ def _queue(result: Result, window: Window) -> pl.DataFrame:
 
 
 def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Drops and the length of the queue under test."""
+    """Metrics of the queue under test: drops and length."""
     frame = _queue(result, window)
     dropped, sent = float(frame["dropped_packets"].sum()), _sent(result, entry, frame, window)
     lengths = _sampled(result, frame)["queue_packets"]
@@ -260,7 +260,7 @@ def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
-    """The flows upstream, and the bottleneck of the ACKs."""
+    """Metrics of the flows upstream and of the bottleneck of the ACKs."""
     of: Mapping[str, Any] | None = result.summary.get("links", {}).get(ACKS)
     if of is None:
         return {}

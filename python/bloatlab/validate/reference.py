@@ -179,7 +179,7 @@ def _list(where: str, given: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-#: Smallest value of a number that must be above 0.
+#: The smallest accepted value of a number that must be above 0.
 _ABOVE = 1e-9
 
 

@@ -16,7 +16,7 @@ Data = dict[str, Any]
 #: (path, value) that overrides a value of a scenario.
 Override = tuple[str, str]
 
-#: Bytes of a packet, for bandwidth-delay products in packets.
+#: Bytes of a packet, which convert bandwidth-delay products to packets.
 PACKET = 1500
 
 #: DSCP by the names that tests use.
@@ -79,9 +79,9 @@ class Workload:
     series: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def build(self, sets: Sequence[Override] = ()) -> tuple[str, list[Override]]:
-        """Returns the scenario as JSON, with the parameters in `sets`, and the other items of `sets`.
+        """Returns the scenario as JSON, and those items of `sets` that are not parameters of the workload.
 
-        Raises `WorkloadError`.
+        The parameters in `sets` are used to build the scenario. Raises `WorkloadError`.
         """
         given = {path.strip(): value for path, value in sets if path.strip() in self.parameters}
         rest = [(path, value) for path, value in sets if path.strip() not in self.parameters]

@@ -92,7 +92,9 @@ def describe(case: Case, seed: int, setup: Setup) -> Data:
     links, apps, tcp = home["link"], home["app"], home["tcp"]
 
     def start(name: str, base: str) -> str:
-        """`base` plus a random share of the spread, by which seeds differ. Each application has its own stream."""
+        """The start of an application: `base` plus a random share of the spread, which depends on its name and the
+        seed.
+        """
         base_ns = round(float(base.removesuffix("s")) * 1e9)
         shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311
         return f"{base_ns + shift_ns}ns"
@@ -122,7 +124,7 @@ def _template() -> str:
 
 
 def _delay(rtt_ms: float) -> str:
-    """The delay of a server's link, for a round trip that includes the DOCSIS link's 1 ms each way."""
+    """The delay of a server's link. The round trip includes 1 ms of the DOCSIS link in each direction."""
     return f"{rtt_ms / 2.0 - 1.0:g}ms"
 
 
@@ -202,7 +204,7 @@ def _set_browsing(web: Data, setup: Setup) -> None:
 
 def _set_stacks(tcp: dict[str, Data], setup: Setup) -> None:
     def window(segments: int, most: int | None = None) -> Data:
-        """The initial window, and ns-2's window_, which is also the initial slow start threshold."""
+        """The keys for the initial window and for ns-2's window_, which is also the initial slow start threshold."""
         clamp: Data = {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
         return {"initial_window": {"segments": segments}, "ack_every": setup.ack_every, **clamp}
 

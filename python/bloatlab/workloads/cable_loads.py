@@ -82,7 +82,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Name in results: the paper's, and the buffer of a DropTail ("D04/21")."""
+        """The name in results: the paper's name, and for DropTail the buffer ("D04/21")."""
         return self.name if self.queue is Queue.CODEL else f"{self.name}/{self.queue.limit}"
 
     @property

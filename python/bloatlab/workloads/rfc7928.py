@@ -118,7 +118,7 @@ def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
 
 
 def _varying(p: Parameters) -> Data:
-    """Congestion rises after each third of the run: flows for mild, then more for medium, then more for heavy."""
+    """Congestion rises after each third of the run from mild to medium to heavy, because more flows start."""
     third = p.quantity("length", "duration") / 3.0
     apps: Data = {}
     before = 0
