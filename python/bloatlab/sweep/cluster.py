@@ -214,7 +214,7 @@ def _reporter(worker: Any, key: str, topic: str, index: int) -> Progress:
     return report
 
 
-#: The stamp of each sweep on this worker, kept because computing one takes as long as many runs.
+#: The stamps of sweeps on this worker. They are kept, because computing a stamp takes as long as many runs.
 _stamps: dict[str, str] = {}
 
 

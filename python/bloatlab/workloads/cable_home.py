@@ -92,9 +92,7 @@ def describe(case: Case, seed: int, setup: Setup) -> Data:
     links, apps, tcp = home["link"], home["app"], home["tcp"]
 
     def start(name: str, base: str) -> str:
-        """The start of an application: `base` plus a random share of the spread, which depends on its name and the
-        seed.
-        """
+        """The start of an application: `base` plus a random share of the spread, drawn for this name and seed."""
         base_ns = round(float(base.removesuffix("s")) * 1e9)
         shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311
         return f"{base_ns + shift_ns}ns"
