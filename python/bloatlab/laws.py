@@ -267,6 +267,12 @@ def _steady(tree: ast.Module, label: str, at: str) -> None:
             raise LawError([f"{at}.law: {label}:{node.lineno}: {why}"])
 
 
+@functools.cache
+def libraries() -> list[Path]:
+    """The folders of Python's library and of installed packages."""
+    return [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+
+
 def _library(name: str) -> bool:
     """Whether a law may import a module: one of Python, of bloatlab or of an installed package.
 
@@ -278,8 +284,7 @@ def _library(name: str) -> bool:
     if spec is None:
         return bool(name)
     places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    folders = [Path(sysconfig.get_path(p)).resolve() for p in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return any(Path(place).resolve().is_relative_to(folder) for place in places for folder in folders)
+    return any(Path(place).resolve().is_relative_to(folder) for place in places for folder in libraries())
 
 
 def _line_of(of: type, method: str = "") -> int:

@@ -13,7 +13,6 @@ import hashlib
 import importlib.util
 import json
 import sys
-import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from bloatlab.laws import libraries
 from bloatlab.simulation import core_file
 
 #: A file that changed after this time may differ from the loaded module.
@@ -146,14 +146,8 @@ def _source(name: str, own: set[str]) -> Path | None:
     if not file or not file.endswith(".py"):
         return None
     path = Path(file).resolve()
-    library = any(path.is_relative_to(folder) for folder in _libraries())
+    library = any(path.is_relative_to(folder) for folder in libraries())
     return path if name.partition(".")[0] == _OWN or not library else None
-
-
-@functools.cache
-def _libraries() -> tuple[Path, ...]:
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return tuple(Path(sysconfig.get_path(name)).resolve() for name in names)
 
 
 def _imports(name: str, path: Path) -> Iterator[str]:
