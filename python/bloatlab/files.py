@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: Largest file in bytes (scenarios, grids, traces, flent data files). A delivery trace of one day has 20 MB.
 MOST_BYTES = 256 << 20
 
+#: The suffix of a file that is being written.
+WRITING = ".writing"
+
 #: Control characters except tab and newline, zero-width characters, and bidirectional controls.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
@@ -57,7 +60,7 @@ def beside(path: Path) -> Generator[Path]:
     if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
         yield path
         return
-    aside = path.with_name(f".{secrets.token_hex(6)}.writing{path.suffix}")
+    aside = path.with_name(f".{secrets.token_hex(6)}{path.suffix}{WRITING}")
     try:
         yield aside
         aside.replace(path)
@@ -68,11 +71,15 @@ def beside(path: Path) -> Generator[Path]:
         raise
 
 
-def write(path: Path, data: bytes | str) -> None:
-    """Writes a file atomically. Raises `OSError`."""
+def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:
+    """Writes a file atomically; with `flush`, it is on the disk before it gets its name. Raises `OSError`."""
     with beside(path) as aside:
         try:
-            aside.write_bytes(data.encode() if isinstance(data, str) else data)
+            with aside.open("wb") as file:
+                file.write(data.encode() if isinstance(data, str) else data)
+                file.flush()
+                if flush:
+                    os.fsync(file.fileno())
         except OSError as error:
             raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from bloatlab import files
 from bloatlab.cli.main import call
 from bloatlab.query import QueryError, Views
 from bloatlab.scenario import Scenario, parse
@@ -140,7 +141,7 @@ class Killed(BaseException):
 
 def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.MonkeyPatch):
     """The process is killed before and after each file that is written, renamed or removed."""
-    real_whole, real_unlink, real_replace = parquet.whole, Path.unlink, Path.replace
+    real_write, real_unlink, real_replace = files.write, Path.unlink, Path.replace
     left = 0
 
     def step() -> None:
@@ -149,8 +150,9 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
         if left < 0:
             raise Killed
 
-    def whole(path: Path, data: bytes) -> None:
-        aside = path.with_name(f"{path.name}.0{parquet.TEMPORARY}")
+    def write(path: Path, data: bytes, *, flush: bool) -> None:
+        assert flush
+        aside = path.with_name(f"{path.name}.0{files.WRITING}")
         aside.write_bytes(data[: len(data) // 2])
         step()
         aside.write_bytes(data)
@@ -169,13 +171,13 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
         fill(store, range(12 + runs, 12 + runs + 12))
         runs += 12
         left = survived
-        monkeypatch.setattr(parquet, "whole", whole)
+        monkeypatch.setattr(files, "write", write)
         monkeypatch.setattr(Path, "unlink", unlink)
         try:
             parquet.compact(folder(store), lambda _: None)
         except Killed:
             deaths += 1
-        monkeypatch.setattr(parquet, "whole", real_whole)
+        monkeypatch.setattr(files, "write", real_write)
         monkeypatch.setattr(Path, "unlink", real_unlink)
         one = shelf(store)
         assert all(same(one.get(scenario(seed)), value(seed)) for seed in range(12 + runs)), survived

@@ -18,7 +18,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import secrets
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,6 @@ from bloatlab.sweep.kept_runs import Kept, Rows, hash_of, tables, unpacked
 
 LOCK = "lock"
 SUFFIX = ".parquet"
-TEMPORARY = ".writing"
 DAMAGED = ".damaged"
 #: Hexadecimal digits of a part's name.
 DIGITS = 32
@@ -120,7 +118,7 @@ def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
     with locked(folder, wait=wait) as alone, contextlib.ExitStack() as held:
         if not alone:
             return
-        for path in folder.glob(f"*{TEMPORARY}"):  # killed processes leave temporary files
+        for path in folder.glob(f"*{files.WRITING}"):  # killed processes leave temporary files
             path.unlink(missing_ok=True)
         sound = _sound(parts(folder), notice)
         if len(kept := needed(sound)) < len(sound):
@@ -211,7 +209,7 @@ def _joined(
 def _write(folder: Path, table: pl.DataFrame) -> Path:
     data = files.parquet(table, statistics=True, row_group_size=MOST_RUNS)
     path = folder / f"{_digest(data)}{SUFFIX}"
-    whole(path, data)
+    files.write(path, data, flush=True)
     return path
 
 
@@ -249,20 +247,6 @@ def aside(path: Path) -> Path:
         if not to.exists():
             return path.rename(to)
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-
-
-def whole(path: Path, data: bytes) -> None:
-    """Writes a file that is complete or does not exist: to a temporary file, flushed to the disk, then renamed."""
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def line(error: Exception) -> str:

@@ -72,7 +72,8 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     rows = [{**labels(p.key), "seed": p.seed, "scenario_hash": p.seeded().hash} for p in points]
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64}, strict=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.whole(path, files.parquet(table, metadata={"sweep": name, "grid": str(grid), "sets": words}))
+    data = files.parquet(table, metadata={"sweep": name, "grid": str(grid), "sets": words})
+    files.write(path, data, flush=True)
 
 
 def asked(store: Store) -> list[Asked]:
