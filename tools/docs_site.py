@@ -62,7 +62,14 @@ GUIDES = {
     "Reference": ["scenario", "results", "glossary", "sources"],
     "Trust": ["validation", "speed"],
     "Teach": ["classroom"],
-    "Build": ["architecture", "adding-a-law-in-python", "adding-a-discipline", "adding-a-controller", "adding-a-study"],
+    "Build": [
+        "architecture",
+        "adding-a-law-in-python",
+        "adding-a-discipline",
+        "adding-a-controller",
+        "adding-a-study",
+        "transports",
+    ],
 }
 #: Congestion controllers; each has a page, made from the module that implements it.
 NAMED = {

@@ -43,7 +43,7 @@ SHELVES: dict[str, int] = {
             ("port",),
             ("scenario",),
             ("live", "sim"),
-            ("face",),
+            ("face", "net"),
             ("py", "web"),
             ("floor", "fuzz", "twins"),
             ("speed",),

@@ -100,7 +100,7 @@ impl Plan {
         for placed in apps {
             let (app, name) = (&placed.declared, &placed.name);
             let at = |p: Problem| p.under(name).under("app");
-            check_sizes(&app.traffic).map_err(|p| at(p.under("traffic")))?;
+            app.traffic.ready().and_then(|()| check_sizes(&app.traffic)).map_err(|p| at(p.under("traffic")))?;
             let server = app.tcp_server.as_deref().unwrap_or(&app.tcp);
             let mut ecn = false;
             let mut kernel = |key: &str, name: &str, stack: u16| match congestion {

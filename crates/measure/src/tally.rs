@@ -205,6 +205,11 @@ impl Tally {
         }
     }
 
+    /// Counts a datagram that arrived with a CE mark.
+    pub fn marked(&mut self, row: u32, direction: usize) {
+        self.rows[row as usize].directions[direction].total.ce_packets += 1;
+    }
+
     /// Adds the final counters of one end of a connection, when it closes or the run ends: those of the sender to `direction`,
     /// those of the receiver to the opposite direction.
     pub fn retire(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {

@@ -62,12 +62,24 @@ pub fn tcp(out: &mut Vec<u8>, to: Ip, tcp: &Tcp<'_>, payload: usize) {
 /// Replaces the content of `out` with a UDP datagram with `payload` bytes of zeros.
 pub fn udp(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: usize) {
     let at = ip(out, to, UDP, 8 + payload);
-    let t = &mut out[at..];
+    write_udp(&mut out[at..], to, ports);
+}
+
+/// Replaces the content of `out` with a UDP datagram with this payload.
+pub fn datagram(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: &[u8]) {
+    let at = ip(out, to, UDP, 8 + payload.len());
+    out[at + 8..].copy_from_slice(payload);
+    write_udp(&mut out[at..], to, ports);
+}
+
+/// Writes the UDP header of `t`, which ends with its payload.
+fn write_udp(t: &mut [u8], to: Ip, ports: (u16, u16)) {
     t[0..2].copy_from_slice(&ports.0.to_be_bytes());
     t[2..4].copy_from_slice(&ports.1.to_be_bytes());
-    t[4..6].copy_from_slice(&((8 + payload) as u16).to_be_bytes());
+    let length = t.len();
+    t[4..6].copy_from_slice(&(length as u16).to_be_bytes());
     // a checksum of 0 would mean that there is none, so 0xffff is sent, which is equivalent
-    let sum = match folded(pseudo(to, UDP, 8 + payload) + sum(&t[..8])) {
+    let sum = match folded(pseudo(to, UDP, length) + sum(t)) {
         0 => 0xffff,
         sum => sum,
     };
@@ -193,6 +205,10 @@ mod tests {
             udp(&mut p, to, (9, 53), 11);
             let h = header::parse(&p).unwrap();
             assert_eq!((h.sport, h.dport, h.payload, h.protocol), (9, 53, 11, Protocol::Udp));
+            assert!(checks(&p, true));
+            datagram(&mut p, to, (9, 53), b"eleven bytes"[..11].as_ref());
+            let h = header::parse(&p).unwrap();
+            assert_eq!((h.payload, p.ends_with(b"eleven byte")), (11, true));
             assert!(checks(&p, true));
         }
     }

@@ -177,6 +177,8 @@ pub struct CapturedPacket<'a> {
     pub tuple: FlowTuple,
     /// Its segment; `None` for a datagram.
     pub segment: Option<&'a Segment>,
+    /// The bytes of a datagram of an endpoint that the program supplies.
+    pub bytes: Option<&'a [u8]>,
 }
 
 /// The subject of a reading.

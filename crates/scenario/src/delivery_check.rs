@@ -35,7 +35,7 @@ fn largest(app: &NetworkApp, network: &Network) -> Bytes {
     let traffic = &app.declared.traffic;
     let tree = serde_json::to_value(traffic).unwrap_or_default();
     let given = |key: &str| tree[traffic.name()][key].as_str().and_then(|text| text.parse::<Bytes>().ok());
-    let datagram = ["size", "audio_size", "packet"].into_iter().filter_map(given).max();
+    let datagram = ["size", "audio_size", "packet", "mtu"].into_iter().filter_map(given).max();
     let datagrams = match traffic {
         // the size of the largest snapshot with its headers
         Traffic::Game(_) => return Bytes(1518),

@@ -29,6 +29,7 @@ mod trace;
 mod typed;
 mod work;
 
+pub use app::App;
 pub use declare::Scenario;
 pub use link::{Change, Link, can_queue};
 pub use nearest::nearest;

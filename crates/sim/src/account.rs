@@ -5,6 +5,7 @@ use measure::{Account, Outcome};
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
+use units::Duration;
 
 impl<S: Sink> World<S> {
     /// Returns the result of the whole run after [`World::run`], or of the run so far. `scenario` must be the one that built this
@@ -12,11 +13,11 @@ impl<S: Sink> World<S> {
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
         // the figures of applications cover the whole run once it is complete, and end at the last event before that
         let now = if self.over { self.end } else { self.now() };
-        let links = self.engine.net.links.iter().map(|link| link.account(now, capacity(scenario, &link.name)));
+        let links = self.engine.net.links.iter().map(|link| link.account(now, self.capacity(scenario, &link.name)));
         Account {
             name: &scenario.name,
             seed: scenario.seed,
-            duration: scenario.duration,
+            duration: Duration(self.end.0),
             warm_up: scenario.record.warm_up,
             events: self.events(),
             links: links.collect(),
@@ -28,9 +29,10 @@ impl<S: Sink> World<S> {
         }
         .outcome()
     }
-}
 
-/// Returns the bits that link `name` can carry after the warm-up. The reverse of a link has the same rate.
-fn capacity(scenario: &Scenario, name: &str) -> Option<f64> {
-    scenario.link.get(name.trim_start_matches('~'))?.capacity(scenario.record.warm_up, scenario.duration)
+    /// Returns the bits that link `name` can carry after the warm-up. The reverse of a link has the same rate.
+    fn capacity(&self, scenario: &Scenario, name: &str) -> Option<f64> {
+        let link = scenario.link.get(name.trim_start_matches('~'))?;
+        link.capacity(scenario.record.warm_up, Duration(self.end.0))
+    }
 }

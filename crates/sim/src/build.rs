@@ -76,7 +76,8 @@ impl<S: Sink> World<S> {
             tasks,
         };
         world.engine.tally.warm_up = Time(scenario.record.warm_up.0);
-        world.engine.tally.known.ce_packets = world.engine.stacks.iter().any(|stack| stack.ecn.ecn);
+        world.engine.tally.known.ce_packets = world.engine.stacks.iter().any(|stack| stack.ecn.ecn)
+            || network.apps.iter().any(|app| matches!(app.declared.traffic, traffic::Traffic::Endpoint(_)));
         world.add_apps(scenario, &network.apps)?;
         world.engine.conns = pages::table(world.engine.tally.rows.len());
         world.engine.net.events.push(world.next_sample, Target::Clock);
@@ -89,6 +90,7 @@ impl<S: Sink> World<S> {
     fn add_apps(&mut self, scenario: &Scenario, apps: &[NetworkApp]) -> Result<(), Problem> {
         for (i, app) in apps.iter().enumerate() {
             let traffic = &app.declared.traffic;
+            traffic.ready().map_err(|p| p.under("traffic").under(&app.name).under("app"))?;
             let machine = traffic.build();
             let rows = traffic.rows();
             let series = app.recorded.then_some((scenario.duration, self.bin));
@@ -167,5 +169,6 @@ fn engine<S>(net: Net<S>, stacks: Vec<TcpParams>) -> Engine<S> {
         deferred_acks: Vec::new(),
         tally: Tally::default(),
         next_port: 1024,
+        wakes: Vec::new(),
     }
 }

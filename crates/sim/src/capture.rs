@@ -12,7 +12,7 @@
 //! are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and an application's port is its number; the
 //! first is 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time
 //! stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are
-//! kept; payload is zeros.
+//! kept; payload is zeros. Datagrams of endpoints that the program supplies have their real bytes.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes (ns-2: 10 bytes
 //! for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet framing.
@@ -20,7 +20,7 @@
 //! Source: RFC 9293 §3.1, RFC 7323 §2, §3, RFC 2018 §2, §3, RFC 3168 §6.1.1.
 
 use packet::craft::{self, Ip, Tcp};
-use packet::{Flags, FlowTuple};
+use packet::{Flags, FlowTuple, PacketMeta, header};
 use record::pcap::Pcap;
 use record::{CapturedPacket, LinkEnd, Mask, Record, Sink};
 use scenario::{Link, NetworkLink, Scenario};
@@ -128,12 +128,15 @@ impl<W: Write> Sink for Capture<W> {
 
 /// Writes one packet into `out`.
 fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
-    let CapturedPacket { packet, tuple, segment, .. } = *captured;
+    let CapturedPacket { packet, tuple, segment, bytes, .. } = *captured;
     let back = packet.flags.has(Flags::REVERSE);
     // the destination port is the application's number, from 1
     let app = apps.get(usize::from(tuple.dport).wrapping_sub(1));
     let tuple = if back { tuple.reversed() } else { tuple };
     let to = Ip { src: Ipv4Addr::from(tuple.src).into(), dst: Ipv4Addr::from(tuple.dst).into(), tos: packet.tos };
+    if let Some(bytes) = bytes {
+        return write_bytes(out, to, tuple, bytes, packet);
+    }
     match (segment, app) {
         (Some(segment), Some(app)) => write_tcp(out, to, tuple, &app.stacks[usize::from(back)], segment),
         _ => {
@@ -145,6 +148,17 @@ fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
                 craft::udp(out, to, (tuple.sport, tuple.dport), payload);
             }
         }
+    }
+}
+
+/// Writes a datagram with its real bytes: in UDP, or as it is if its bytes are the whole packet.
+fn write_bytes(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, bytes: &[u8], packet: &PacketMeta) {
+    if bytes.len() == usize::from(packet.size) {
+        out.clear();
+        out.extend_from_slice(bytes);
+        header::set_tos(out, bytes[1] & !3 | packet.tos & 3);
+    } else {
+        craft::datagram(out, to, (tuple.sport, tuple.dport), bytes);
     }
 }
 

@@ -16,6 +16,7 @@
 //! window.
 
 use crate::arena::Arena;
+use crate::wake::InFlightBytes;
 use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta};
 use std::num::NonZeroU32;
 use tcp::{PlainData, SackBlock, Segment};
@@ -216,6 +217,12 @@ fn is_sack(flags: Flags) -> bool {
     flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(NOT_SACK)
 }
 
+/// Returns true if a packet is a datagram whose bytes are in the arena.
+#[inline]
+pub(crate) fn has_bytes(flags: Flags) -> bool {
+    flags.and(Flags::BYTES.with(Flags::PURE_ACK)) == Flags::BYTES
+}
+
 /// Returns true if a segment is plain except for AccECN's counter.
 #[inline]
 fn counts(flags: Flags) -> bool {
@@ -227,11 +234,27 @@ fn counts(flags: Flags) -> bool {
 pub(crate) struct Bodies {
     whole: Arena<Body>,
     sacks: Arena<Sacks>,
+    bytes: Arena<InFlightBytes>,
 }
 
 impl Bodies {
     pub(crate) fn len(&self) -> usize {
-        self.whole.len() + self.sacks.len()
+        self.whole.len() + self.sacks.len() + self.bytes.len()
+    }
+
+    /// Stores the bytes of a datagram; returns the `body` of its packet.
+    pub(crate) fn put_bytes(&mut self, datagram: InFlightBytes) -> u32 {
+        self.bytes.put(datagram)
+    }
+
+    /// Removes and returns the bytes of a datagram.
+    pub(crate) fn bytes(&mut self, packet: &PacketMeta) -> InFlightBytes {
+        self.bytes.take(packet.body)
+    }
+
+    /// Returns the bytes at `body`, if a packet with these flags has any.
+    pub(crate) fn bytes_at(&self, flags: Flags, body: u32) -> Option<&[u8]> {
+        has_bytes(flags).then(|| self.bytes.get(body).map(|datagram| &*datagram.bytes)).flatten()
     }
 
     /// Removes and returns the segment of a SACK.
@@ -275,6 +298,8 @@ impl Bodies {
         }
         if is_sack(packet.flags) {
             self.sacks.prefetch(packet.body);
+        } else if has_bytes(packet.flags) {
+            self.bytes.prefetch(packet.body);
         } else {
             self.whole.prefetch(packet.body);
         }
@@ -288,6 +313,8 @@ impl Bodies {
         }
         if is_sack(packet.flags) {
             self.sacks.take(packet.body);
+        } else if has_bytes(packet.flags) {
+            self.bytes.take(packet.body);
         } else {
             self.whole.take(packet.body);
         }

@@ -1,6 +1,6 @@
 //! Delivery of packets and timers to the ends of connections.
 
-use crate::codec::{Form, counting_ack, inline_delay, plain_ack, plain_data};
+use crate::codec::{Form, counting_ack, has_bytes, inline_delay, plain_ack, plain_data};
 use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, SlotUse, Wire};
 use crate::engine::Engine;
 use crate::event::Target;
@@ -133,9 +133,13 @@ impl<S: Sink> Engine<S> {
         if end.flow != packet.flow || end.used == SlotUse::Free {
             return self.flow_gone(&packet);
         }
+        let path = self.paths[usize::from(end.path)];
+        if has_bytes(packet.flags) {
+            return self.deliver_bytes(&packet, info.row, path);
+        }
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
-        let Path { app, counts, .. } = self.paths[usize::from(end.path)];
+        let Path { app, counts, .. } = path;
         self.tally.datagram(info.row, 1 - side, now, &packet, delay);
         self.net.record_delivered(&packet, delay);
         if counts {

@@ -3,6 +3,7 @@
 use crate::conn::{AppEvent, Conn, ConnInfo, End, Path, RxCounts, SlotUse};
 use crate::event::Target;
 use crate::net::Net;
+use crate::wake::Wake;
 use measure::{Rows, Tally};
 use packet::{FlowId, NodeId, PacketMeta};
 use record::{FlowOwner, Sink};
@@ -45,6 +46,8 @@ pub(crate) struct Engine<S> {
     pub deferred_acks: Vec<(NodeId, PacketMeta)>,
     pub tally: Tally,
     pub next_port: u16,
+    /// The endpoints that the program must call.
+    pub wakes: Vec<Wake>,
 }
 
 impl<S: Sink> Engine<S> {

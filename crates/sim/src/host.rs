@@ -3,6 +3,7 @@
 use crate::codec::clock_us;
 use crate::conn::SlotUse;
 use crate::engine::Engine;
+use crate::wake::Wake;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
 use traffic::{ConnId, Host, Role};
@@ -103,5 +104,9 @@ impl<S: Sink> Host for AppHost<'_, S> {
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
         let now = self.engine.net.now();
         self.engine.tally.probe(usize::from(self.app), number, now, rtt);
+    }
+
+    fn wake(&mut self) {
+        self.engine.wakes.push(Wake::Due { app: self.app });
     }
 }

@@ -11,6 +11,7 @@
 //! | `tsq` | packets in their host's device, for TCP small queues |
 //! | `pages` | memory for many connections |
 //! | `host` | the requests of applications |
+//! | `endpoints`, `wake` | datagrams with real bytes, of transports that the program supplies |
 //! | [`World`] | the loop: a step, the applications, the clock |
 //! | `engine`, `deliver` | the tables of connections and counters; packets and timers reach connections |
 //! | [`capture`], `segment_tags` | a run as capture files; whole segments beside the packets that abbreviate them |
@@ -28,6 +29,7 @@ pub mod capture;
 mod codec;
 mod conn;
 mod deliver;
+mod endpoints;
 mod engine;
 mod event;
 mod fifo;
@@ -43,9 +45,11 @@ mod ring;
 mod segment_tags;
 pub mod trace;
 mod tsq;
+mod wake;
 mod world;
 
 pub use conn::CONNECTION_BYTES;
 pub use measure::{Column, Outcome, Table};
 pub use queue_delays::QueueDelays;
+pub use wake::Wake;
 pub use world::{Ended, InFlight, WORK_PER_SLICE, World};

@@ -77,7 +77,9 @@ impl<S: Sink> Net<S> {
     fn capture(&mut self, i: u16, end: LinkEnd, packet: &PacketMeta) {
         if S::PACKETS {
             let (tuple, segment) = (self.flows.get(packet.flow), self.tags.segment(packet));
-            self.sink.packet(self.events.now(), &CapturedPacket { link: link_id(i), end, packet, tuple, segment });
+            let bytes = self.tags.body(packet).and_then(|body| self.bodies.bytes_at(packet.flags, body));
+            let captured = CapturedPacket { link: link_id(i), end, packet, tuple, segment, bytes };
+            self.sink.packet(self.events.now(), &captured);
         }
     }
 

@@ -41,6 +41,11 @@ impl SegmentTags {
         self.all.get(packet.body)?.segment.as_ref()
     }
 
+    /// Returns the original `body` of a packet in flight.
+    pub(crate) fn body(&self, packet: &PacketMeta) -> Option<u32> {
+        Some(self.all.get(packet.body)?.body)
+    }
+
     /// Returns the number of packets in flight.
     pub(crate) fn len(&self) -> usize {
         self.all.len()

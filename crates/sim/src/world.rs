@@ -90,6 +90,11 @@ impl<S: Sink> World<S> {
         &self.engine.net.sink
     }
 
+    /// Ends the world; returns the sink of the run.
+    pub fn into_sink(self) -> S {
+        self.engine.net.sink
+    }
+
     /// Returns the number of bodies in the arena; each belongs to a packet in flight or queued.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
@@ -148,7 +153,7 @@ impl<S: Sink> World<S> {
     /// Processes the next event if it is due by `last`. Returns the work: 0 without an event, 1 for an event, and more if several
     /// packets arrive together in it.
     #[inline(always)]
-    fn advance(&mut self, last: Time) -> u32 {
+    pub(crate) fn advance(&mut self, last: Time) -> u32 {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };
         let mut work = 1;
         if S::PROBES && self.engine.net.sink.next_reading() <= self.now() {
@@ -215,12 +220,12 @@ impl<S: Sink> World<S> {
     }
 
     /// Returns the last moment of the run, which is [0, duration).
-    fn last(&self) -> Time {
+    pub(crate) fn last(&self) -> Time {
         Time(self.end.0 - 1)
     }
 
     /// Closes every account at the end of the run.
-    fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.over = true;
         if S::PROBES {
             self.engine.read_probes(self.last());

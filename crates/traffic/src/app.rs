@@ -1,8 +1,8 @@
 //! All applications as one enum, and their list.
 
 use crate::{
-    Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, ftp, game, messages, ping, proshare, rpm,
-    short, video, voip, web,
+    Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, endpoint, ftp, game, messages, ping,
+    proshare, rpm, short, video, voip, web,
 };
 use packet::Measure;
 use schemars::JsonSchema;
@@ -39,6 +39,10 @@ macro_rules! applications {
                 #[serde(rename = $name)]
                 $Variant($Params),
             )+
+            /// A transport that the program supplies. It is in no list and in no schema, since a file alone cannot run it.
+            #[serde(rename = "endpoint")]
+            #[schemars(skip)]
+            Endpoint(endpoint::EndpointParams),
         }
 
         units::word_or_table!(Traffic);
@@ -46,24 +50,33 @@ macro_rules! applications {
         impl Traffic {
             /// Returns the application's name, which is the key of its parameters.
             pub const fn name(&self) -> &'static str {
-                match self { $(Self::$Variant(_) => $name,)+ }
+                match self { $(Self::$Variant(_) => $name,)+ Self::Endpoint(_) => "endpoint" }
             }
             /// Returns the first invalid field; the path starts with the application's name.
             pub fn validate(&self) -> Result<(), Problem> {
-                match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|e| e.under(self.name()))
+                match self { $(Self::$Variant(p) => p.validate(),)+ Self::Endpoint(p) => p.validate() }.map_err(|e| e.under(self.name()))
+            }
+            /// Checks that the program has supplied all code of the application.
+            pub fn ready(&self) -> Result<(), Problem> {
+                match self {
+                    Self::Endpoint(p) if !p.supplied => {
+                        Err(Problem::new("endpoint", "is code that only a program can supply, by the crate bloatlab-net"))
+                    }
+                    _ => Ok(()),
+                }
             }
             /// Returns the number of servers that the application's `to` must name.
             pub fn servers(&self) -> usize {
-                match self { $(Self::$Variant(p) => p.servers(),)+ }
+                match self { $(Self::$Variant(p) => p.servers(),)+ Self::Endpoint(p) => p.servers() }
             }
             /// Returns an upper bound on the demand in a run of `span`, if every request takes at least `round` to be answered.
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
-                match self { $(Self::$Variant(p) => p.demand(span, round),)+ }
+                match self { $(Self::$Variant(p) => p.demand(span, round),)+ Self::Endpoint(p) => p.demand(span, round) }
             }
             /// Returns the range within which the seed chooses the start, at most 1 s. It has no effect if the scenario sets the
             /// start.
             pub fn start_spread(&self) -> Duration {
-                match self { $(Self::$Variant(p) => p.start_spread(),)+ }.min(Duration::from_secs(1))
+                match self { $(Self::$Variant(p) => p.start_spread(),)+ Self::Endpoint(p) => p.start_spread() }.min(Duration::from_secs(1))
             }
             /// Returns true if each flow always has data to send, so that only the network limits its rate.
             pub fn greedy(&self) -> bool {
@@ -71,15 +84,15 @@ macro_rules! applications {
             }
             /// Returns true if the application sends datagrams only, whose ECN field a scenario sets.
             pub fn is_datagrams(&self) -> bool {
-                matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_))
+                matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Endpoint(_))
             }
             /// Returns the number of rows of counters for its flows.
             pub fn rows(&self) -> usize {
-                match self { $(Self::$Variant(p) => p.rows(),)+ }
+                match self { $(Self::$Variant(p) => p.rows(),)+ Self::Endpoint(p) => p.rows() }
             }
             /// Builds the machine in its initial state. The parameters must be valid.
             pub fn build(&self) -> App {
-                match self { $(Self::$Variant(p) => App::$Variant(p.build()),)+ }
+                match self { $(Self::$Variant(p) => App::$Variant(p.build()),)+ Self::Endpoint(p) => App::Endpoint(p.build()) }
             }
         }
 
@@ -90,39 +103,41 @@ macro_rules! applications {
                 #[doc = concat!($summary, ".")]
                 $Variant(<$Params as Params>::App),
             )+
+            /// A transport that the program supplies.
+            Endpoint(endpoint::Endpoint),
         }
 
         impl Application for App {
             fn start<H: Host>(&mut self, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.start(host),)+ }
+                match self { $(Self::$Variant(a) => a.start(host),)+ Self::Endpoint(a) => a.start(host) }
             }
             fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.timer(token, host),)+ }
+                match self { $(Self::$Variant(a) => a.timer(token, host),)+ Self::Endpoint(a) => a.timer(token, host) }
             }
             fn connected<H: Host>(&mut self, conn: ConnId, role: Role, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.connected(conn, role, host),)+ }
+                match self { $(Self::$Variant(a) => a.connected(conn, role, host),)+ Self::Endpoint(a) => a.connected(conn, role, host) }
             }
             #[inline]
             fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.received(conn, role, bytes, host),)+ }
+                match self { $(Self::$Variant(a) => a.received(conn, role, bytes, host),)+ Self::Endpoint(a) => a.received(conn, role, bytes, host) }
             }
             fn datagram_received<H: Host>(&mut self, role: Role, number: u64, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.datagram_received(role, number, host),)+ }
+                match self { $(Self::$Variant(a) => a.datagram_received(role, number, host),)+ Self::Endpoint(a) => a.datagram_received(role, number, host) }
             }
             fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.closed(conn, host),)+ }
+                match self { $(Self::$Variant(a) => a.closed(conn, host),)+ Self::Endpoint(a) => a.closed(conn, host) }
             }
             fn counts(&self) -> bool {
-                match self { $(Self::$Variant(a) => a.counts(),)+ }
+                match self { $(Self::$Variant(a) => a.counts(),)+ Self::Endpoint(a) => a.counts() }
             }
             fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
-                match self { $(Self::$Variant(a) => a.figures(now),)+ }
+                match self { $(Self::$Variant(a) => a.figures(now),)+ Self::Endpoint(a) => a.figures(now) }
             }
             fn words(&self) -> Vec<(&'static str, &'static str)> {
-                match self { $(Self::$Variant(a) => a.words(),)+ }
+                match self { $(Self::$Variant(a) => a.words(),)+ Self::Endpoint(a) => a.words() }
             }
             fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
-                match self { $(Self::$Variant(a) => a.columns(),)+ }
+                match self { $(Self::$Variant(a) => a.columns(),)+ Self::Endpoint(a) => a.columns() }
             }
         }
 
@@ -256,6 +271,7 @@ mod tests {
                     App::Ping(_) => assert_eq!(fake.probes.len(), 2 * 60),
                     App::Proshare(_) => assert!(fake.datagrams.len() > 2900),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
+                    App::Endpoint(_) => unreachable!("it is in no list of applications"),
                 }
                 // a second run gives the same results
                 let mut again = Fake::new(&[20_000_000, 30_000_000, 50_000_000, 100_000_000]).breaking(p, 400_000_000);

@@ -97,6 +97,9 @@ pub trait Host {
     /// Without `rtt`, reports that probe `number` (0, 1, 2, ...) leaves now. With `rtt`, reports that the probe was answered that
     /// time after it left. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
+    /// Reports that the time has come at which the program's own code must be called ([`endpoint`](crate::endpoint)). Hosts without
+    /// such code ignore it.
+    fn wake(&mut self) {}
 }
 
 /// An application: a machine driven by events.

@@ -18,6 +18,7 @@
 //! | [`proshare`] | a video conference: audio and video datagrams | MMCN 1999 |
 //! | [`voip`] | a G.711 call | CableLabs 2012 §3.2.2 |
 //! | [`rpm`] | round trips per minute under load | draft-ietf-ippm-responsiveness |
+//! | [`endpoint`] | a transport that the program supplies | |
 //! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
 //! Conventions: kB is 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A machine
@@ -36,6 +37,7 @@ mod timers;
 mod bittorrent;
 mod burst;
 mod cbr;
+mod endpoint;
 mod ftp;
 mod game;
 mod messages;
@@ -55,5 +57,6 @@ pub use timers::Timers;
 
 pub use app::{APPS, App, Traffic};
 pub(crate) use cbr::Cbr;
+pub use endpoint::EndpointParams;
 pub use ftp::Ftp;
 pub use web::Web;

@@ -10,6 +10,7 @@ mod common;
 mod determinism;
 mod disciplines;
 mod docsis31;
+mod endpoints;
 mod fast_path;
 mod identities;
 mod laws;

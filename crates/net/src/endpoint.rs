@@ -1,0 +1,71 @@
+//! The interface of a stack.
+
+use packet::Ecn;
+use std::net::SocketAddr;
+use units::Time;
+
+/// A datagram that arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Address of the sender.
+    pub from: SocketAddr,
+    /// ECN field of its IP header on arrival: CE if a queue has marked it.
+    pub ecn: Ecn,
+    /// The bytes, as they were sent.
+    pub bytes: Vec<u8>,
+}
+
+/// A datagram to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Address of another endpoint.
+    pub to: SocketAddr,
+    /// ECN field of its IP header.
+    pub ecn: Ecn,
+    /// The bytes, without the headers that [`Framing`] adds.
+    pub bytes: Vec<u8>,
+}
+
+/// The headers that the network adds to the bytes of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// The bytes are the payload of UDP over IPv4, which adds 28 bytes.
+    #[default]
+    Udp,
+    /// The bytes are a whole IPv4 packet. Its destination is the endpoint at the address of `to`, whose port is ignored. The network
+    /// writes `ecn` into its header.
+    Ipv4,
+}
+
+impl Framing {
+    /// Returns the bytes of the added headers.
+    pub(crate) fn headers(self) -> usize {
+        match self {
+            Self::Udp => 28,
+            Self::Ipv4 => 0,
+        }
+    }
+}
+
+/// A stack at a node: a machine without I/O, driven in virtual time.
+///
+/// After each call of [`Endpoint::handle`] or [`Endpoint::on_timeout`], and once at the start, the network calls
+/// [`Endpoint::poll_transmit`] until it returns `None`, and then [`Endpoint::next_timeout`].
+pub trait Endpoint {
+    /// Receives a datagram that arrives now.
+    fn handle(&mut self, now: Time, datagram: Datagram);
+
+    /// Returns the next datagram to send now, or `None` if there is none.
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit>;
+
+    /// Returns the time of the next timeout, if one is pending. A time that has passed means now.
+    fn next_timeout(&mut self) -> Option<Time>;
+
+    /// Handles the timeout that [`Endpoint::next_timeout`] has announced.
+    fn on_timeout(&mut self, now: Time);
+
+    /// Returns the headers that the network adds. It must always be the same.
+    fn framing(&self) -> Framing {
+        Framing::Udp
+    }
+}

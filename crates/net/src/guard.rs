@@ -1,0 +1,81 @@
+//! Calls of foreign code, and the limits that it must keep.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use units::Time;
+
+/// Largest number of timeouts of an endpoint at one moment. A stack handles all timers that are due in a few calls.
+pub const MOST_TIMEOUTS: u32 = 1000;
+/// Largest number of datagrams that an endpoint sends at one moment. It is as many as fit in a window of 80 MB.
+pub const MOST_SENT: u32 = 65_536;
+/// Largest number of characters of a panic's message in a [`Failure`].
+const MOST_TEXT: usize = 200;
+
+/// The misbehaviour of an endpoint that ended a run. It is one line of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Name of the endpoint's application.
+    pub endpoint: String,
+    /// Time at which the run ended.
+    pub at: Time,
+    /// The endpoint's action, as a verb with its objects.
+    pub action: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "endpoint \"{}\" at {:.9} s: {}", self.endpoint, self.at.secs(), self.action)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The calls of one endpoint at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moment {
+    now: Time,
+    timeouts: u32,
+    sent: u32,
+}
+
+impl Moment {
+    /// Restarts the counts if time has advanced.
+    fn at(&mut self, now: Time) -> &mut Self {
+        if self.now != now {
+            *self = Self { now, ..Self::default() };
+        }
+        self
+    }
+
+    /// Counts a timeout.   Errors: the action, if there have been too many.
+    pub(crate) fn timeout(&mut self, now: Time) -> Result<(), String> {
+        self.at(now).timeouts += 1;
+        if self.timeouts <= MOST_TIMEOUTS {
+            return Ok(());
+        }
+        Err(format!("asked {MOST_TIMEOUTS} times in a row for a timeout that is not in the future"))
+    }
+
+    /// Counts a datagram.   Errors: the action, if there have been too many.
+    pub(crate) fn sent(&mut self, now: Time) -> Result<(), String> {
+        self.at(now).sent += 1;
+        if self.sent <= MOST_SENT {
+            return Ok(());
+        }
+        Err(format!("sent {MOST_SENT} datagrams at one moment, and there are more"))
+    }
+}
+
+/// Calls foreign code.   Errors: the action, if the code panics.
+pub(crate) fn call<T>(name: &str, code: impl FnOnce() -> T) -> Result<T, String> {
+    // the endpoint is not called again after a panic, so a broken state does no harm
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| format!("panicked in {name}: {}", message(&*payload)))
+}
+
+/// Returns the message of a panic as one line.
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("without a message");
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_TEXT).collect()
+}

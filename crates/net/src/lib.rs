@@ -1,0 +1,32 @@
+//! Runs a foreign transport in a simulated network, in virtual time.
+//!
+//! ```text
+//!   scenario (TOML) --Network::from_toml--> links, disciplines, routes, loads, our own TCPs
+//!   your stack      --add_endpoint--------> one application of the scenario, with a row in its tables
+//!
+//!   datagram arrives --> handle(now, datagram) --+
+//!   timeout          --> on_timeout(now) --------+--> poll_transmit(now) until None --> next_timeout()
+//! ```
+//!
+//! A stack is sans-I/O: it implements [`Endpoint`], and reads no clock and no socket. Queues read the real size and the ECN field of
+//! its datagrams. The bytes arrive as they were sent, and a CE mark arrives with them. Two runs of a deterministic stack give the same
+//! bytes.
+//!
+//! A stack that misbehaves ends the run with a [`Failure`], which names the endpoint and the time. The results up to then are kept.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Endpoint`] | the interface of a stack |
+//! | [`Network`] | a scenario with endpoints, run step by step |
+//! | [`Failure`] | the misbehaviour that ended a run |
+
+mod endpoint;
+mod guard;
+mod network;
+
+pub use endpoint::{Datagram, Endpoint, Framing, Transmit};
+pub use guard::{Failure, MOST_SENT, MOST_TIMEOUTS};
+pub use network::Network;
+pub use packet::Ecn;
+pub use sim::Outcome;
+pub use units::{Duration, Problem, Time};

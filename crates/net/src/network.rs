@@ -1,0 +1,316 @@
+//! A scenario with endpoints, run step by step.
+
+use crate::endpoint::{Datagram, Endpoint, Framing, Transmit};
+use crate::guard::{Failure, Moment, call};
+use packet::{Ecn, header};
+use record::{Sink, pcap};
+use scenario::Scenario;
+use scenario::read::{Format, scenario};
+use sim::capture::Capture;
+use sim::{Outcome, Wake, World};
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use traffic::{EndpointParams, Traffic};
+use units::{Problem, Time, shown};
+
+/// UDP port of the first endpoint; each further one has the next.
+const FIRST_PORT: u16 = 4433;
+/// Largest number of endpoints.
+const MOST_ENDPOINTS: usize = 1000;
+
+/// Builds the sink of a run from its scenario.
+type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem>>;
+
+/// A network of a scenario, with endpoints at its nodes.
+///
+/// It is built at the first run. Endpoints must be added before.
+pub struct Network<S: Sink = ()> {
+    scenario: Scenario,
+    nodes: Vec<String>,
+    endpoints: Vec<Place>,
+    sink: Option<MakeSink<S>>,
+    world: Option<World<S>>,
+    failure: Option<Failure>,
+}
+
+/// An endpoint at its node.
+struct Place {
+    /// Name of its application.
+    name: String,
+    node: String,
+    address: SocketAddr,
+    mtu: usize,
+    code: Box<dyn Endpoint>,
+    framing: Framing,
+    /// Index of its application in the world.
+    app: u16,
+    /// The endpoints at other nodes, in the order of the application's `to`.
+    peers: Vec<usize>,
+    /// Time of the earliest wake that is scheduled.
+    armed: Time,
+    moment: Moment,
+}
+
+impl Network {
+    /// Reads a scenario.   Errors: all its problems.
+    pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
+        let scenario = scenario(text, Format::Toml, &[])?;
+        let nodes = scenario.network().map_err(|p| vec![p])?.nodes;
+        let sink: MakeSink<()> = Box::new(|_| Ok(()));
+        Ok(Self { scenario, nodes, endpoints: Vec::new(), sink: Some(sink), world: None, failure: None })
+    }
+
+    /// Captures whole packets at both ends of a link, as [`sim::capture`] does. `None` chooses the slowest link.
+    /// [`Network::into_sink`] returns the capture.
+    #[must_use]
+    pub fn capture<W: Write + 'static>(self, link: Option<&str>, files: [W; 2]) -> Network<Capture<W>> {
+        let link = link.map(str::to_owned);
+        self.with_sink(move |scenario| Capture::new(scenario, link.as_deref(), files, pcap::WHOLE))
+    }
+
+    /// Sends the records of the run to the sink that `make` builds.
+    #[must_use]
+    pub fn with_sink<T: Sink>(self, make: impl FnOnce(&Scenario) -> Result<T, Problem> + 'static) -> Network<T> {
+        let Self { scenario, nodes, endpoints, .. } = self;
+        Network { scenario, nodes, endpoints, sink: Some(Box::new(make)), world: None, failure: None }
+    }
+}
+
+impl<S: Sink> Network<S> {
+    /// Returns the address of a node, if it exists.
+    pub fn address(&self, node: &str) -> Option<Ipv4Addr> {
+        let number = self.nodes.iter().position(|name| name == node)?;
+        Some(Ipv4Addr::from(0x0a00_0000 | number as u32))
+    }
+
+    /// Adds an endpoint at a node, with an MTU of 1500 bytes; returns its address. Its application has the name of the node; if that
+    /// is taken, with a number: `client-2`.
+    ///
+    /// Errors: an unknown node; too many endpoints; a network that has already run.
+    pub fn add_endpoint(&mut self, node: &str, endpoint: impl Endpoint + 'static) -> Result<SocketAddr, Problem> {
+        let taken = |name: &str| self.scenario.app.contains_key(name) || self.endpoints.iter().any(|e| e.name == name);
+        let numbered = (2..).map(|n| format!("{node}-{n}"));
+        let name = std::iter::once(node.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default();
+        self.add_named(&name, node, 1500, endpoint)
+    }
+
+    /// Adds an endpoint whose application has the name `name`, and whose IP packets have at most `mtu` bytes; returns its address.
+    ///
+    /// Errors: those of [`Network::add_endpoint`]; a name that is taken.
+    pub fn add_named(
+        &mut self,
+        name: &str,
+        node: &str,
+        mtu: u16,
+        endpoint: impl Endpoint + 'static,
+    ) -> Result<SocketAddr, Problem> {
+        let refused = |message: String| Err(Problem::new(format!("endpoint.{}", shown(name)), message));
+        let Some(ip) = self.address(node) else {
+            let known: Vec<&str> = self.nodes.iter().map(String::as_str).collect();
+            let hint = scenario::nearest(node, &known).map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default();
+            return refused(format!("unknown node \"{}\"{hint} (known: {})", shown(node), known.join(", ")));
+        };
+        if self.world.is_some() {
+            return refused("the network has already run; add endpoints before".to_owned());
+        }
+        if self.endpoints.len() == MOST_ENDPOINTS {
+            return refused(format!("at most {MOST_ENDPOINTS} endpoints are possible"));
+        }
+        if self.scenario.app.contains_key(name) || self.endpoints.iter().any(|e| e.name == name) {
+            return refused("another application has this name".to_owned());
+        }
+        let address = SocketAddr::new(ip.into(), FIRST_PORT + self.endpoints.len() as u16);
+        self.endpoints.push(Place {
+            name: name.to_owned(),
+            node: node.to_owned(),
+            address,
+            mtu: usize::from(mtu),
+            framing: endpoint.framing(),
+            code: Box::new(endpoint),
+            app: 0,
+            peers: Vec::new(),
+            armed: Time::NEVER,
+            moment: Moment::default(),
+        });
+        Ok(address)
+    }
+
+    /// Returns the scenario, in which each endpoint is an application once the network has run.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Returns the time of the last event.
+    pub fn now(&self) -> Time {
+        self.world.as_ref().map_or(Time::ZERO, World::now)
+    }
+
+    /// Builds the network, if it has not run yet.   Errors: the first problem of the scenario, or of the sink.
+    pub fn build(&mut self) -> Result<(), Problem> {
+        let Some(make) = self.sink.take() else { return Ok(()) };
+        for i in 0..self.endpoints.len() {
+            let own = &self.endpoints[i];
+            let others = |e: &Place| e.node != own.node;
+            let peers: Vec<usize> = (0..self.endpoints.len()).filter(|j| others(&self.endpoints[*j])).collect();
+            let of = |j: &usize| &self.endpoints[*j];
+            let app = app(own, peers.iter().map(of).collect::<Vec<_>>().as_slice())?;
+            self.scenario.app.insert(own.name.clone(), app);
+            self.endpoints[i].peers = peers;
+        }
+        let world = World::with_sink(&self.scenario, make(&self.scenario)?)?;
+        for endpoint in &mut self.endpoints {
+            endpoint.app = world.app_index(&endpoint.name).unwrap_or_default();
+        }
+        self.world = Some(world);
+        Ok(())
+    }
+
+    /// Runs until `t`, or until the end of the scenario if that is earlier. All events up to `t` are processed.
+    ///
+    /// Errors: the misbehaviour of an endpoint, which has ended the run. Every later call returns it again.
+    ///
+    /// Panics if the network cannot be built. [`Network::build`] returns the problem instead.
+    pub fn run_until(&mut self, t: Time) -> Result<(), Failure> {
+        self.build().unwrap_or_else(|problem| panic!("the network cannot be built: {problem}"));
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let Some(world) = &mut self.world else { return Ok(()) };
+        while world.run_to_wake(t) {
+            for wake in world.take_wakes() {
+                if let Err((endpoint, action)) = wake_one(world, &mut self.endpoints, wake) {
+                    let failure = Failure { endpoint: self.endpoints[endpoint].name.clone(), at: world.now(), action };
+                    world.stop();
+                    self.failure = Some(failure.clone());
+                    return Err(failure);
+                }
+            }
+        }
+        if t >= Time(self.scenario.duration.0 - 1) {
+            world.finish_if_done();
+        }
+        Ok(())
+    }
+
+    /// Runs to the end of the scenario.   Errors and panics: as [`Network::run_until`].
+    pub fn run(&mut self) -> Result<(), Failure> {
+        self.run_until(Time::NEVER)
+    }
+
+    /// Returns the result of the run so far: the same summary and tables as of any run. If an endpoint has ended the run, they cover
+    /// the time until then. `None` before the network is built.
+    pub fn outcome(&self) -> Option<Outcome> {
+        Some(self.world.as_ref()?.outcome(&self.scenario))
+    }
+
+    /// Returns the sink of the run, such as its capture; `None` before the network is built.
+    pub fn into_sink(self) -> Option<S> {
+        Some(self.world?.into_sink())
+    }
+}
+
+/// Returns the application of an endpoint.
+fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
+    let at = || format!("endpoint.{}", shown(&own.name));
+    if peers.is_empty() {
+        return Err(Problem::new(at(), "there is no endpoint at another node; add one that it can reach"));
+    }
+    let ports = peers.iter().map(|peer| peer.address.port()).collect();
+    let params =
+        EndpointParams { mtu: units::Bytes(own.mtu as u64), ..EndpointParams::supplied(own.address.port(), ports) };
+    let nodes: Vec<&str> = peers.iter().map(|peer| peer.node.as_str()).collect();
+    // the rest of an application has the defaults of a file
+    let tree = serde_json::json!({ "from": own.node, "to": nodes, "traffic": { "endpoint": &params } });
+    let mut app: scenario::App = serde_json::from_value(tree).map_err(|e| Problem::new(at(), e.to_string()))?;
+    app.traffic = Traffic::Endpoint(params);
+    Ok(app)
+}
+
+/// Calls the endpoint that `wake` concerns.   Errors: the index of an endpoint, and its misbehaviour.
+fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Result<(), (usize, String)> {
+    let index = |app: u16| all.iter().position(|e| e.app == app).unwrap_or_default();
+    let now = world.now();
+    let (to, datagram) = match wake {
+        Wake::Due { app } => (index(app), None),
+        Wake::Datagram { app, peer, ecn, mut bytes } => {
+            let sender = &all[index(app)];
+            if sender.framing == Framing::Ipv4 {
+                write_ecn(&mut bytes, ecn);
+            }
+            (sender.peers[usize::from(peer)], Some(Datagram { from: sender.address, ecn, bytes }))
+        }
+    };
+    let is_due = datagram.is_none();
+    if let Some(datagram) = datagram {
+        call("handle", || all[to].code.handle(now, datagram)).map_err(|action| (to, action))?;
+    } else {
+        all[to].armed = Time::NEVER;
+    }
+    serve(world, all, to, is_due).map_err(|action| (to, action))
+}
+
+/// Handles the timeouts of an endpoint if `is_due`, sends its datagrams, and schedules its next wake.
+fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: bool) -> Result<(), String> {
+    let now = world.now();
+    let mut fire = is_due && next_timeout(&mut all[i])?.is_some_and(|at| at <= now);
+    // bounded: a moment has at most MOST_TIMEOUTS timeouts
+    loop {
+        if fire {
+            all[i].moment.timeout(now)?;
+            call("on_timeout", || all[i].code.on_timeout(now))?;
+        }
+        // bounded: a moment has at most MOST_SENT datagrams
+        while let Some(transmit) = call("poll_transmit", || all[i].code.poll_transmit(now))? {
+            all[i].moment.sent(now)?;
+            send(world, all, i, transmit)?;
+        }
+        let Some(at) = next_timeout(&mut all[i])? else { return Ok(()) };
+        fire = at <= now;
+        if !fire {
+            let endpoint = &mut all[i];
+            if at < endpoint.armed {
+                endpoint.armed = at;
+                world.wake_at(endpoint.app, at);
+            }
+            return Ok(());
+        }
+    }
+}
+
+fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, String> {
+    call("next_timeout", || endpoint.code.next_timeout())
+}
+
+/// Sends a datagram of endpoint `i`.   Errors: a datagram that cannot be sent.
+fn send<S: Sink>(world: &mut World<S>, all: &[Place], i: usize, transmit: Transmit) -> Result<(), String> {
+    let Transmit { to, ecn, mut bytes } = transmit;
+    let own = &all[i];
+    let size = bytes.len() + own.framing.headers();
+    if size > own.mtu {
+        return Err(format!("sent an IP packet of {size} bytes, more than the MTU of {} bytes", own.mtu));
+    }
+    if own.framing == Framing::Ipv4 {
+        if header::parse(&bytes).is_none() || bytes[0] >> 4 != 4 {
+            return Err(format!("sent {size} bytes that are no IPv4 packet"));
+        }
+        write_ecn(&mut bytes, ecn);
+    }
+    let is = |address: SocketAddr| match own.framing {
+        Framing::Udp => address == to,
+        Framing::Ipv4 => address.ip() == to.ip(),
+    };
+    let Some(peer) = own.peers.iter().position(|peer| is(all[*peer].address)) else {
+        return Err(format!("sent a datagram to {to}, where no endpoint of another node is"));
+    };
+    let ports = (own.address.port(), all[own.peers[peer]].address.port());
+    world.send_bytes(own.app, peer, ports, ecn, size as u16, bytes);
+    Ok(())
+}
+
+/// Writes the ECN field of an IPv4 packet.
+fn write_ecn(packet: &mut [u8], ecn: Ecn) {
+    let tos = packet[1] & !3 | ecn as u8;
+    if tos != packet[1] {
+        header::set_tos(packet, tos);
+    }
+}

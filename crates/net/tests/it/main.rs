@@ -1,0 +1,6 @@
+//! Tests of endpoints in a network, with stacks of a few lines.
+
+mod misbehaviour;
+mod page;
+mod results;
+mod stacks;

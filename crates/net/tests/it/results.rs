@@ -1,0 +1,104 @@
+//! Tests of what arrives, and of the results.
+
+use crate::stacks::{Ticker, number, scenario, text, ticking};
+use net::{Ecn, Network, Time};
+
+#[test]
+fn the_bytes_arrive_as_they_were_sent() {
+    let (mut network, log) = ticking("\"droptail\"");
+    network.run().unwrap();
+    let log = log.lock().unwrap();
+    for (number, (_, _, bytes)) in (0_u64..).zip(log.iter()).take(20) {
+        assert_eq!((bytes.len(), &bytes[..8], bytes[8]), (1000, &number.to_be_bytes()[..], 0xab));
+    }
+    // the first leaves at once. 1028 bytes at 10 Mbit/s take 822.4 us, and the propagation 10 ms. CUBIC's SYN is a packet of 74 bytes
+    // (59.2 us), sent before or after it.
+    let first = log[0].0.0;
+    assert!((10_822_400..=10_881_600).contains(&first), "{first}");
+}
+
+#[test]
+fn a_row_counts_what_was_delivered_and_dropped() {
+    // 1000 datagrams in 5 s, of which the last few are still under way
+    let (mut network, log) = ticking("{ droptail = { limit = \"20p\" } }");
+    network.run().unwrap();
+    let outcome = network.outcome().unwrap();
+    let arrived = log.lock().unwrap().len() as f64;
+    let row = |key: &str| number(&outcome, "client", key);
+    assert_eq!((row("datagrams_sent"), row("goodput_bytes")), (1000.0, 1000.0 * arrived));
+    assert!(row("dropped_packets") > 0.0, "CUBIC fills 20 packets");
+    let in_flight = row("datagrams_sent") - arrived - row("dropped_packets");
+    assert!((1.0..10.0).contains(&in_flight), "{in_flight}");
+    assert!(number(&outcome, "cubic", "goodput_bytes") > 4e6, "CUBIC takes the rest of 10 Mbit/s");
+    assert_eq!(number(&outcome, "client", "ce_packets"), 0.0);
+}
+
+#[test]
+fn a_mark_arrives_with_its_datagram() {
+    let (mut network, log) = ticking("{ codel = { ecn = true } }");
+    network.run().unwrap();
+    let marked = log.lock().unwrap().iter().filter(|(_, ecn, _)| *ecn == Ecn::Ce).count();
+    assert!(marked > 0);
+    assert_eq!(number(&network.outcome().unwrap(), "client", "ce_packets"), marked as f64);
+}
+
+#[test]
+fn a_run_in_steps_is_the_same_run() {
+    let queue = "{ codel = { ecn = true } }";
+    let (mut straight, log) = ticking(queue);
+    straight.run().unwrap();
+    let (mut stepped, stepped_log) = ticking(queue);
+    for ms in 1..=5000 {
+        stepped.run_until(Time(ms * 1_000_000)).unwrap();
+    }
+    assert!(*log.lock().unwrap() == *stepped_log.lock().unwrap());
+    assert!(text(&straight) == text(&stepped));
+}
+
+#[test]
+fn a_capture_has_the_real_bytes_and_is_the_same_twice() {
+    let capture = || {
+        let (network, _) = ticking("{ codel = { ecn = true } }");
+        let mut network = network.capture(Some("up"), [Vec::new(), Vec::new()]);
+        network.run().unwrap();
+        network.into_sink().unwrap().finish().unwrap()
+    };
+    let [left, right] = capture();
+    let numbered = |file: &[u8], n: u64| {
+        let mut text = n.to_be_bytes().to_vec();
+        text.extend([0xab; 992]);
+        file.windows(1000).filter(|bytes| **bytes == text).count()
+    };
+    assert_eq!([numbered(&left, 0), numbered(&left, 999), numbered(&right, 500)], [1, 1, 1]);
+    assert!(capture() == [left, right]);
+}
+
+#[test]
+fn endpoints_do_not_change_the_rest_of_a_run_that_they_do_not_disturb() {
+    // a receiver without a sender: CUBIC's row is that of a run without endpoints
+    let mut alone = Network::from_toml(&scenario("\"droptail\"")).unwrap();
+    alone.run().unwrap();
+    let mut beside = Network::from_toml(&scenario("\"droptail\"")).unwrap();
+    beside.add_endpoint("server", Ticker::new(None)).unwrap();
+    beside.add_endpoint("client", Ticker::new(None)).unwrap();
+    beside.run().unwrap();
+    let goodput = |network: &Network| number(&network.outcome().unwrap(), "cubic", "goodput_bytes");
+    assert_eq!(goodput(&alone), goodput(&beside));
+}
+
+#[test]
+fn problems_are_found_before_a_run() {
+    let mut network = Network::from_toml(&scenario("\"droptail\"")).unwrap();
+    let unknown = network.add_endpoint("clint", Ticker::new(None)).unwrap_err().to_string();
+    assert!(unknown.contains("did you mean \"client\"?"), "{unknown}");
+    let taken = network.add_named("cubic", "client", 1500, Ticker::new(None)).unwrap_err();
+    assert_eq!(taken.to_string(), "endpoint.cubic: another application has this name");
+    network.add_endpoint("client", Ticker::new(None)).unwrap();
+    let alone = network.build().unwrap_err().to_string();
+    assert_eq!(alone, "endpoint.client: there is no endpoint at another node; add one that it can reach");
+    let endpoint = "[app.mine]\nfrom = \"client\"\nto = [\"server\"]\n\
+                    traffic = { endpoint = { port = 1, peer_ports = [2] } }\n";
+    let mut network = Network::from_toml(&(scenario("\"droptail\"") + endpoint)).unwrap();
+    let problem = network.build().unwrap_err();
+    assert_eq!(problem.path, "app.mine.traffic.endpoint");
+}

@@ -1,0 +1,123 @@
+//! Endpoints: transports that the program supplies, whose datagrams have real bytes.
+//!
+//! ```text
+//!   program --send--> Bodies (bytes) + PacketMeta (size, ECN) --links--> Engine::wakes --take_wakes--> program
+//!      |                                                                    ^
+//!      +--wake_at--> timer of the application ------------------------------+
+//! ```
+//!
+//! The program steps the world by [`World::run_to_wake`], and calls its code between two steps. So this crate contains no foreign
+//! code, and a world stays plain data. A datagram leaves at the current time, as the datagrams of any application do. A run without
+//! endpoints executes nothing of this file.
+
+use crate::conn::{Path, SlotUse};
+use crate::engine::Engine;
+use crate::wake::{InFlightBytes, Wake};
+use crate::world::World;
+use packet::{Ecn, Flags, FlowTuple, PacketMeta, Protocol};
+use record::Sink;
+use units::{Duration, Time};
+
+impl<S: Sink> Engine<S> {
+    /// Returns the flow from an endpoint to its peer, which is allocated at first use.
+    fn endpoint_flow(&mut self, app: u16, peer: usize, ports: (u16, u16)) -> packet::FlowId {
+        if let Some(flow) = self.apps[usize::from(app)].udp[peer] {
+            return flow;
+        }
+        let flow = self.allocate(app, peer, SlotUse::Udp);
+        self.apps[usize::from(app)].udp[peer] = Some(flow);
+        let tuple = self.net.flows.get(flow);
+        self.net.flows.set(flow, FlowTuple { sport: ports.0, dport: ports.1, protocol: Protocol::Udp, ..tuple });
+        flow
+    }
+
+    /// Receives a datagram of an endpoint that has reached its host.
+    #[cold]
+    pub(crate) fn deliver_bytes(&mut self, packet: &PacketMeta, row: u32, path: Path) {
+        let now = self.net.now();
+        let InFlightBytes { bytes, sent } = self.net.bodies.bytes(packet);
+        let delay = now.since(sent);
+        self.tally.datagram(row, 0, now, packet, delay);
+        if packet.ecn() == Ecn::Ce {
+            self.tally.marked(row, 0);
+        }
+        self.net.record_delivered(packet, delay);
+        // an application's forward and reverse paths alternate, and the receiver is the second end, with the reverse path
+        let end = &self.conns[packet.flow.slot()].ends[1];
+        let peer = (end.path - self.apps[usize::from(path.app)].first_path) / 2;
+        self.wakes.push(Wake::Datagram { app: path.app, peer, ecn: packet.ecn(), bytes });
+    }
+}
+
+impl<S: Sink> World<S> {
+    /// Returns the index of application `name`.
+    pub fn app_index(&self, name: &str) -> Option<u16> {
+        self.engine.tally.apps.iter().position(|app| app.name == name).map(|i| i as u16)
+    }
+
+    /// Processes events up to `last`, or up to the first that wakes an endpoint. Returns false if none was woken.
+    ///
+    /// Events after the end of the scenario are not processed.
+    pub fn run_to_wake(&mut self, last: Time) -> bool {
+        let last = last.min(self.last());
+        while self.engine.wakes.is_empty() {
+            if self.over || self.advance(last) == 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Removes and returns the reasons to call endpoints, in the order of events.
+    pub fn take_wakes(&mut self) -> Vec<Wake> {
+        std::mem::take(&mut self.engine.wakes)
+    }
+
+    /// Wakes the endpoint of application `app` at `at`, or now if that has passed. A wake cannot be cancelled.
+    pub fn wake_at(&mut self, app: u16, at: Time) {
+        let at = at.max(self.now());
+        self.engine.apps[usize::from(app)].timers.set(at, 0);
+        self.engine.arm_app(app);
+    }
+
+    /// Sends a datagram now, from the endpoint of application `app` to number `peer` of its `to`. `size` is its size on the wire,
+    /// and `ports` are the UDP ports of both.
+    pub fn send_bytes(&mut self, app: u16, peer: usize, ports: (u16, u16), ecn: Ecn, size: u16, bytes: Vec<u8>) {
+        let flow = self.engine.endpoint_flow(app, peer, ports);
+        let path = self.engine.paths[usize::from(self.engine.conns[flow.slot()].ends[0].path)];
+        let now = self.now();
+        let state = &mut self.engine.tally.apps[usize::from(app)];
+        let mut packet = PacketMeta {
+            stamp: now,
+            seq: state.datagrams,
+            flow,
+            body: self.engine.net.bodies.put_bytes(InFlightBytes { bytes, sent: now }),
+            size,
+            dst: path.peer,
+            tos: path.dscp << 2 | ecn as u8,
+            class: 0,
+            flags: Flags::BYTES,
+        };
+        state.datagrams += 1;
+        if S::PACKETS {
+            self.engine.net.tags.put(&mut packet, None);
+        }
+        self.engine.net.send(path.at, packet);
+    }
+
+    /// Ends the run now, before its time: closes every account, and shortens the run to the time so far.
+    pub fn stop(&mut self) {
+        if !self.over {
+            self.end = self.now().max(Time(self.engine.tally.warm_up.0)) + Duration::from_nanos(1);
+            self.finish();
+        }
+    }
+
+    /// Closes every account if all events of the run have been processed; returns true if they have.
+    pub fn finish_if_done(&mut self) -> bool {
+        if !self.over && self.engine.wakes.is_empty() && self.advance(self.last()) == 0 {
+            self.finish();
+        }
+        self.over
+    }
+}

@@ -1,0 +1,33 @@
+//! The data that pass between a world and the endpoints of the program.
+
+use packet::Ecn;
+use units::Time;
+
+/// A reason to call the code of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The start of the application, or the time given to [`World::wake_at`](crate::World::wake_at), has come.
+    Due {
+        /// Index of the endpoint's application.
+        app: u16,
+    },
+    /// A datagram has arrived.
+    Datagram {
+        /// Index of the sender's application.
+        app: u16,
+        /// Index of the receiver in the sender's `to`.
+        peer: u16,
+        /// ECN field at the receiver.
+        ecn: Ecn,
+        /// The bytes that were sent.
+        bytes: Vec<u8>,
+    },
+}
+
+/// A datagram in flight, with its bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlightBytes {
+    pub bytes: Vec<u8>,
+    /// Time at which the host sent it.
+    pub sent: Time,
+}

@@ -1,0 +1,96 @@
+//! A transport that the program supplies (`bloatlab-net`): this machine stands for it in a scenario.
+//!
+//! Its datagrams are sent and received by that code, from `from` to the nodes in `to`. The machine has no traffic of its own. It
+//! only passes on the time of its start and its timer. A program without such code refuses the scenario.
+//!
+//! Source: none; the transport is the user's own.
+
+use crate::{Application, Demand, Host, Params};
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Duration, Problem, within};
+
+/// Bytes of the smallest and of the largest MTU. Every host of IPv4 accepts 576 bytes (RFC 791 §3.1). The length of an IP packet has
+/// 16 bits.
+const MTU: [Bytes; 2] = [Bytes(576), Bytes(65_535)];
+
+fn default_mtu() -> Bytes {
+    Bytes(1500)
+}
+
+/// A transport that the program supplies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointParams {
+    /// Largest IP packet in bytes. A larger one ends the run. Default 1500.
+    #[serde(default = "default_mtu")]
+    pub mtu: Bytes,
+    /// UDP port of the code.
+    pub port: u16,
+    /// UDP ports of the code at the nodes in `to`.
+    pub peer_ports: Vec<u16>,
+    /// True once the program has supplied the code.
+    #[serde(skip)]
+    pub supplied: bool,
+}
+
+impl EndpointParams {
+    /// Returns parameters with the default MTU, for code that the program supplies.
+    pub fn supplied(port: u16, peer_ports: Vec<u16>) -> Self {
+        Self { mtu: default_mtu(), port, peer_ports, supplied: true }
+    }
+}
+
+impl Params for EndpointParams {
+    type App = Endpoint;
+
+    fn validate(&self) -> Result<(), Problem> {
+        within("mtu", self.mtu, MTU[0], MTU[1])
+    }
+
+    fn demand(&self, _: Duration, _: Duration) -> Demand {
+        // the host of the code limits its packets during the run
+        Demand::datagrams(0.0)
+    }
+
+    fn start_spread(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn servers(&self) -> usize {
+        self.peer_ports.len()
+    }
+
+    fn build(&self) -> Endpoint {
+        Endpoint
+    }
+}
+
+/// The machine of [`EndpointParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Endpoint;
+
+impl Application for Endpoint {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        host.wake();
+    }
+    fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
+        host.wake();
+    }
+    fn counts(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_program_supplies_code() {
+        let read: EndpointParams = serde_json::from_str(r#"{ "port": 4433, "peer_ports": [4434] }"#).unwrap();
+        assert_eq!(EndpointParams { supplied: true, ..read.clone() }, EndpointParams::supplied(4433, vec![4434]));
+        assert!(!read.supplied);
+        let small = EndpointParams { mtu: Bytes(575), ..read };
+        assert_eq!(small.validate().unwrap_err().path, "mtu");
+    }
+}
