@@ -99,7 +99,7 @@ def shared_endings(texts: Iterable[str]) -> dict[str, str]:
 
 
 def endings(text: str) -> Iterator[str]:
-    """The text, and the parts after each of its semicolons and colons, if they are long enough and mostly words."""
+    """Yields the whole text and its parts after each semicolon and colon, if they are long enough and mostly words."""
     starts = [0, *(match.end() for match in re.finditer(r"[;:] ", text))]
     return (text[start:] for start in starts if len(text) - start >= LEAST and _words(text[start:]))
 

@@ -157,7 +157,7 @@ def _panel(run: Run, of: TimePanel) -> Panel:
 
 
 def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
-    """Gives the panels of several runs the same axes for the same quantity, so that the runs can be compared."""
+    """Gives all panels of the same quantity the same axes, so that the runs can be compared."""
     tops: dict[str, float] = {}
     ends: dict[str, float] = {}
     for panel in (panel for panels in each for panel in panels):

@@ -42,7 +42,7 @@ V = TypeVar("V")
 #: Matches the beginning of a text such as "MEASURE of CASE".
 MEASURED = re.compile(r"[\w ]+ of ")
 
-#: The names that an expression may use, with their values.
+#: The names that an expression may use, and the value of each.
 Names = Mapping[str, Any]
 NONE: Names = MappingProxyType({})
 

@@ -101,7 +101,7 @@ def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
 
 @dataclass
 class _Shape:
-    """Runs with the same measures and frames by name, and the same types wherever they have values."""
+    """Runs whose measures and frames have the same names. Values of a measure have the same type, or are missing."""
 
     types: list[type[pl.DataType] | None]
     runs: list[Kept]
@@ -152,7 +152,7 @@ class Rows:
         self._blocks: dict[int, list[tuple[Value, ...]]] = {}
 
     def measured(self, place: int) -> Measured:
-        """The measures of run `place` of the part."""
+        """The measures of the run in row `place` of the part."""
         block, within = divmod(place, self.BLOCK)
         if block not in self._blocks:
             self._blocks[block] = self._values.slice(block * self.BLOCK, self.BLOCK).rows()

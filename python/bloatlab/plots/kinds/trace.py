@@ -28,7 +28,7 @@ _LINK = (
     ("active flows", ("active_flows", "new_flows_len")),
 )
 
-#: Columns of disciplines with two queues. The sojourn times of their packets would mix both queues.
+#: Columns that only disciplines with two queues have. Their sojourn times are not drawn, because they mix both queues.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
 #: The queue of each column.
