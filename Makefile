@@ -7,6 +7,7 @@
 #   make playground  build the playground, for `bloatlab play` (needs Node and Rust's target wasm32-unknown-unknown)
 #   make fuzz     fuzz every input, coverage-guided, ten minutes each              (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
+#   make forks    clone a thousand random scenarios in mid-run: each clone must end like a run without a pause
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
 #   make prose    list sentences to write more plainly, citations without a source, lines that are too wide
@@ -46,7 +47,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million least-rust miri dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
+.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -162,6 +163,10 @@ fuzz-million:
 	cargo build --profile fuzz --locked --quiet -p bloatlab-fuzz
 	target/fuzz/fuzz build --count 1000000 --seed $(SEED)
 	target/fuzz/fuzz scenario --count 100000 --seed $(SEED)
+
+forks:
+	@tools/preflight.sh $(PYTHON) rust
+	BLOATLAB_FORKS=1000 cargo test --release --locked --quiet -p bloatlab-fuzz --test fork -- --nocapture
 
 least-rust:
 	cargo +$(LEAST_RUST) check --workspace --all-targets --locked

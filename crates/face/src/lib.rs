@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`resolve`], [`scenario()`] | reads a scenario from text; every problem names its path |
 //! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in all interfaces |
+//! | [`Driven`] | a run that its caller drives step by step, and forks |
 //! | [`Window`] | records the packets of a window of a run, as a table in bytes |
 //! | [`catalogue()`] | lists the available choices, with all parameters |
 //! | [`measures()`] | lists the measures of a summary: names, units, better direction |
@@ -13,12 +14,14 @@
 mod calls;
 mod catalogue;
 mod charts;
+mod driven;
 mod run;
 mod tables;
 pub mod toml;
 mod window;
 
 pub use catalogue::{catalogue, measures};
+pub use driven::Driven;
 pub use run::{Run, simulate, summary};
 pub use window::Window;
 

@@ -8,13 +8,13 @@ use crate::{Change, PortSpec, Service};
 use packet::{Backlog, Count, GrantCounts, LinkView, OpportunityCounts, PacketMeta, Reading};
 use qdisc::{ClassProbe, Queue, QueueDiscipline};
 use record::{LinkId, Probed, Sink};
-use units::{Problem, Rng, Time};
+use units::{BitRate, Problem, Rng, Time};
 
 /// One bottleneck. The crate's documentation describes the calls and their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     server: Server,
-    egress: Egress,
+    pub(crate) egress: Egress,
 }
 
 /// Evaluates `$do` with the port's server. For a plain link, by far the most frequent kind, this is separate code without
@@ -193,6 +193,16 @@ impl Port {
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.egress.queue.backlog()
+    }
+
+    /// Returns the rate of the link at present: that of its service, of the wire if it is plain, or `None` without a rate.
+    pub fn rate(&self, now: Time) -> Option<BitRate> {
+        if self.server.is_plain() { self.egress.rate } else { Some(self.link_view(now).rate) }
+    }
+
+    /// Returns the time of arrival of the head that has waited longest; `None` if no packet waits, or if it is not known.
+    pub fn head_arrival(&self) -> Option<Time> {
+        self.egress.queue.discipline().head_arrival()
     }
 
     /// Returns the packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.

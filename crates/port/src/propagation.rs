@@ -50,6 +50,15 @@ impl Propagation {
         }
     }
 
+    /// Continues a wire without loss, jitter and lateness: `in_flight` are on it, after `delivered` have arrived.
+    pub(crate) fn resume(&mut self, in_flight: &[PacketMeta], delivered: Count) {
+        self.delivered = delivered;
+        self.departed = delivered;
+        in_flight.iter().for_each(|packet| self.departed.add(packet));
+        self.last_arrival = in_flight.last().map_or(Time::ZERO, |packet| packet.stamp);
+        self.ring.extend(in_flight);
+    }
+
     /// Sets new delays and loss from now on.
     pub(crate) fn change(&mut self, change: &Change) {
         self.delay = change.delay.unwrap_or(self.delay);

@@ -53,6 +53,14 @@ impl FirstError {
         self.0.0.store(true, Ordering::Relaxed);
     }
 
+    /// Raises the exception, if one is stored; it stays stored.
+    pub(crate) fn raise(&self) -> PyResult<()> {
+        match &*locked(&self.0.1) {
+            Some(error) => Err(Python::attach(|py| error.clone_ref(py))),
+            None => Ok(()),
+        }
+    }
+
     /// Removes and returns the exception.
     pub(crate) fn take(&self) -> Option<PyErr> {
         locked(&self.0.1).take()

@@ -10,9 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 use qdisc::law::{
     Law, Verdict, View,
-    foreign::{AnyForeign, Maker},
+    foreign::{AnyForeign, ForeignLaw, Maker},
 };
 use scenario::Scenario;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use units::{Problem, Rng, Time};
@@ -125,6 +126,34 @@ impl Laws {
     pub(crate) fn error(&self) -> &FirstError {
         &self.error
     }
+
+    /// Raises the first error in a law, each time.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        self.error.raise()
+    }
+}
+
+/// The state of a fork while a run is cloned: what the copies of its laws share.
+struct Fork {
+    error: FirstError,
+    /// The memo of `copy.deepcopy`, so that an object which two laws share is copied once.
+    memo: Py<PyDict>,
+    makers: Vec<Arc<PythonLaws>>,
+}
+
+thread_local! {
+    static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
+}
+
+/// Clones a run, and returns the clone with its laws.   Errors: a law that cannot be copied.
+pub(crate) fn forked<T>(py: Python<'_>, laws: &Laws, clone: impl FnOnce() -> T) -> PyResult<(T, Laws)> {
+    let error = FirstError::default();
+    let fork = Fork { error: error.clone(), memo: PyDict::new(py).unbind(), makers: Vec::new() };
+    FORK.set(Some(fork));
+    let run = clone();
+    FORK.set(None);
+    error.raise()?;
+    Ok((run, Laws { any: laws.any, error }))
 }
 
 /// The maker of the laws of one link: one for each queue of its discipline.
@@ -148,12 +177,35 @@ impl Maker for PythonLaws {
             }
         })
     }
+
+    fn copy(&self) -> Arc<dyn Maker> {
+        FORK.with_borrow_mut(|fork| {
+            let fork = fork.as_mut().expect("runs with laws in Python are cloned by `forked`");
+            let copied = fork.makers.iter().find(|maker| maker.link == self.link).cloned();
+            copied.unwrap_or_else(|| {
+                let maker = Arc::new(Self {
+                    make: Python::attach(|py| self.make.clone_ref(py)),
+                    link: self.link.clone(),
+                    seed: self.seed,
+                    made: AtomicU64::new(self.made.load(Ordering::Relaxed)),
+                    error: fork.error.clone(),
+                });
+                fork.makers.push(maker.clone());
+                maker
+            })
+        })
+    }
 }
 
 /// The law of a link for which no Python object could be made. It passes every packet.
 struct PassAll;
 impl Law for PassAll {
     fn probe(&self, _: &mut Reading<'_>) {}
+}
+impl ForeignLaw for PassAll {
+    fn copy(&self) -> AnyForeign {
+        Box::new(Self)
+    }
 }
 
 /// The failure of a method of a law.
@@ -218,10 +270,7 @@ struct PythonLaw {
 impl PythonLaw {
     fn new(py: Python<'_>, from: &PythonLaws, rng: Rng) -> Result<Self, Mistake> {
         let object = from.make.bind(py).call0()?;
-        let mut methods = [const { None }; Method::NAMES.len()];
-        for (method, name) in methods.iter_mut().zip(Method::NAMES) {
-            *method = object.getattr_opt(name)?.map(Bound::unbind);
-        }
+        let methods = methods(&object)?;
         let (link, error) = (from.link.clone(), from.error.clone());
         let mut law =
             Self { object: object.unbind(), methods, next_tick: None, link, rng: Arc::new(Mutex::new(rng)), error };
@@ -280,6 +329,55 @@ impl PythonLaw {
         };
         self.call(method, decide).unwrap_or(Verdict::Pass)
     }
+}
+
+/// Returns the methods that a law's object has.
+fn methods(object: &Bound<'_, PyAny>) -> PyResult<[Option<Py<PyAny>>; Method::NAMES.len()]> {
+    let mut methods = [const { None }; Method::NAMES.len()];
+    for (method, name) in methods.iter_mut().zip(Method::NAMES) {
+        *method = object.getattr_opt(name)?.map(Bound::unbind);
+    }
+    Ok(methods)
+}
+
+impl ForeignLaw for PythonLaw {
+    /// Copies the object by `copy.deepcopy`.
+    fn copy(&self) -> AnyForeign {
+        let made = Python::attach(|py| {
+            let (memo, error) = FORK.with_borrow(|fork| {
+                let fork = fork.as_ref().expect("runs with laws in Python are cloned by `forked`");
+                (fork.memo.clone_ref(py), fork.error.clone())
+            });
+            let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (&self.object, memo)));
+            let copied = copied.and_then(|object| methods(&object).map(|methods| (object.unbind(), methods)));
+            match copied {
+                Ok((object, methods)) => {
+                    let (link, rng) = (self.link.clone(), locked(&self.rng).clone());
+                    Some(Self {
+                        object,
+                        methods,
+                        next_tick: self.next_tick,
+                        link,
+                        rng: Arc::new(Mutex::new(rng)),
+                        error,
+                    })
+                }
+                Err(raised) => {
+                    let text =
+                        format!("this law cannot be forked, since copy.deepcopy raised {}", one_line(py, &raised));
+                    error.store(failure(py, &self.link, "__deepcopy__", Mistake::Value(text)));
+                    None
+                }
+            }
+        });
+        made.map_or_else(|| Box::new(PassAll) as AnyForeign, |law| Box::new(law))
+    }
+}
+
+/// Returns the type and the message of an exception, on one line.
+fn one_line(py: Python<'_>, error: &PyErr) -> String {
+    let kind = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+    units::shown(&format!("{kind}: {}", error.value(py)))
 }
 
 /// Converts a method's return value to a verdict.

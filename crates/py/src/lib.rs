@@ -5,6 +5,7 @@
 
 mod collisions;
 mod delivery;
+mod driven;
 mod error;
 mod law;
 #[cfg(all(feature = "live", target_os = "linux"))]
@@ -94,6 +95,8 @@ mod _core {
     use super::collisions::session_queues;
     #[pymodule_export]
     use super::delivery::{delivery_file, delivery_trace};
+    #[pymodule_export]
+    use super::driven::DrivenRun;
     #[pymodule_export]
     use super::law::{LawPacket, LawView};
     #[pymodule_export]

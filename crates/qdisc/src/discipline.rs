@@ -38,6 +38,10 @@ pub trait QueueDiscipline: Send {
     fn wake(&mut self, _cx: &mut Context<'_>) {}
     /// Returns the packets and bytes queued.
     fn backlog(&self) -> Backlog;
+    /// Returns the time of arrival of the head that has waited longest; `None` if no packet waits, or if it is not known.
+    fn head_arrival(&self) -> Option<Time> {
+        None
+    }
     /// Reports the state under the names of the discipline's source: always the same names, in the same order. If
     /// [`Reading::queues`] is set, the state of every active queue, or of every class, follows.
     fn probe(&self, out: &mut Reading<'_>);

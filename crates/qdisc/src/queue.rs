@@ -88,6 +88,17 @@ impl<D: QueueDiscipline> Queue<D> {
         self.counters.refused() == refused
     }
 
+    /// Fills an empty queue with `waiting`, in order of arrival, which keep their stamps. `counters` are those of all packets so
+    /// far, these included. None of them may be refused.
+    pub fn refill(&mut self, waiting: &[PacketMeta], counters: Counters, cx: &mut Context<'_>) {
+        for packet in waiting {
+            self.backlog.add(packet.bytes());
+            self.call(cx, |d, cx| d.enqueue(*packet, cx));
+        }
+        self.counters = counters;
+        self.check();
+    }
+
     /// Returns the next packet to send. Its `stamp` is still its time of arrival.
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {

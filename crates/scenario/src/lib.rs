@@ -32,7 +32,7 @@ mod work;
 pub use app::App;
 pub use declare::Scenario;
 pub use link::{Change, Link, can_queue};
-pub use nearest::nearest;
+pub use nearest::{nearest, unknown};
 pub use network::{NO_LINK, Network, NetworkApp, NetworkLink, Routes, Task};
 pub use stack::Stack;
 pub use trace::Interval;

@@ -190,6 +190,25 @@ impl Link {
         }
     }
 
+    /// Returns the problems of a change, except its time.
+    fn refuses(&self, change: &Change, spec: &port::PortSpec) -> impl Iterator<Item = Problem> {
+        let rate = (change.rate.is_some() && self.rate.is_none())
+            .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));
+        rate.into_iter().chain(change.for_port().validate(spec).err())
+    }
+
+    /// Schedules a change after all others of its time or earlier; returns it for the link's port.
+    ///
+    /// Errors: a change that this link cannot make.
+    pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
+        if let Some(problem) = self.refuses(&change, &self.for_port()).next() {
+            return Err(problem);
+        }
+        let (place, made) = (self.changes.partition_point(|other| other.at <= change.at), change.for_port());
+        self.changes.insert(place, change);
+        Ok(made)
+    }
+
     /// Returns all problems of this link alone.
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -214,10 +233,7 @@ impl Link {
         for (i, change) in self.changes.iter().enumerate() {
             let at = change.at;
             let order = (at < last).then(|| format!("{at} is earlier than the change before it, at {last}"));
-            let rate = (change.rate.is_some() && self.rate.is_none())
-                .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));
-            let found = order.map(|message| Problem::new("at", message)).into_iter().chain(rate);
-            let found = found.chain(change.for_port().validate(&spec).err());
+            let found = order.map(|message| Problem::new("at", message)).into_iter().chain(self.refuses(change, &spec));
             problems.extend(found.map(|p| p.under(&format!("changes.{i}"))));
             last = last.max(at);
         }

@@ -32,7 +32,7 @@ pub(crate) fn hint(given: &str, known: &[&str]) -> String {
 }
 
 /// Returns a sentence about an unknown name: the kind of name, the nearest names, and all valid names.
-pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> String {
+pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
 }
 

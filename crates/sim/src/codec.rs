@@ -230,7 +230,7 @@ fn counts(flags: Flags) -> bool {
 }
 
 /// The parts of packets in flight that only end hosts read.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bodies {
     whole: Arena<Body>,
     sacks: Arena<Sacks>,

@@ -44,6 +44,7 @@ pub(crate) struct Path {
 
 /// One end: its TCP machine, its host's state, and the earliest event of its timer. The layout follows cache lines: [`Endpoint`]
 /// begins 32 bytes into the first.
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
     pub timer: Time,
@@ -104,6 +105,7 @@ impl End {
 
 /// A slot of the connection table. Its size is an odd number of cache lines, so that the hot lines of all connections spread over
 /// all sets of a cache. (With sixteen lines, eight per end, the first lines would use only one set in sixteen.)
+#[derive(Clone, Debug)]
 pub(crate) struct Conn {
     pub ends: [End; 2],
     /// Fills the seventeenth cache line, which makes the number odd.

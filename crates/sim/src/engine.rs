@@ -13,6 +13,7 @@ use traffic::Timers;
 use units::{Rng, Time};
 
 /// The state of an application in its host.
+#[derive(Clone, Debug)]
 pub(crate) struct AppState {
     pub rng: Rng,
     /// Seed of the controllers of its connections.
@@ -31,6 +32,7 @@ pub(crate) struct AppState {
 }
 
 /// A world without the applications. An application acts on it while the world calls the application.
+#[derive(Clone, Debug)]
 pub(crate) struct Engine<S> {
     pub net: Net<S>,
     pub conns: Vec<Conn>,

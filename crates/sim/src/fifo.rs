@@ -14,6 +14,7 @@
 use crate::ring::Ring;
 use measure::{LinkCounts, LinkMeter};
 use packet::{Backlog, Count, DropReason, Packed, PacketMeta};
+use port::PlainLink;
 use units::{BitRate, Duration, Time};
 
 /// Series and distributions of a link, if it is recorded.
@@ -130,6 +131,35 @@ impl Fifo {
             in_flight: self.started as u64,
             ..LinkCounts::default()
         }
+    }
+
+    /// Returns the rate; `None` if serialisation takes no time.
+    pub(crate) fn rate(&self) -> Option<BitRate> {
+        self.tx.rate
+    }
+
+    /// Returns the time of arrival of the packet at the head of the queue; `None` if none waits, or without a meter.
+    pub(crate) fn head_arrival(&self) -> Option<Time> {
+        let head = self.ring.get(self.started)?;
+        Some(Time(head.start.0 - self.sojourns.get(0)?.0))
+    }
+
+    /// Returns the link's packets and counts for a port that takes over. All accounts must be up to `now`. Without a meter, times
+    /// of arrival are unknown, and `now` stands for them.
+    pub(crate) fn state(&mut self, now: Time) -> PlainLink {
+        let (mut waiting, mut in_flight, mut free_at) = (Vec::new(), Vec::new(), Time::ZERO);
+        for i in 0.. {
+            let Some(&Transmission { start, packet }) = self.ring.get(i) else { break };
+            match i.checked_sub(self.started) {
+                None => {
+                    free_at = start + self.tx.of(packet.size());
+                    in_flight.push(packet.at(free_at + self.delay));
+                }
+                Some(n) => waiting.push(packet.at(self.sojourns.get(n).map_or(now, |s| Time(start.0 - s.0)))),
+            }
+        }
+        let (offered, dropped, delivered) = (self.offered, self.dropped, self.delivered);
+        PlainLink { now, free_at, waiting, in_flight, offered, dropped, delivered }
     }
 
     /// Moves the cursor past all packets whose transmission has started by `now`, and reports them to the meter.

@@ -18,6 +18,7 @@
 //! | [`lives`] | the lives of the packets in a window of a run |
 //! | [`trace`], `probes` | a run as traces: states and fates over time |
 //! | `queue_delays` | the delay in each queue of dual-queue disciplines |
+//! | `drive` | reads and changes links and senders while a run pauses |
 //! | `account` | the result of a run: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
@@ -29,6 +30,7 @@ pub mod capture;
 mod codec;
 mod conn;
 mod deliver;
+mod drive;
 mod endpoints;
 mod engine;
 mod event;
@@ -49,6 +51,7 @@ mod wake;
 mod world;
 
 pub use conn::CONNECTION_BYTES;
+pub use drive::{LinkState, Steer, TcpState};
 pub use measure::{Column, Outcome, Table};
 pub use queue_delays::QueueDelays;
 pub use wake::Wake;

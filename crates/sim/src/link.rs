@@ -16,6 +16,7 @@ use units::{Limit, Problem, Time};
 pub(crate) type Link = port::Link<Carrier>;
 
 /// The machine that runs a link.
+#[derive(Clone, Debug)]
 pub(crate) enum Carrier {
     /// Computed at enqueue.
     Fifo(Box<Fifo>),

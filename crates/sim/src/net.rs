@@ -19,6 +19,7 @@ use units::{Duration, Time};
 type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
 
 /// The network.
+#[derive(Clone, Debug)]
 pub(crate) struct Net<S> {
     pub events: Events,
     pub links: Vec<Link>,
@@ -299,7 +300,24 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Applies a scheduled change to link `i`, which is a port: a link with a schedule is never a `Fifo`.
+    /// Replaces the `Fifo` of link `i` by `port`, newly built, which continues with its packets. All events and accounts before
+    /// this moment must have been handled.
+    pub(crate) fn replace(&mut self, i: u16, mut port: Port, cuts: bool) {
+        let carrier = &mut self.links[usize::from(i)].carrier;
+        let Carrier::Fifo(fifo) = carrier else { return };
+        port.resume(&fifo.state(Time(self.events.now().0.saturating_sub(1))), &self.flows);
+        let (lazy, mut armed) = (port.can_wait(), port.arrival_at());
+        if !port.is_ordered() {
+            // the arrivals of such a port are scheduled elsewhere
+            self.events.clear_arrival(i);
+            armed = Time::NEVER;
+        }
+        *carrier = Carrier::Port { port: Box::new(port), work: Time::NEVER, armed, lazy, cuts };
+        self.ports.push(i);
+        self.ports.sort_unstable();
+    }
+
+    /// Applies a change to link `i`, which is a port: a link with a schedule is never a `Fifo`.
     pub(crate) fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, env| {
             port.work(now, env);
@@ -328,7 +346,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Brings the accounts of every link up to `last`.
-    fn catch_up_accounts(&mut self, last: Time) {
+    pub(crate) fn catch_up_accounts(&mut self, last: Time) {
         self.catch_up_to(last);
         self.links.iter_mut().for_each(|link| link.carrier.catch_up(last, &mut link.meter));
     }

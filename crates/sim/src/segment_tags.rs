@@ -17,7 +17,7 @@ struct Tag {
 }
 
 /// The tags of the packets in flight.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
     /// Flow and next new byte, by slot and direction. A pure ACK's `seq` is the next new byte, but packets of pure ACKs omit it.

@@ -12,7 +12,7 @@ use units::Time;
 type Leaving = (Time, u64, u32, bool, u16);
 
 /// Packets in the devices of hosts, by departure time. Each has a pending event.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tsq {
     leaving: BinaryHeap<Reverse<Leaving>>,
     number: u64,

@@ -20,7 +20,8 @@ use scenario::Task;
 use traffic::{Application, ConnId, Role};
 use units::{Duration, Time};
 
-/// A simulated world.
+/// A simulated world. Its state is plain data: a clone continues exactly as the original does, and shares nothing with it.
+#[derive(Clone, Debug)]
 pub struct World<S: Sink = ()> {
     pub(crate) apps: Vec<traffic::App>,
     pub(crate) engine: Engine<S>,
@@ -201,14 +202,22 @@ impl<S: Sink> World<S> {
     }
 
     /// Does the same as [`World::run`], but calls `observe` with the world itself.
-    pub fn run_observed(&mut self, mut observe: impl FnMut(&Self) -> bool) -> Ended {
-        let last = self.last();
+    pub fn run_observed(&mut self, observe: impl FnMut(&Self) -> bool) -> Ended {
+        let ended = self.run_before(self.end, observe);
+        if ended == Ended::Finished {
+            self.finish();
+        }
+        ended
+    }
+
+    /// Handles all events before `until`, which is at most the end. After each slice it calls `observe`; false stops it.
+    pub fn run_before(&mut self, until: Time, mut observe: impl FnMut(&Self) -> bool) -> Ended {
+        let Some(last) = until.0.checked_sub(1).map(Time) else { return Ended::Finished };
         loop {
             let mut left = WORK_PER_SLICE;
             while left > 0 {
                 let work = self.advance(last);
                 if work == 0 {
-                    self.finish();
                     return Ended::Finished;
                 }
                 left = left.saturating_sub(work);

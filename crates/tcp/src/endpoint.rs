@@ -10,6 +10,9 @@
 
 use crate::params::TcpParams;
 mod opening;
+mod steer;
+
+pub use steer::{Steer, Steerable};
 
 use crate::feedback::EcnUse;
 use crate::receiver::{Phase, Receiver};

@@ -50,7 +50,7 @@ mod timer;
 mod undo;
 
 pub use cc::params::CongestionControl;
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, Steer, Steerable};
 pub use params::{ReceiveWindow, Recovery, TcpParams};
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};

@@ -291,6 +291,10 @@ impl QueueDiscipline for Fair {
         self.total
     }
 
+    fn head_arrival(&self) -> Option<Time> {
+        self.in_line().into_iter().filter_map(|i| self.queues[i].fifo.front()).map(|p| p.stamp).min()
+    }
+
     fn probe(&self, out: &mut Reading<'_>) {
         let (active, now) = (self.in_line(), out.now());
         let new = active.iter().filter(|i| self.queues[**i].listed == Listed::New).count();

@@ -59,7 +59,7 @@ impl Queues {
     pub(crate) fn add(&mut self) -> u32 {
         self.all.push(FlowQueue {
             fifo: Fifo::default(),
-            law: self.fresh.clone(),
+            law: self.fresh.fresh(),
             deficit: 0,
             next: NONE,
             listed: Listed::No,
@@ -81,7 +81,7 @@ impl Queues {
 
     /// Resets the law of queue `i`, which is reused for another flow.
     pub(crate) fn renew(&mut self, i: u32) {
-        let law = self.fresh.clone();
+        let law = self.fresh.fresh();
         self[i].law = law;
     }
 

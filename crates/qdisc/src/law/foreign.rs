@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Source: none; the rule is the user's own. Nothing here depends on the language in which the law is written.
-//! Departs: a copy of a law starts in the initial state, since hosts copy only laws that have not run yet. Two laws are never
-//! equal.
+//! Departs: two laws are never equal.
 
 use super::{Law, LawParams, Verdict, View};
 use packet::{PacketMeta, Reading};
@@ -22,12 +21,21 @@ use std::sync::Arc;
 use units::{Limit, Problem, Rng, Time, shown};
 
 /// A law of any type.
-pub type AnyForeign = Box<dyn Law + Sync>;
+pub type AnyForeign = Box<dyn ForeignLaw>;
+
+/// A law of a type that is defined elsewhere.
+pub trait ForeignLaw: Law + Sync {
+    /// Returns a copy with the same state, for the clone of a run. A law that cannot be copied reports that to its maker, and
+    /// returns any other law.
+    fn copy(&self) -> AnyForeign;
+}
 
 /// Creates the laws for one link of a scenario, one per queue.
 pub trait Maker: Send + Sync {
     /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;
+    /// Returns the maker for the clone of a run. Laws that it makes later must not depend on the original run.
+    fn copy(&self) -> Arc<dyn Maker>;
 }
 
 /// The [`Maker`], once it is supplied. It is not part of the scenario, so all values compare equal.
@@ -127,17 +135,28 @@ impl Law for Absent {
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
+impl ForeignLaw for Absent {
+    fn copy(&self) -> AnyForeign {
+        Box::new(Self)
+    }
+}
+
 impl Foreign {
     fn new(maker: Made) -> Self {
         debug_assert!(maker.0.is_some(), "a law from outside was built before it was ready");
         let law = maker.0.as_ref().map_or_else(|| Box::new(Absent) as AnyForeign, |m| m.make());
         Self { maker, law }
     }
+
+    /// Returns a law in its initial state, for a new queue.
+    pub(crate) fn fresh(&self) -> Self {
+        Self::new(self.maker.clone())
+    }
 }
 
 impl Clone for Foreign {
     fn clone(&self) -> Self {
-        Self::new(self.maker.clone())
+        Self { maker: Made(self.maker.0.as_ref().map(|maker| maker.copy())), law: self.law.copy() }
     }
 }
 
@@ -198,6 +217,9 @@ mod tests {
             self.0.fetch_add(1, Ordering::Relaxed);
             Box::new(Absent)
         }
+        fn copy(&self) -> Arc<dyn Maker> {
+            Arc::new(Self(AtomicU64::new(self.0.load(Ordering::Relaxed))))
+        }
     }
 
     fn read(json: &str) -> Spec {
@@ -246,11 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn each_copy_is_made_anew() {
+    fn each_queue_has_a_law_of_its_own_and_a_clone_counts_for_itself() {
         let counting = Arc::new(Counting::default());
         let law = ForeignParams { law: "mine".into(), ..Default::default() }.made_by(counting.clone());
         let first = LawSpec::Python(law).law();
-        let _second = first.clone();
+        let _second = first.fresh();
+        assert_eq!(counting.0.load(Ordering::Relaxed), 2);
+        let _third = first.clone().fresh();
         assert_eq!(counting.0.load(Ordering::Relaxed), 2);
     }
 }

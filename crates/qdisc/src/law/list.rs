@@ -180,6 +180,13 @@ fn of_laws(schema: &mut Schema) {
     add_texts(schema, [name, words]);
 }
 
+impl AnyLaw {
+    /// Returns this law, which has not run yet, for another queue.
+    pub(crate) fn fresh(&self) -> Self {
+        if let Self::Python(law) = self { Self::Python(law.fresh()) } else { self.clone() }
+    }
+}
+
 impl LawSpec {
     /// Checks that the law can be built.   Errors: the law is external and was not supplied.
     pub fn ready(&self) -> Result<(), Problem> {

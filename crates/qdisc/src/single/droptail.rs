@@ -19,7 +19,7 @@ use crate::declared::params;
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol, Reading};
 use std::collections::VecDeque;
-use units::{Limit, Problem, ensure};
+use units::{Limit, Problem, Time, ensure};
 
 /// Maximum number of segments of a super-segment: an IPv4 datagram of 64 KiB holds 45 segments of 1448 bytes.
 const MOST_SEGMENTS: u8 = 45;
@@ -178,6 +178,10 @@ impl QueueDiscipline for DropTail {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn head_arrival(&self) -> Option<Time> {
+        self.fifo.front().map(|p| p.stamp)
     }
 
     /// Reports nothing, since there is no state besides the packets.

@@ -91,6 +91,10 @@ impl<L: Law> QueueDiscipline for Managed<L> {
         self.fifo.backlog()
     }
 
+    fn head_arrival(&self) -> Option<Time> {
+        self.fifo.front().map(|p| p.stamp)
+    }
+
     fn probe(&self, out: &mut Reading<'_>) {
         self.law.probe(out);
     }

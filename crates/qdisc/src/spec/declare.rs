@@ -102,6 +102,9 @@ macro_rules! disciplines {
             fn backlog(&self) -> Backlog {
                 match self { $(Self::$Variant(d) => d.backlog(),)+ }
             }
+            fn head_arrival(&self) -> Option<Time> {
+                match self { $(Self::$Variant(d) => d.head_arrival(),)+ }
+            }
             fn probe(&self, out: &mut Reading<'_>) {
                 match self { $(Self::$Variant(d) => d.probe(out),)+ }
             }

@@ -1,9 +1,10 @@
 //! Pacing and bursts in the sender: when a segment may leave, and how many leave together.
 
-use super::{Context, Sender};
+use super::{Context, PacingAndRate, Sender};
 use crate::burst::{BurstInputs, Bursts, pacing_rate};
 use crate::offload::Offload;
-use crate::params::TcpParams;
+use crate::pacer::Pacer;
+use crate::params::{Pacing, TcpParams};
 use crate::segment::{Io, Segment, micros};
 use packet::Flags;
 use units::{Duration, Time};
@@ -41,6 +42,19 @@ impl Sender {
     /// Returns the pacing rate in payload bytes per second, or `None` if the flow is not paced.
     pub(crate) fn pacing_rate(&self) -> Option<f64> {
         self.pacing.as_ref().and_then(|pacing| pacing.pacer.rate)
+    }
+
+    /// Returns true if neither the controller nor the stack sets a pacing rate.
+    pub(crate) fn can_pace(&self, p: &TcpParams) -> bool {
+        self.pacing.as_ref().is_none_or(|pacing| pacing.rates.is_none() && !p.pacing.paced)
+    }
+
+    /// Sets the pacing rate of a sender that [`Sender::can_pace`], payload bytes per second; `None` stops pacing.
+    pub(crate) fn set_pacing_rate(&mut self, rate: Option<f64>) {
+        let pacing = self.pacing.get_or_insert_with(|| {
+            Box::new(PacingAndRate { rates: None, pacer: Pacer::new(Pacing::Exact), max_payload: 0, bursts: None })
+        });
+        pacing.pacer.set(rate, if rate.is_some() { 1 } else { u32::MAX });
     }
 
     /// Returns the time at which the next waiting segment may leave, or [`Time::NEVER`] if none waits for pacing.

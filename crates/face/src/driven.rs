@@ -1,0 +1,198 @@
+//! A run that its caller drives step by step, and forks.
+
+use scenario::read::{self, Format};
+use scenario::{Change, Scenario, unknown};
+use serde_json::Value;
+use sim::{Ended, LinkState, Outcome, Steer, TcpState, World};
+use units::{Duration, Problem, Time, shown};
+
+/// Largest window or threshold that can be set, bytes.
+const MOST_BYTES: u64 = 1 << 30;
+/// Largest pacing rate that can be set, bit/s.
+const MOST_RATE: u64 = 1_000_000_000_000;
+
+/// A run in progress. A clone is a fork: it continues to the same bytes, and shares nothing with this run.
+#[derive(Clone, Debug)]
+pub struct Driven {
+    /// The scenario, with the changes of links made so far.
+    scenario: Scenario,
+    /// Names of the links in both directions, by number.
+    links: Vec<String>,
+    world: World,
+    now: Time,
+    over: bool,
+}
+
+impl Driven {
+    /// Builds a run at time 0.   Errors: a scenario that exceeds a limit.
+    pub fn new(scenario: Scenario) -> Result<Self, Problem> {
+        let world = World::build(&scenario)?;
+        let links = scenario.directed_links().into_iter().map(|(name, _)| name).collect();
+        Ok(Self { scenario, links, world, now: Time::ZERO, over: false })
+    }
+
+    /// Returns the time up to which the run has got: all earlier events have happened, and none of this time or later.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Returns the scenario, with the changes of links made so far.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Returns true after [`Driven::finish`].
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Refuses to go on after the end.
+    fn going(&self) -> Result<(), Problem> {
+        let message =
+            || format!("the run ended at {}; fork it earlier, restore a snapshot, or open it again", self.now);
+        if self.over { Err(Problem::new("", message())) } else { Ok(()) }
+    }
+
+    /// Handles all events before `at`. `observe` is called after each slice with the fraction of the run done; false stops it.
+    ///
+    /// Errors: a time before now or after the end.
+    pub fn run_until(&mut self, at: Time, mut observe: impl FnMut(f64) -> bool) -> Result<Ended, Problem> {
+        self.going()?;
+        let (now, end) = (self.now, self.world.end());
+        if at < now || at > end {
+            return Err(Problem::new(
+                "",
+                format!("run_until: {at} is not valid; expected {now} (now) to {end} (the end)"),
+            ));
+        }
+        let ended = self.world.run_before(at, |world| observe(world.now().secs() / end.secs()));
+        self.now = if ended == Ended::Finished { at } else { self.world.now().max(now) };
+        Ok(ended)
+    }
+
+    /// Runs to the end; `observe` as in [`Driven::run_until`]. Does nothing after the end.
+    pub fn finish(&mut self, observe: impl FnMut(f64) -> bool) -> Ended {
+        if self.over {
+            return Ended::Finished;
+        }
+        let ended = self.world.run(observe);
+        self.over = ended == Ended::Finished;
+        self.now = if self.over { self.world.end() } else { self.world.now().max(self.now) };
+        ended
+    }
+
+    /// Returns the outcome of the run so far.
+    pub fn outcome(&self) -> Outcome {
+        self.world.outcome(&self.scenario)
+    }
+
+    fn link_number(&self, name: &str) -> Result<u16, Problem> {
+        let known: Vec<&str> = self.links.iter().map(String::as_str).collect();
+        let found = known.iter().position(|link| *link == name);
+        found.map(|i| i as u16).ok_or_else(|| Problem::new("", unknown("link", name, &known)))
+    }
+
+    /// Returns the state of a link.   Errors: an unknown link.
+    pub fn link(&mut self, name: &str) -> Result<LinkState, Problem> {
+        let i = self.link_number(name)?;
+        Ok(self.world.link(i, self.now))
+    }
+
+    /// Changes a link now, in both directions if it has them. `change` is JSON, as in the link's `changes` but without `at`.
+    ///
+    /// Errors: an unknown link, key or value; a change that this link cannot make.
+    pub fn set_link(&mut self, name: &str, change: &str) -> Result<(), Problem> {
+        self.going()?;
+        self.link_number(name)?;
+        let at = format!("link.{name}");
+        if let Some(both) = name.strip_prefix('~') {
+            let message = format!("this is the reverse of \"{both}\"; set that link, which changes both directions");
+            return Err(Problem::new(at, shown(&message)));
+        }
+        let change = self.read_change(change).map_err(|p| p.under(&at))?;
+        let mut scenario = self.scenario.clone();
+        let link = scenario.link.get_mut(name).ok_or_else(|| Problem::new(&at, "the link is gone"))?;
+        let both = if link.both_ways { vec![name.to_owned(), format!("~{name}")] } else { vec![name.to_owned()] };
+        let made = link.schedule(change).map_err(|p| p.under(&at))?;
+        for direction in both {
+            self.world.change(self.now, self.link_number(&direction)?, made, &self.scenario)?;
+        }
+        self.scenario = scenario;
+        Ok(())
+    }
+
+    fn read_change(&self, change: &str) -> Result<Change, Problem> {
+        let mut tree = read::parse(change, Format::Json)?;
+        if let Some(keys) = tree.as_object_mut() {
+            if keys.contains_key("at") {
+                return Err(Problem::new("at", "not valid here; run_until that time, then set"));
+            }
+            keys.insert("at".into(), Value::String(Duration(self.now.0).to_string()));
+        }
+        read::typed(tree)
+    }
+
+    /// Returns the number of an application.   Errors: an unknown one.
+    fn app_number(&self, name: &str) -> Result<usize, Problem> {
+        let known: Vec<&str> = self.scenario.app.keys().map(String::as_str).collect();
+        let found = known.iter().position(|app| *app == name);
+        found.ok_or_else(|| Problem::new("", unknown("application", name, &known)))
+    }
+
+    /// Returns the number of flows of an application.   Errors: an unknown application; one that sends only datagrams.
+    pub fn flows(&self, app: &str) -> Result<usize, Problem> {
+        self.app_number(app)?;
+        let traffic = &self.scenario.app[app].traffic;
+        if traffic.is_datagrams() {
+            let message = format!("{} sends datagrams, without a TCP sender", traffic.name());
+            return Err(Problem::new(format!("app.{app}"), message));
+        }
+        Ok(traffic.rows())
+    }
+
+    /// Returns the sender of a flow: that of its latest connection.
+    ///
+    /// Errors: as [`Driven::flows`]; a number that the application does not have; no open connection.
+    pub fn sender(&self, app: &str, flow: usize) -> Result<TcpState, Problem> {
+        let flows = self.flows(app)?;
+        let at = format!("app.{app}");
+        if flow >= flows {
+            let valid = if flows == 1 { "0, its only flow".to_owned() } else { format!("0 to {}", flows - 1) };
+            return Err(Problem::new(at, format!("flow {flow} is not valid; expected {valid}")));
+        }
+        let sender = self.world.sender(self.app_number(app)?, flow);
+        sender.ok_or_else(|| Problem::new(at, format!("flow {flow} has no open connection at {}", self.now)))
+    }
+
+    /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload; `None` for no
+    /// threshold or no pacing.
+    ///
+    /// Errors: as [`Driven::sender`]; a value out of range; a sender that sets its own pacing rate.
+    pub fn set_sender(&mut self, app: &str, flow: usize, key: &str, value: Option<u64>) -> Result<(), Problem> {
+        self.going()?;
+        let can = self.sender(app, flow)?.can;
+        let wrong = |message: String| Problem::new(format!("app.{app}.{key}"), message);
+        let mss = u64::from(can.mss);
+        let bytes = |given: u64| {
+            let valid = (mss..=MOST_BYTES).contains(&given);
+            let message = || format!("{given} is not valid; expected {mss} (a segment) to {MOST_BYTES} bytes");
+            if valid { Ok(given) } else { Err(wrong(message())) }
+        };
+        let set = match (key, value) {
+            ("cwnd", Some(given)) => Steer::Cwnd(bytes(given)?),
+            ("ssthresh", given) => Steer::Ssthresh(given.map(bytes).transpose()?),
+            ("pacing_rate", _) if !can.pacing_rate => {
+                let message =
+                    "this sender sets its own pacing rate with every ACK; set cwnd, or use a stack that does not pace";
+                return Err(wrong(message.into()));
+            }
+            ("pacing_rate", Some(rate)) if !(1..=MOST_RATE).contains(&rate) => {
+                return Err(wrong(format!("{rate} is not valid; expected 1 to {MOST_RATE} bit/s, or None")));
+            }
+            ("pacing_rate", given) => Steer::PacingRate(given.map(|rate| rate as f64 / 8.0)),
+            _ => return Err(wrong("expected cwnd, ssthresh or pacing_rate, with a value".into())),
+        };
+        self.world.steer(self.now, self.app_number(app)?, flow, set);
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! A run that Python drives step by step, and forks.
+
+use crate::error::{FirstError, refuse, scenario_of};
+use crate::law::{self, Laws};
+use face::Driven;
+use packet::DropReason;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sim::Ended;
+use units::{Problem, Time};
+
+/// Raises a problem as `ScenarioError`.
+fn wrong(problem: Problem) -> PyErr {
+    refuse("", &[problem])
+}
+
+/// A run in progress; see `bloatlab.open`. Times are in nanoseconds.
+#[pyclass(module = "bloatlab._core")]
+pub(crate) struct DrivenRun {
+    run: Driven,
+    laws: Laws,
+}
+
+impl DrivenRun {
+    /// Calls `act`, without the GIL unless a law is in Python. Ctrl-C and an error in a law are raised.
+    fn advance(
+        &mut self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Driven, &mut (dyn FnMut(f64) -> bool + Send)) -> Result<Ended, Problem> + Send,
+    ) -> PyResult<()> {
+        self.laws.check()?;
+        let error = self.laws.error().clone();
+        let signals = FirstError::default();
+        let mut observe = |_: f64| {
+            if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                signals.store(raised);
+            }
+            !signals.is_set() && !error.is_set()
+        };
+        let run = &mut self.run;
+        let ended = if self.laws.any() { act(run, &mut observe) } else { py.detach(|| act(run, &mut observe)) };
+        if let Some(raised) = signals.take() {
+            return Err(raised);
+        }
+        self.laws.check()?;
+        match ended.map_err(wrong)? {
+            Ended::Finished => Ok(()),
+            Ended::Cancelled => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
+        }
+    }
+}
+
+#[pymethods]
+impl DrivenRun {
+    /// Builds a run of a scenario (canonical JSON, see `resolve`) at time 0. `laws` as in `run`.
+    #[new]
+    #[pyo3(signature = (resolved, laws=None))]
+    fn new(resolved: &str, laws: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut scenario = scenario_of(resolved)?;
+        let laws = Laws::insert(&mut scenario, laws).map_err(wrong)?;
+        let run = Driven::new(scenario).map_err(wrong)?;
+        laws.check()?;
+        Ok(Self { run, laws })
+    }
+
+    /// The time up to which the run has got, ns.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.run.now().0
+    }
+
+    /// True after `finish`.
+    #[getter]
+    fn over(&self) -> bool {
+        self.run.is_over()
+    }
+
+    /// The scenario with the changes of links made so far, as canonical JSON.
+    #[getter]
+    fn scenario(&self) -> String {
+        self.run.scenario().canonical()
+    }
+
+    /// Handles all events before a time.
+    fn run_until(&mut self, py: Python<'_>, time_ns: u64) -> PyResult<()> {
+        self.advance(py, |run, observe| run.run_until(Time(time_ns), observe))
+    }
+
+    /// Runs to the end; returns the summary and the tables, as `run` does.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        self.advance(py, |run, observe| Ok(run.finish(observe)))?;
+        crate::run::to_python(py, self.run.outcome())
+    }
+
+    /// Returns a copy of the run, which shares nothing with it.
+    fn fork(&self, py: Python<'_>) -> PyResult<Self> {
+        self.laws.check()?;
+        let (run, laws) = law::forked(py, &self.laws, || self.run.clone())?;
+        Ok(Self { run, laws })
+    }
+
+    /// Returns the state of a link as a dict.
+    fn link<'py>(&mut self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.run.link(name).map_err(wrong)?;
+        let counts = &state.counts;
+        let d = PyDict::new(py);
+        d.set_item("packets", counts.backlog.packets)?;
+        d.set_item("bytes", counts.backlog.bytes)?;
+        d.set_item("sojourn", state.head_sojourn.map(units::Duration::secs))?;
+        d.set_item("rate", state.rate.map(|rate| rate.0))?;
+        d.set_item("offered_packets", counts.offered.packets)?;
+        d.set_item("delivered_packets", counts.delivered.packets)?;
+        d.set_item("delivered_bytes", counts.delivered.bytes)?;
+        d.set_item("dropped_packets", counts.dropped.packets)?;
+        d.set_item("marked_packets", counts.marked)?;
+        d.set_item("in_flight_packets", counts.in_flight)?;
+        let drops = PyDict::new(py);
+        for (reason, packets) in DropReason::ALL.iter().zip(counts.drops).filter(|(_, packets)| *packets > 0) {
+            drops.set_item(reason.name(), packets)?;
+        }
+        d.set_item("drops", drops)?;
+        Ok(d)
+    }
+
+    /// Changes a link now. `change` is JSON, as in the link's `changes`, without `at`.
+    fn set_link(&mut self, name: &str, change: &str) -> PyResult<()> {
+        self.laws.check()?;
+        self.run.set_link(name, change).map_err(wrong)
+    }
+
+    /// Returns the number of flows of an application.
+    fn flows(&self, app: &str) -> PyResult<usize> {
+        self.run.flows(app).map_err(wrong)
+    }
+
+    /// Returns the state of a flow's sender as a dict.
+    fn sender<'py>(&self, py: Python<'py>, app: &str, flow: usize) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.run.sender(app, flow).map_err(wrong)?;
+        let probe = state.probe;
+        let d = PyDict::new(py);
+        d.set_item("cwnd", probe.cwnd_bytes)?;
+        d.set_item("ssthresh", Some(probe.ssthresh_bytes).filter(|bytes| *bytes != u64::MAX))?;
+        d.set_item("in_flight", probe.in_flight)?;
+        d.set_item("srtt", Some(probe.srtt.secs()).filter(|srtt| *srtt > 0.0))?;
+        d.set_item("pacing_rate", state.pacing_rate)?;
+        d.set_item("delivered", state.delivered)?;
+        d.set_item("state", probe.state.word())?;
+        d.set_item("connection", state.connection)?;
+        d.set_item("direction", if state.reverse { "reverse" } else { "forward" })?;
+        d.set_item("mss", state.can.mss)?;
+        Ok(d)
+    }
+
+    /// Sets "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender.
+    #[pyo3(signature = (app, flow, key, value))]
+    fn set_sender(&mut self, app: &str, flow: usize, key: &str, value: Option<u64>) -> PyResult<()> {
+        self.laws.check()?;
+        self.run.set_sender(app, flow, key, value).map_err(wrong)
+    }
+}

@@ -1,0 +1,122 @@
+//! A run that its caller drives: it pauses at any time, and is read and changed there.
+//!
+//! ```text
+//! run_before(t)      handles the events before t; the clock of the events stays where it is
+//! link, sender       bring the accounts up to t, as a sample of a series does; no result depends on it
+//! change, steer      advance the clock to t, then act as an event of that time
+//! ```
+//!
+//! A change of a link at t comes before all other events of t, as one that the scenario schedules.
+
+use crate::conn::SlotUse;
+use crate::link::Carrier;
+use crate::world::World;
+use measure::LinkCounts;
+use packet::FlowId;
+use port::{Carries, Change};
+use record::Sink;
+use scenario::Scenario;
+use tcp::Steerable;
+use units::{BitRate, Duration, Problem, Time};
+
+pub use tcp::Steer;
+
+/// The state of a link at one moment.
+#[derive(Clone, Debug)]
+pub struct LinkState {
+    /// Counts since the start, and the packets inside.
+    pub counts: LinkCounts,
+    /// Time for which the head of the queue has waited, in a fair discipline the head that has waited longest; `None` if no
+    /// packet waits, or if it is not known.
+    pub head_sojourn: Option<Duration>,
+    /// Rate of the link, at present; `None` without a rate.
+    pub rate: Option<BitRate>,
+}
+
+/// The state of a TCP sender at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpState {
+    /// True for the sender at the application's server.
+    pub reverse: bool,
+    /// Number of the connection within its application, from 1.
+    pub connection: u32,
+    /// Window, threshold, round trip and bytes in flight.
+    pub probe: tcp::Probe,
+    /// Pacing rate, payload bits per second; `None` if the sender does not pace.
+    pub pacing_rate: Option<f64>,
+    /// Payload that the peer has acknowledged, bytes.
+    pub delivered: u64,
+    /// The settings of this sender.
+    pub can: Steerable,
+}
+
+impl<S: Sink> World<S> {
+    /// Returns the end of the run.
+    pub fn end(&self) -> Time {
+        self.end
+    }
+
+    /// Returns the state of link `i` at `now`. All events before `now` must have been handled.
+    pub fn link(&mut self, i: u16, now: Time) -> LinkState {
+        let net = &mut self.engine.net;
+        net.catch_up_accounts(Time(now.0.saturating_sub(1)));
+        let carrier = &net.links[usize::from(i)].carrier;
+        let (arrival, rate) = match carrier {
+            Carrier::Fifo(fifo) => (fifo.head_arrival(), fifo.rate()),
+            Carrier::Port { port, .. } => (port.head_arrival(), port.rate(now)),
+        };
+        LinkState { counts: carrier.counts(now), head_sojourn: arrival.map(|at| now.since(at)), rate }
+    }
+
+    /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` built this
+    /// world.
+    ///
+    /// Errors: those of building the link's port.
+    pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
+        let net = &mut self.engine.net;
+        net.catch_up_accounts(Time(now.0.saturating_sub(1)));
+        net.events.advance(now);
+        if let Carrier::Fifo(_) = net.links[usize::from(i)].carrier {
+            let link = &scenario.network()?.links[usize::from(i)];
+            net.replace(i, link.build_port(i, scenario.seed)?, link.port.splits_gso());
+        }
+        net.change(i, change);
+        Ok(())
+    }
+
+    /// Returns the latest connection in row `row` of application `app`, if it is open, and the side that has written data.
+    fn connection(&self, app: usize, row: usize) -> Option<(usize, usize)> {
+        let of = &self.engine.tally.apps[app];
+        let latest: FlowId = self.engine.tally.rows.get(of.first_row + row)?.latest;
+        let conn = self.engine.conns.get(latest.slot())?;
+        let open = row < of.rows && conn.used() == SlotUse::Tcp && conn.ends[0].flow == latest;
+        let side = usize::from(!conn.ends[0].tcp.has_written() && conn.ends[1].tcp.has_written());
+        open.then_some((latest.slot(), side))
+    }
+
+    /// Returns the state of the sender in row `row` of application `app`: of its latest connection, the server's side if only the
+    /// server has written data. `None` if no connection is open.
+    pub fn sender(&self, app: usize, row: usize) -> Option<TcpState> {
+        let (slot, side) = self.connection(app, row)?;
+        let conn = &self.engine.conns[slot];
+        let end = &conn.ends[side];
+        let stack = &self.engine.stacks[usize::from(self.engine.paths[usize::from(end.path)].stack)];
+        Some(TcpState {
+            reverse: side == 1,
+            connection: conn.info.number,
+            probe: end.tcp.probe(stack),
+            pacing_rate: end.tcp.pacing_rate().map(|bytes| 8.0 * bytes),
+            delivered: end.tcp.acked(),
+            can: end.tcp.steerable(stack),
+        })
+    }
+
+    /// Sets a value of the sender that [`World::sender`] returns, at `now`, and sends what it then may. All events before `now`
+    /// must have been handled. Returns false if no connection is open.
+    pub fn steer(&mut self, now: Time, app: usize, row: usize, set: Steer) -> bool {
+        let Some((slot, side)) = self.connection(app, row) else { return false };
+        self.engine.net.events.advance(now);
+        self.engine.with_end(slot, side, |tcp, stack, now, wire| tcp.steer(stack, now, set, wire));
+        true
+    }
+}

@@ -1,0 +1,155 @@
+//! Rule 11 of docs/architecture.md: the clone of a world continues to the very bytes of a run without a pause, and shares nothing
+//! with the original. Random scenarios pause at a random moment, are read there, cloned, and a clone is changed.
+//!
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios, of which `cargo test` runs 60; with 1000 or more, every discipline,
+//! application, stack and service must have occurred.
+
+use fuzz::schema::Range;
+use fuzz::source::Source;
+use fuzz::world::text;
+use scenario::read::{self, Format};
+use scenario::{Change, Scenario};
+use sim::{Ended, Outcome, Steer, World};
+use std::collections::BTreeSet;
+use units::{BitRate, Duration, Prob, Rng, Time};
+
+/// Slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
+const MOST_SLICES: u32 = 2;
+
+/// Returns everything in an outcome, number for number.
+fn said(outcome: &Outcome) -> String {
+    format!("{}\n{:?}", outcome.summary, outcome.tables)
+}
+
+/// Returns the same without the number of events, in which a link that changes may differ.
+fn said_without_events(outcome: &Outcome) -> String {
+    let mut summary: serde_json::Value = serde_json::from_str(&outcome.summary.to_string()).unwrap();
+    summary["events"] = 0.into();
+    format!("{summary}\n{:?}", outcome.tables)
+}
+
+/// Returns a scenario that can be built and run; `None` if these choices give none.
+fn scenario(rng: &mut Rng) -> Option<Scenario> {
+    let bytes: Vec<u8> = (0..128).flat_map(|_| rng.bits().to_le_bytes()).collect();
+    let scenario = read::scenario(&text(&mut Source::new(&bytes), Range::Usual), Format::Json, &[]).ok()?;
+    let ready = |link: &scenario::Link| {
+        link.queue.ready().is_ok() && link.service.delivery().is_none_or(|delivery| delivery.ready().is_ok())
+    };
+    scenario.link.values().all(ready).then_some(scenario)
+}
+
+/// Runs to the end; returns false for a run that is too long.
+fn finish(world: &mut World) -> bool {
+    let mut slices = 0;
+    let ended = world.run(|_| {
+        slices += 1;
+        slices < MOST_SLICES
+    });
+    ended == Ended::Finished
+}
+
+/// Reads every link and sender, which must not change a result.
+fn read_all(world: &mut World, scenario: &Scenario, now: Time) {
+    for i in 0..scenario.directed_links().len() {
+        let link = world.link(i as u16, now);
+        assert!(link.counts.offered.packets >= link.counts.dropped.packets);
+    }
+    for (i, app) in scenario.app.values().enumerate() {
+        for row in 0..app.traffic.rows().min(3) {
+            if let Some(sender) = world.sender(i, row) {
+                assert!(sender.probe.cwnd_bytes >= 1 && sender.connection > 0);
+            }
+        }
+    }
+}
+
+/// Changes a link at `now`, both in the world and in the scenario; returns false if the link cannot change so.
+fn change(world: &mut World, scenario: &mut Scenario, now: Time, rng: &mut Rng) -> bool {
+    let name = scenario.link.keys().nth(rng.below(scenario.link.len() as u64) as usize).unwrap().clone();
+    let before = scenario.clone();
+    let link = scenario.link.get_mut(&name).unwrap();
+    let mut change = Change { at: Duration(now.0), ..Change::default() };
+    match rng.below(4) {
+        0 => change.delay = Some(Duration(rng.below(50_000_000))),
+        1 => change.loss = Prob::new(0.02).ok(),
+        2 => change.jitter = Some(Duration(rng.below(5_000_000))),
+        _ => change.rate = Some(BitRate(100_000 + rng.below(20_000_000))),
+    }
+    let Ok(made) = link.schedule(change) else { return false };
+    for (i, (direction, _)) in before.directed_links().into_iter().enumerate() {
+        if direction.trim_start_matches('~') == name {
+            world.change(now, i as u16, made, &before).unwrap();
+        }
+    }
+    true
+}
+
+/// Runs one scenario straight, paused, forked and changed. Returns false if it is too long.
+fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
+    let mut straight = World::build(scenario).unwrap();
+    if !finish(&mut straight) {
+        return false;
+    }
+    let straight = said(&straight.outcome(scenario));
+    let now = Time(rng.below(scenario.duration.0 + 1));
+    let mut world = World::build(scenario).unwrap();
+    assert_eq!(world.run_before(now, |_| true), Ended::Finished);
+    read_all(&mut world, scenario, now);
+    let (mut fork, mut changed, mut steered) = (world.clone(), world.clone(), world.clone());
+    // those that differ run first: nothing of it may reach the others
+    let mut scheduled = scenario.clone();
+    if change(&mut changed, &mut scheduled, now, rng) && finish(&mut changed) {
+        let mut planned = World::build(&scheduled).unwrap();
+        planned.run(|_| true);
+        let (changed, planned) = (changed.outcome(&scheduled), planned.outcome(&scheduled));
+        same(number, "a change", &said_without_events(&changed), &said_without_events(&planned));
+    }
+    for (i, app) in scenario.app.values().enumerate() {
+        if !app.traffic.is_datagrams() {
+            steered.steer(now, i, 0, Steer::Cwnd(1_000 + rng.below(100_000)));
+            steered.steer(now, i, 0, Steer::PacingRate(Some(10_000.0 + rng.below(1_000_000) as f64)));
+        }
+    }
+    finish(&mut steered);
+    finish(&mut fork);
+    finish(&mut world);
+    same(number, "the fork", &said(&fork.outcome(scenario)), &straight);
+    same(number, "the original", &said(&world.outcome(scenario)), &straight);
+    true
+}
+
+fn same(number: u64, what: &str, one: &str, other: &str) {
+    if one != other {
+        let at = one.bytes().zip(other.bytes()).position(|(a, b)| a != b).unwrap_or(0);
+        let part = |of: &str| of.chars().skip(at.saturating_sub(200)).take(300).collect::<String>();
+        panic!("scenario {number}: {what} differs:\n{}\n{}", part(one), part(other));
+    }
+}
+
+#[test]
+fn forks_continue_to_the_same_bytes() {
+    let count = std::env::var("BLOATLAB_FORKS").map_or(60, |n| n.parse().expect("a number of scenarios"));
+    let (mut done, mut seen) = (0, BTreeSet::new());
+    for number in 0.. {
+        if done == count {
+            break;
+        }
+        let mut rng = Rng::named(number, "fork");
+        let Some(scenario) = scenario(&mut rng) else { continue };
+        if !check(number, &scenario, &mut rng) {
+            continue;
+        }
+        done += 1;
+        seen.extend(scenario.link.values().map(|link| format!("queue {}", link.queue.name())));
+        seen.extend(scenario.app.values().map(|app| format!("app {}", app.traffic.name())));
+        seen.extend(scenario.app.values().map(|app| format!("tcp {}", app.tcp)));
+    }
+    if count >= 1000 {
+        let names = qdisc::QDISCS.iter().map(|q| format!("queue {}", q.name));
+        let names = names.chain(traffic::APPS.iter().map(|a| format!("app {}", a.name)));
+        let missing: Vec<_> =
+            names.chain(tcp::PRESETS.iter().map(|p| format!("tcp {}", p.0))).filter(|n| !seen.contains(n)).collect();
+        assert!(missing.is_empty(), "these never occurred: {missing:?}");
+    }
+    println!("{done} scenarios");
+}
