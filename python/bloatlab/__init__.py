@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bloatlab import laws, live, machines
     from bloatlab.advice import recommend
     from bloatlab.differences import diff
+    from bloatlab.driving import Simulation, open  # noqa: A004  bloatlab.open, as gzip.open
     from bloatlab.laws import LawError
     from bloatlab.plots import plot
     from bloatlab.results import open_result, save
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "LawError", "Result", "Scenario", "ScenarioError", "__version__", "diff", "frame", "from_dict", "laws", "live",
-    "load", "machines", "open_result", "parse", "plot", "recommend", "run", "save", "schema", "sweep", "version",
+    "LawError", "Result", "Scenario", "ScenarioError", "Simulation", "__version__", "diff", "frame",
+    "from_dict", "laws", "live", "load", "machines", "open", "open_result", "parse", "plot", "recommend",
+    "run", "save", "schema", "sweep", "version",
 ]  # fmt: skip
 
 # The public names of each module. Modules are imported on first use. So a command can report an interruption while
@@ -45,6 +47,7 @@ __all__ = [
 _NAMES = {
     "advice": "recommend",
     "differences": "diff",
+    "driving": "Simulation open",
     "laws": "LawError",
     "plots": "plot",
     "results": "open_result save",

@@ -278,6 +278,41 @@ def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list
     Raises `ScenarioError` for a discipline that is not valid or not fair.
     """
 
+@final
+class DrivenRun:
+    """A run in progress; see `bloatlab.open`. Times are in nanoseconds.
+
+    Raises `ScenarioError` for what is not valid, and the failures of laws in Python.
+    """
+
+    def __new__(cls, resolved: str, laws: Mapping[str, Callable[[], object]] | None = None) -> Self:
+        """Build a run of a scenario (canonical JSON, see `resolve`) at time 0; `laws` as in `run`."""
+    @property
+    def now_ns(self) -> int:
+        """Time up to which the run has got, ns."""
+    @property
+    def over(self) -> bool:
+        """True after `finish`."""
+    @property
+    def scenario(self) -> str:
+        """The scenario with the changes of links made so far, as canonical JSON."""
+    def run_until(self, time_ns: int) -> None:
+        """Handle all events before a time."""
+    def finish(self) -> RunOutput:
+        """Run to the end; return the summary and the tables, as `run` does."""
+    def fork(self) -> DrivenRun:
+        """Return a copy of the run, which shares nothing with it."""
+    def link(self, name: str) -> dict[str, Any]:
+        """Return the state of a link."""
+    def set_link(self, name: str, change: str) -> None:
+        """Change a link now. `change` is JSON, as in the link's `changes`, without `at`."""
+    def flows(self, app: str) -> int:
+        """Return the number of flows of an application."""
+    def sender(self, app: str, flow: int) -> dict[str, Any]:
+        """Return the state of a flow's sender."""
+    def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:
+        """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
+
 EcnWord: TypeAlias = Literal["not-ect", "ect1", "ect0", "ce"]
 
 @final

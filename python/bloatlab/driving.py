@@ -1,0 +1,356 @@
+"""Simulations that are driven step by step: read, changed and forked between two moments.
+
+    sim = bloatlab.open("modem.toml")
+    sim.run_until("2s")
+    sim.link("up").set(rate="1mbit")
+    other = sim.fork()
+    sim.flow("upload").cwnd = 30_000
+    result = sim.finish()
+
+A run that nothing changes ends with the very bytes of `bloatlab.run`, and so does each of its forks.
+See docs/driving.md.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bloatlab import _core
+from bloatlab import laws as laws_in_python
+from bloatlab.errors import nearest
+from bloatlab.scenario import Scenario, ScenarioError, Sets, amount, quantity, resolved
+from bloatlab.simulation import Result, frames, summary_of
+
+#: Units in which `Link.set` passes numbers on (those of times are in s); a loss is a fraction.
+_UNITS = {
+    "rate": "bit",
+    "max_sustained_rate": "bit",
+    "peak_traffic_rate": "bit",
+    "delay": "ns",
+    "jitter": "ns",
+    "max_grant": "B",
+}
+
+#: The attributes of a flow that can be set, and the kind of text that each accepts besides a number.
+_SETTINGS = {"cwnd": "size", "ssthresh": "size", "pacing_rate": "rate"}
+
+
+def open(  # noqa: A001  bloatlab.open, as in gzip.open
+    scenario: Scenario | str | Path | Mapping[str, object],
+    seed: int | None = None,
+    *,
+    sets: Sets = (),
+    laws: Mapping[str, type] | None = None,
+) -> Simulation:
+    """Opens a scenario as a simulation at time 0; the arguments are those of `bloatlab.run`. Nothing is traced."""
+    scenario = resolved(scenario, sets)
+    if seed is not None and seed != scenario.seed:
+        scenario = scenario.with_sets(("seed", str(seed)))
+    makers = laws_in_python.makers(scenario.text, laws or {})
+    with _explained(makers):
+        return Simulation(scenario, makers, _core.DrivenRun(scenario.text, makers or None))
+
+
+@contextmanager
+def _explained(makers: Mapping[str, laws_in_python.Maker]) -> Generator[None]:
+    """Raises the failure of a law in Python as `LawError`."""
+    try:
+        yield
+    except _core.LawFailure as failure:
+        raise laws_in_python.explained(failure, makers) from failure.__cause__
+
+
+class _Core:
+    """A run in the core, for one call at a time. A simulation shares it with its links and flows."""
+
+    def __init__(self, run: _core.DrivenRun, makers: Mapping[str, laws_in_python.Maker]) -> None:
+        self.run, self.makers = run, makers
+        self._busy = threading.Lock()
+
+    @contextmanager
+    def use(self) -> Generator[_core.DrivenRun]:
+        """The run. Raises `RuntimeError` while another call uses it."""
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("this simulation is running: another thread uses it, or one of its laws does")
+        try:
+            with _explained(self.makers):
+                yield self.run
+        finally:
+            self._busy.release()
+
+
+class Snapshot:
+    """The state of a simulation at one moment; `Simulation.restore` returns to it, any number of times."""
+
+    __slots__ = ("run", "scenario")
+
+    def __init__(self, scenario: Scenario, run: _core.DrivenRun) -> None:
+        """Keeps a run that is not driven further."""
+        self.scenario = scenario
+        self.run = run
+
+    @property
+    def now(self) -> float:
+        """The time of the snapshot in s."""
+        return self.run.now_ns / 1e9
+
+    def __repr__(self) -> str:
+        """Scenario and time."""
+        return f"<Snapshot {self.scenario.name}: {self.now:g} s>"
+
+
+class Simulation:
+    """A simulation in progress. All times are in s, rates in bit/s, and sizes in bytes, unless a text has a unit.
+
+    A change happens before all other events of its moment, like one in the `changes` of a scenario's link.
+    """
+
+    def __init__(self, scenario: Scenario, makers: Mapping[str, laws_in_python.Maker], run: _core.DrivenRun) -> None:
+        """Use `bloatlab.open`."""
+        self._opened, self._core = scenario, _Core(run, makers)
+        #: The end of the run in s.
+        self.duration = quantity(scenario.data["duration"])
+
+    @property
+    def now(self) -> float:
+        """The time in s. All earlier events have happened, and none of this time or later."""
+        with self._core.use() as run:
+            return run.now_ns / 1e9
+
+    @property
+    def over(self) -> bool:
+        """Whether `finish` has been called."""
+        with self._core.use() as run:
+            return run.over
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, with the changes of links so far. Settings of flows are not part of it."""
+        with self._core.use() as run:
+            text = run.scenario
+        return self._opened if text == self._opened.text else Scenario(text)
+
+    def run_until(self, time: float | str) -> None:
+        """Runs to a time: a number of seconds, or a text such as "250ms". The events of that time still wait.
+
+        Raises `ScenarioError` for a time before now or after the end.
+        """
+        ns = _whole(time, "duration", 1e9)
+        if ns is None:
+            valid = f'a time of 0 to {self.duration:g} s: a number of seconds, or a text such as "250ms"'
+            raise ScenarioError([f"run_until: {_shown(time)} is not valid; expected {valid}"])
+        with self._core.use() as run:
+            run.run_until(ns)
+
+    def flow(self, app: str, number: int = 0) -> Flow:
+        """The TCP sender of an application's flow, counted from 0: that of the flow's latest connection.
+
+        Raises `ScenarioError` for an unknown application, one that sends datagrams, or a flow that it does not have.
+        """
+        with self._core.use() as run:
+            flows = run.flows(app)
+        if not 0 <= number < flows:
+            valid = "0, its only flow" if flows == 1 else f"0 to {flows - 1}"
+            raise ScenarioError([f"app.{app}: flow {number} is not valid; expected {valid}"])
+        return Flow(self._core, app, number)
+
+    def link(self, name: str) -> Link:
+        """A link, by its name; `~` in front names the reverse of one with `both_ways`. Raises `ScenarioError`."""
+        with self._core.use() as run:
+            run.link(name)
+        return Link(self._core, name)
+
+    def fork(self) -> Simulation:
+        """A second simulation in the same state, which shares nothing with this one.
+
+        Raises `LawError` for a law in Python that `copy.deepcopy` cannot copy.
+        """
+        with self._core.use() as run:
+            return Simulation(self._opened, self._core.makers, run.fork())
+
+    def __copy__(self) -> Simulation:
+        """A fork."""
+        return self.fork()
+
+    def __deepcopy__(self, _memo: object) -> Simulation:
+        """A fork."""
+        return self.fork()
+
+    def __reduce__(self) -> str:
+        """Refuses to be pickled."""
+        raise TypeError("a simulation cannot be pickled or sent to a process; send its scenario, and open it there")
+
+    def snapshot(self) -> Snapshot:
+        """The present state, for `restore`. Raises `LawError` as `fork` does."""
+        with self._core.use() as run:
+            return Snapshot(self._opened, run.fork())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Returns to the state of a snapshot, taken from this simulation or from another of the same scenario."""
+        if not isinstance(snapshot, Snapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"restore: expected a snapshot, not {type(snapshot).__name__}")
+        if snapshot.scenario != self._opened:
+            raise ScenarioError([f"restore: the snapshot is of another scenario, {snapshot.scenario.name}"])
+        with self._core.use():
+            self._core.run = snapshot.run.fork()
+
+    def finish(self) -> Result:
+        """Runs to the end; returns the result. Its `scenario` has the changes of links, not the settings of flows."""
+        with self._core.use() as run:
+            output = run.finish()
+        return Result(self.scenario, summary_of(output["summary"]), frames(output["tables"]))
+
+    def __repr__(self) -> str:
+        """Scenario, time and duration."""
+        over = ", over" if self.over else ""
+        return f"<Simulation {self._opened.name}: {self.now:g} s of {self.duration:g} s{over}>"
+
+
+def _whole(value: object, kind: str, scale: float = 1) -> int | None:
+    """A number times `scale`, or a text with a unit of this kind, as a whole number; None for anything else."""
+    if isinstance(value, str):
+        found = amount(value)
+        return int(found[1]) if found is not None and found[0] == kind else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return round(value * scale) if 0 <= value * scale < 2**63 else None
+
+
+def _shown(value: object) -> str:
+    """A value for a message, clipped."""
+    return repr(str(value)[:80])
+
+
+class _Part:
+    """A part of a simulation, whose attributes are read from the core at each access."""
+
+    __slots__ = ("_core", "_name")
+    #: Names of the attributes.
+    ATTRIBUTES: tuple[str, ...] = ()
+
+    def __init__(self, core: _Core, name: str) -> None:
+        object.__setattr__(self, "_core", core)
+        object.__setattr__(self, "_name", name)
+
+    def read(self) -> dict[str, Any]:
+        """All attributes at once."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.ATTRIBUTES:
+            return self.read()[name]
+        raise AttributeError(
+            f"{self!r} has no {name}; expected {', '.join(self.ATTRIBUTES)}{nearest(name, self.ATTRIBUTES)}"
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{self!r}: {name} cannot be set to {_shown(value)}; use its methods")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.ATTRIBUTES]
+
+
+class Link(_Part):
+    """A link of a simulation.
+
+    Its attributes: `packets`, `bytes` and `sojourn` (s that the head has waited; None if none waits, or if it is
+    not known) of the queue; `rate` (bit/s, None without one); since the start `offered_packets`,
+    `delivered_packets`, `delivered_bytes`, `dropped_packets`, `marked_packets`, `drops` (packets by reason); and
+    `in_flight_packets`, those that have left the queue and not yet arrived.
+    """
+
+    __slots__ = ()
+    ATTRIBUTES = (
+        "packets", "bytes", "sojourn", "rate", "offered_packets", "delivered_packets", "delivered_bytes",
+        "dropped_packets", "marked_packets", "in_flight_packets", "drops",
+    )  # fmt: skip
+
+    def read(self) -> dict[str, Any]:
+        """All attributes at once."""
+        with self._core.use() as run:
+            return run.link(self._name)
+
+    def set(self, **change: float | str) -> None:
+        """Changes the link now, and its reverse with `both_ways`: `set(rate="1mbit", delay=0.02, loss=0.01)`.
+
+        The keys are those of `changes` in a scenario: rate, delay, jitter, loss, max_sustained_rate,
+        peak_traffic_rate, max_grant. Packets in transmission end at the old rate. Raises `ScenarioError`.
+        """
+        values = {key: _with_unit(f"link.{self._name}.{key}", value, _UNITS.get(key)) for key, value in change.items()}
+        with self._core.use() as run:
+            run.set_link(self._name, json.dumps(values))
+
+    def __repr__(self) -> str:
+        """Name, queue and rate."""
+        state = self.read()
+        rate = "" if state["rate"] is None else f", {state['rate'] / 1e6:g} Mbit/s"
+        return f"<Link {self._name}: {state['packets']} packets queued{rate}>"
+
+
+def _with_unit(path: str, value: object, unit: str | None) -> object:
+    """A value of a change as the core reads it. Raises `ScenarioError`."""
+    if isinstance(value, str) or unit is None:
+        return value
+    number = _whole(value, "", 1e9 if unit == "ns" else 1)
+    if number is None:
+        valid = f"a number ({'s' if unit == 'ns' else unit}), or a text with a unit"
+        raise ScenarioError([f"{path}: {_shown(value)} is not valid; expected {valid}"])
+    return f"{number}{unit}"
+
+
+class Flow(_Part):
+    """A TCP sender of a simulation: that of the latest connection of an application's flow.
+
+    Its attributes: `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged payload of
+    the connection) in bytes; `srtt` in s (None before the first sample); `pacing_rate` in bit/s of payload (None
+    without pacing); `state` (open, cwr, recovery, loss); `connection` (its number, from 1); `direction` (forward, or
+    reverse if only the server sends); `mss`. `cwnd`, `ssthresh` and `pacing_rate` can be set, to a number or a text.
+
+    The controller continues from a new window: it may move it with the next ACK. A pacing rate can be set only for a
+    sender that does not pace itself, and stays.
+    """
+
+    __slots__ = ("_number",)
+    ATTRIBUTES = (
+        "cwnd", "ssthresh", "in_flight", "delivered", "srtt", "pacing_rate", "state", "connection", "direction", "mss",
+    )  # fmt: skip
+
+    def __init__(self, core: _Core, app: str, number: int) -> None:
+        """Use `Simulation.flow`."""
+        super().__init__(core, app)
+        object.__setattr__(self, "_number", number)
+
+    def read(self) -> dict[str, Any]:
+        """All attributes at once."""
+        with self._core.use() as run:
+            return run.sender(self._name, self._number)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Sets `cwnd`, `ssthresh` or `pacing_rate`. Raises `AttributeError` and `ScenarioError`."""
+        if name not in _SETTINGS:
+            valid = "cwnd, ssthresh or pacing_rate"
+            raise AttributeError(f"app.{self._name}.{name} cannot be set; expected {valid}{nearest(name, _SETTINGS)}")
+        with self._core.use() as run:
+            run.set_sender(self._name, self._number, name, _number(f"app.{self._name}.{name}", value, _SETTINGS[name]))
+
+    def __repr__(self) -> str:
+        """Application, number and window."""
+        try:
+            state = f"cwnd {self.read()['cwnd']} bytes"
+        except ScenarioError:
+            state = "no open connection"
+        return f"<Flow {self._name}/{self._number}: {state}>"
+
+
+def _number(path: str, value: object, kind: str) -> int | None:
+    """A setting as a whole number of bytes or bit/s. Raises `ScenarioError`."""
+    number = _whole(value, kind)
+    if number is None and value is not None:
+        valid = 'bytes, or a text such as "30KB"' if kind == "size" else 'bit/s, or a text such as "10mbit"'
+        raise ScenarioError([f"{path}: {_shown(value)} is not valid; expected {valid}"])
+    return number
