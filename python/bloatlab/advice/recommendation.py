@@ -20,7 +20,7 @@ CLOSE = 5.0
 #: Size of a file whose upload time illustrates the line's use, bytes.
 UPLOAD_BYTES = 100e6
 
-#: Smallest number of seeds for which tables show an interval: with two, it is a dozen times as wide as their
+#: Smallest number of seeds for which tables show an interval. The interval of two values is a dozen times their
 #: difference.
 FEW_SEEDS = 3
 
