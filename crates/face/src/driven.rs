@@ -129,7 +129,7 @@ impl Driven {
             }
             keys.insert("at".into(), Value::String(Duration(self.now.0).to_string()));
         }
-        read::typed(tree)
+        read::change(tree)
     }
 
     /// Returns the number of an application.   Errors: an unknown one.

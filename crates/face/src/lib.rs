@@ -54,7 +54,7 @@ pub fn scenario(json: &str) -> Result<Scenario, Vec<Problem>> {
 /// Reads a queue discipline from JSON: its name in quotes, or a table whose only key is its name.   Errors: an invalid
 /// discipline.
 pub fn discipline(json: &str) -> Result<qdisc::Spec, Problem> {
-    let spec: qdisc::Spec = read::typed(read::parse(json, Format::Json)?)?;
+    let spec = read::discipline(read::parse(json, Format::Json)?)?;
     spec.validate()?;
     Ok(spec)
 }

@@ -4,7 +4,7 @@
 //! stored with every result. This crate has no behaviour: [`Scenario`] declares *what* to run, [`Network`] resolves its names,
 //! and `sim` and `live` implement *how*.
 //!
-//! The steps for a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::typed`]) ->
+//! The steps for a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::tree`]) ->
 //! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step returns
 //! [`units::Problem`]s that name the path, the value, the valid values and the nearest known name.
 

@@ -1,10 +1,12 @@
 //! Reads a scenario from a text, with errors that a user can act on.
 
 pub use crate::parse::{Format, parse};
-pub use crate::typed::typed;
 
 use crate::declare::Scenario;
+use crate::link::Change;
 use crate::nearest::unknown;
+use crate::stack::Stack;
+use crate::typed::typed;
 use serde_json::Value;
 use units::{Problem, shown};
 
@@ -86,9 +88,29 @@ pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result
     for (path, value) in sets {
         set(&mut tree, path, value).map_err(|p| vec![p])?;
     }
-    let scenario: Scenario = typed(tree).map_err(|p| vec![begun_by_set(&given, p)])?;
+    let scenario = self::tree(tree).map_err(|p| vec![begun_by_set(&given, p)])?;
     let problems = scenario.validate();
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
+}
+
+/// Converts a tree to a scenario, without validation.   Errors: an unknown key or word, a missing key, an invalid value.
+pub fn tree(tree: Value) -> Result<Scenario, Problem> {
+    typed(tree)
+}
+
+/// Converts a tree to a queue discipline, without validation.   Errors: as [`tree`].
+pub fn discipline(tree: Value) -> Result<qdisc::Spec, Problem> {
+    typed(tree)
+}
+
+/// Converts a tree to a change of a link, without validation.   Errors: as [`tree`].
+pub fn change(tree: Value) -> Result<Change, Problem> {
+    typed(tree)
+}
+
+/// Converts a tree to a TCP stack, without validation.   Errors: as [`tree`].
+pub fn stack(tree: Value) -> Result<Stack, Problem> {
+    typed(tree)
 }
 
 /// Returns the names in one of the scenario's tables.

@@ -1,6 +1,7 @@
 //! A user-defined TCP stack: a preset and the parameters that differ from it.
 
 use crate::nearest::unknown;
+use crate::typed::typed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,7 +40,7 @@ impl Stack {
                 map.insert(key.clone(), value.clone());
             }
         }
-        Ok(crate::typed::typed::<tcp::TcpParams>(tree)?.with_options())
+        Ok(typed::<tcp::TcpParams>(tree)?.with_options())
     }
 }
 
@@ -48,7 +49,7 @@ fn as_value<'a>(word: &str, parameters: &'a serde_json::Map<String, Value>) -> O
     let takes = |key: &&String| {
         let mut tree = parameters.clone();
         tree.insert((*key).clone(), word.into());
-        serde_json::from_value::<tcp::TcpParams>(Value::Object(tree)).is_ok()
+        typed::<tcp::TcpParams>(Value::Object(tree)).is_ok()
     };
     parameters.keys().find(takes).map(String::as_str)
 }

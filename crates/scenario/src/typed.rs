@@ -7,7 +7,7 @@ use serde_json::Value;
 use units::{Problem, shown};
 
 /// Converts a tree to typed data.   Errors: an unknown key or word (with the nearest known one), a missing key, an invalid value.
-pub fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
+pub(crate) fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(tree).map_err(|e| {
         use serde_path_to_error::Segment::{Enum, Map, Seq, Unknown};
         let parts = e.path().iter().filter_map(|segment| match segment {

@@ -219,9 +219,9 @@ fn about(n: f64) -> String {
 /// Bytes of a histogram with a value in every bin.
 const HISTOGRAM: u64 = 275_000;
 /// Bytes of a link: per bin for its series, and once for its histogram and the distribution of its queue's length.
-const LINK: [u64; 2] = [60, HISTOGRAM + 80_000];
+const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
 /// Bytes of each direction of a flow: per bin for its series, and once for everything else.
-const ROW: [u64; 2] = [100, 1_500];
+const ROW: [u64; 2] = [132, 1_500];
 /// Bytes of a flow apart from its directions, for its counters and its connection.
 const FLOW: u64 = 2_000;
 /// Bytes of an application without its flows, for the delays in both directions and the times of its files or probes.

@@ -87,8 +87,7 @@ impl TcpSender {
         if rtt.is_some_and(|rtt| rtt.is_zero() || rtt > Duration::from_secs(60)) {
             return Err(wrong(Problem::new("rtt", "expected more than 0s and at most 60s, or None")));
         }
-        let own: scenario::Stack =
-            read::typed(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
+        let own = read::stack(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
         stack.opening.handshake = false;

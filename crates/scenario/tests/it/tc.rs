@@ -90,7 +90,7 @@ fn names_cannot_leave_their_comment() {
     let text = "duration = '1s'\n[link.\"a\\nreboot\"]\nfrom = \"x\\nrm\"\nto = 'y'\nboth_ways = true\nrate = '1mbit'\ndelay = '1ms'\n";
     // reading a scenario refuses such names, but the commands are safe without that check
     assert!(read::scenario(text, Format::Toml, &[]).is_err());
-    let odd: scenario::Scenario = read::typed(read::parse(text, Format::Toml).unwrap()).unwrap();
+    let odd = read::tree(read::parse(text, Format::Toml).unwrap()).unwrap();
     for line in odd.tc(None).unwrap().lines() {
         let known = ["# ", "tc ", "ip link ", "ethtool ", "DEV=eth0", "IN=eth0"];
         assert!(line.is_empty() || known.iter().any(|k| line.starts_with(k)), "{line}");

@@ -262,7 +262,7 @@ fn a_setting_by_its_path_is_that_setting() {
     let mut tree = scenario::read::parse(&toml, scenario::read::Format::Toml).unwrap();
     set(&mut tree, "link.up.rate", "2mbit").unwrap();
     set(&mut tree, "start_spread", "0s").unwrap(); // as in `read`
-    let one: scenario::Scenario = scenario::read::typed(tree).unwrap();
+    let one = scenario::read::tree(tree).unwrap();
     assert_eq!(one.canonical(), read(&toml.replace("5mbit", "2mbit")).canonical());
 }
 

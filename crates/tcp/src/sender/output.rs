@@ -75,7 +75,7 @@ impl Sender {
     /// Sends all that may be sent now.
     #[inline]
     pub(crate) fn output<I: Io>(&mut self, cx: &mut Context<'_, I>) {
-        if self.pacing.is_some() && cx.p.pacing.tso {
+        if cx.p.pacing.tso {
             return self.output_runs(cx);
         }
         self.output_segments(cx);

@@ -32,7 +32,7 @@ fn law(bytes: &[u8]) -> Verdict {
     let range = if s.chance(40) { Range::Wild } else { Range::Usual };
     let tree = SCHEMA.value(SCHEMA.def("Law"), &mut s, range);
     let Some(spec) =
-        read::typed::<LawSpec>(tree).ok().filter(|spec| spec.validate().and_then(|()| spec.ready()).is_ok())
+        serde_json::from_value::<LawSpec>(tree).ok().filter(|spec| spec.validate().and_then(|()| spec.ready()).is_ok())
     else {
         return Verdict::Refused;
     };

@@ -67,7 +67,7 @@ fn flows() -> FlowTable {
 pub(crate) fn spec(s: &mut Source<'_>) -> Option<Spec> {
     let range = if s.chance(40) { Range::Wild } else { Range::Usual };
     let tree = SCHEMA.value(SCHEMA.def("Qdisc"), s, range);
-    let spec: Spec = read::typed(tree).ok()?;
+    let spec = read::discipline(tree).ok()?;
     let link = BitRate(5_000_000);
     spec.validate().and_then(|()| spec.validate_at(link)).and_then(|()| spec.ready()).ok()?;
     Some(spec)
