@@ -9,7 +9,6 @@ use crate::source::Source;
 use packet::{Backlog, Ecn, LinkView, PacketMeta};
 use qdisc::LawSpec;
 use qdisc::law::{Law, Verdict as Says, View};
-use scenario::read;
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 use units::{BitRate, Duration, Rng, Time};

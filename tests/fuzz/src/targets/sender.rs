@@ -11,7 +11,6 @@ use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
 use crate::source::Source;
 use packet::Flags;
-use scenario::Stack;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::LazyLock;
