@@ -12,8 +12,6 @@ use crate::params::TcpParams;
 mod opening;
 mod steer;
 
-pub use steer::{Steer, Steerable};
-
 use crate::feedback::EcnUse;
 use crate::receiver::{Phase, Receiver};
 use crate::segment::{Event, Io, PlainData, Segment};

@@ -44,14 +44,16 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod stats;
+mod steer;
 #[cfg(test)]
 mod tests;
 mod timer;
 mod undo;
 
 pub use cc::params::CongestionControl;
-pub use endpoint::{Endpoint, Steer, Steerable};
+pub use endpoint::Endpoint;
 pub use params::{ReceiveWindow, Recovery, TcpParams};
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};
 pub use stats::{Probe, State, Stats};
+pub use steer::{Steer, Steerable};

@@ -7,6 +7,7 @@
 use fuzz::schema::Range;
 use fuzz::source::Source;
 use fuzz::world::text;
+use port::{Service, Shaper};
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario};
 use sim::{Ended, Outcome, Steer, World};
@@ -37,6 +38,32 @@ fn scenario(rng: &mut Rng) -> Option<Scenario> {
     };
     scenario.link.values().all(ready).then_some(scenario)
 }
+
+/// Returns the kind of server of a link.
+fn service(link: &scenario::Link) -> &'static str {
+    match &link.service {
+        Service::Plain => "plain",
+        Service::Shaper(Shaper::TokenBucket(_)) => "token bucket",
+        Service::Shaper(Shaper::Htb(_)) => "htb",
+        Service::Docsis(p) if p.model == docsis::Model::TwoQueue2012 => "modem of 2012",
+        Service::Docsis(_) => "modem of 2013",
+        Service::Docsis31(p) if p.downstream.is_some() => "docsis 3.1 downstream",
+        Service::Docsis31(_) => "docsis 3.1",
+        Service::Delivery(_) => "delivery",
+    }
+}
+
+/// The kinds that [`service`] returns.
+const SERVICES: [&str; 8] = [
+    "plain",
+    "token bucket",
+    "htb",
+    "modem of 2012",
+    "modem of 2013",
+    "docsis 3.1 downstream",
+    "docsis 3.1",
+    "delivery",
+];
 
 /// Runs to the end; returns false for a run that is too long.
 fn finish(world: &mut World) -> bool {
@@ -141,11 +168,13 @@ fn forks_continue_to_the_same_bytes() {
         }
         done += 1;
         seen.extend(scenario.link.values().map(|link| format!("queue {}", link.queue.name())));
+        seen.extend(scenario.link.values().map(|link| format!("service {}", service(link))));
         seen.extend(scenario.app.values().map(|app| format!("app {}", app.traffic.name())));
         seen.extend(scenario.app.values().map(|app| format!("tcp {}", app.tcp)));
     }
     if count >= 1000 {
         let names = qdisc::QDISCS.iter().map(|q| format!("queue {}", q.name));
+        let names = names.chain(SERVICES.iter().map(|s| format!("service {s}")));
         let names = names.chain(traffic::APPS.iter().map(|a| format!("app {}", a.name)));
         let missing: Vec<_> =
             names.chain(tcp::PRESETS.iter().map(|p| format!("tcp {}", p.0))).filter(|n| !seen.contains(n)).collect();

@@ -1,0 +1,24 @@
+//! Settings of a sender from outside, between two events.
+//!
+//! A setting replaces the present value. The controller continues from it, as after any other event: it may move the window with
+//! the next ACK.
+
+/// A new value for a sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Steer {
+    /// Congestion window, bytes; at least one segment is used.
+    Cwnd(u64),
+    /// Slow start threshold, bytes; `None` for an infinite one.
+    Ssthresh(Option<u64>),
+    /// Pacing rate, payload bytes per second; `None` stops pacing. Ignored unless [`Steerable::pacing_rate`].
+    PacingRate(Option<f64>),
+}
+
+/// The limits of the settings of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steerable {
+    /// Largest payload of a segment, bytes.
+    pub mss: u32,
+    /// True if neither the controller nor the stack sets a pacing rate.
+    pub pacing_rate: bool,
+}
