@@ -1,4 +1,4 @@
-"""Runs scenarios in the core and returns results. No other module runs the core.
+"""Runs scenarios in the core and returns results. Only `driving` runs the core otherwise, step by step.
 
 The core simulates without the GIL, so threads of one process can use all CPU cores. Ctrl-C works, because the core
 regularly calls back into Python.

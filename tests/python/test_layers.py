@@ -109,12 +109,11 @@ def test_python_imports_go_down_only():
 
 
 def test_only_simulation_py_runs_the_core():
-    """Only `scenario`, `simulation`, `live`, `machines`, `laws`, `deliveries` and `workloads.build` import the core,
-    and only `simulation` runs it.
-    """
+    """Only these modules import the core. Only `simulation` runs it in one call, and only `driving` step by step."""
     knowing = {
         "scenario.py",
         "simulation.py",
+        "driving.py",
         "live.py",
         "machines.py",
         "laws.py",
@@ -129,6 +128,8 @@ def test_only_simulation_py_runs_the_core():
         calls = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
         if any(c.attr == "run" and isinstance(c.value, ast.Name) and c.value.id == "_core" for c in calls):
             assert path.name == "simulation.py", path
+        if any(c.attr == "DrivenRun" for c in calls):
+            assert path.name == "driving.py", path
 
 
 def test_files_stay_readable():
