@@ -8,6 +8,7 @@
 #   make fuzz     fuzz every input, coverage-guided, ten minutes each              (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make forks    clone a thousand random scenarios in mid-run: each clone must end like a run without a pause
+#   make transports  test quinn-proto and smoltcp behind our queues (examples/transports, a workspace of its own)
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
 #   make prose    list sentences to write more plainly, citations without a source, lines that are too wide
@@ -47,7 +48,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
+.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -121,6 +122,12 @@ check-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/prose.py
 	@git ls-files $(SPELLED) | xargs $(BIN)/codespell
+
+# Their dependencies are not those of the core. Formats and lints are checked here, too.
+transports:
+	@tools/preflight.sh $(PYTHON) rust lint
+	cd examples/transports && cargo fmt --check && cargo clippy --all-targets --locked --quiet -- -D warnings && \
+		cargo test --locked --quiet
 
 bench:
 	@tools/preflight.sh $(PYTHON) rust

@@ -46,7 +46,7 @@ struct Place {
     app: u16,
     /// The endpoints at other nodes, in the order of the application's `to`.
     peers: Vec<usize>,
-    /// Time of the earliest wake that is scheduled.
+    /// Time of the earliest wake that is scheduled; at first that of the start.
     armed: Time,
     moment: Moment,
 }
@@ -129,7 +129,7 @@ impl<S: Sink> Network<S> {
             code: Box::new(endpoint),
             app: 0,
             peers: Vec::new(),
-            armed: Time::NEVER,
+            armed: Time::ZERO,
             moment: Moment::default(),
         });
         Ok(address)
@@ -243,6 +243,9 @@ fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Res
     let is_due = datagram.is_none();
     if let Some(datagram) = datagram {
         call("handle", || all[to].code.handle(now, datagram)).map_err(|action| (to, action))?;
+    } else if all[to].armed != now {
+        // wakes cannot be cancelled, and another has replaced this one
+        return Ok(());
     } else {
         all[to].armed = Time::NEVER;
     }

@@ -1,7 +1,9 @@
 //! Tests of what arrives, and of the results.
 
 use crate::stacks::{Ticker, number, scenario, text, ticking};
-use net::{Ecn, Network, Time};
+use net::{Datagram, Duration, Ecn, Endpoint, Network, Time, Transmit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn the_bytes_arrive_as_they_were_sent() {
@@ -101,4 +103,38 @@ fn problems_are_found_before_a_run() {
     let mut network = Network::from_toml(&(scenario("\"droptail\"") + endpoint)).unwrap();
     let problem = network.build().unwrap_err();
     assert_eq!(problem.path, "app.mine.traffic.endpoint");
+}
+
+/// A receiver whose timeout is 50 ms away, and moves to 1 ms at every datagram.
+struct Restless {
+    at: Time,
+    polls: Arc<AtomicU64>,
+}
+
+impl Endpoint for Restless {
+    fn handle(&mut self, now: Time, _: Datagram) {
+        self.at = now + Duration::from_millis(1);
+    }
+    fn poll_transmit(&mut self, _: Time) -> Option<Transmit> {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+    fn next_timeout(&mut self) -> Option<Time> {
+        Some(self.at)
+    }
+    fn on_timeout(&mut self, now: Time) {
+        self.at = now + Duration::from_millis(50);
+    }
+}
+
+#[test]
+fn a_timeout_that_moves_wakes_its_endpoint_once() {
+    let mut network = Network::from_toml(&scenario("\"droptail\"")).unwrap();
+    let polls = Arc::new(AtomicU64::new(0));
+    let to = network.add_endpoint("server", Restless { at: Time::ZERO, polls: polls.clone() }).unwrap();
+    network.add_endpoint("client", Ticker::new(Some(to))).unwrap();
+    network.run().unwrap();
+    // at most 1000 datagrams arrive, each followed by one timeout; the start and a timeout after 50 ms without datagrams are extra
+    let polls = polls.load(Ordering::Relaxed);
+    assert!((1000..2100).contains(&polls), "{polls}");
 }

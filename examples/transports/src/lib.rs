@@ -1,0 +1,13 @@
+//! Transports that others wrote, behind the queues of bloatlab.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`quic`] | quinn-proto as an endpoint |
+//! | [`plaintext`] | a session for quinn-proto without encryption, so that two runs give the same bytes |
+//! | [`smol`] | smoltcp's TCP as an endpoint that sends whole IP packets |
+//! | [`bench`] | a bottleneck, with one of them beside our CUBIC |
+
+pub mod bench;
+pub mod plaintext;
+pub mod quic;
+pub mod smol;
