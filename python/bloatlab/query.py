@@ -127,7 +127,7 @@ class Views:
         return _Shelf(stock.measure, files, list(columns))
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
-        """Copies of the runs in journals that are not among the `known` hashes, as temporary Parquet files."""
+        """Yields temporary Parquet files with those runs of the journals whose hashes are not in `known`."""
         for table in tables(parquet.fresh(parquet.journals(folder), known)[0]):
             file = self._free()
             table.write_parquet(file)

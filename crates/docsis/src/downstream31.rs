@@ -38,7 +38,7 @@ impl Rounds {
 
     /// Returns the flow that sends next. At least one of the two may send.
     ///
-    /// Bound: a turn adds at least 16 bytes to a deficit, which is at least minus one frame.
+    /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
         if may != [true; 2] {
             // when both may send again, L's turn comes first

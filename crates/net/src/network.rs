@@ -219,7 +219,7 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     let params =
         EndpointParams { mtu: units::Bytes(own.mtu as u64), ..EndpointParams::supplied(own.address.port(), ports) };
     let nodes: Vec<&str> = peers.iter().map(|peer| peer.node.as_str()).collect();
-    // the rest of an application has the defaults of a file
+    // keys that are not given here get the same defaults as in a scenario file
     let tree = serde_json::json!({ "from": own.node, "to": nodes, "traffic": { "endpoint": &params } });
     let mut app: scenario::App = serde_json::from_value(tree).map_err(|e| Problem::new(at(), e.to_string()))?;
     app.traffic = Traffic::Endpoint(params);

@@ -59,7 +59,8 @@ impl Form {
         }
     }
 
-    /// Returns the form of a segment that has a flag of [`SPECIAL`], or whose stamp is read by the other side.
+    /// Returns the form of a segment that [`Form::of`] does not find plain: it has a flag of [`SPECIAL`], is data with an ACK
+    /// other than 1, or is an ACK whose timestamp the other side reads.
     fn of_special(segment: &Segment, ack_time: bool) -> Self {
         match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
             (true, true) if !ack_time => Self::CountingAck,

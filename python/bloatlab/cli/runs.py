@@ -33,8 +33,8 @@ class Running:
 
     Args:
         no_store: Run everything, and do not store the runs.
-        dask: Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or
-            local for --jobs processes on this machine. See docs/cluster.md.
+        dask: Run on the workers of a Dask cluster. Give its scheduler's address (tcp://10.0.0.1:8786) or file (.json),
+            or the word "local" to start --jobs processes on this machine. See docs/cluster.md.
     """
 
     jobs: Jobs = None

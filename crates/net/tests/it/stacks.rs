@@ -40,7 +40,7 @@ impl Endpoint for Ticker {
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         let to = self.to.filter(|_| self.next <= now)?;
-        self.next = self.next + self.interval;
+        self.next += self.interval;
         let mut bytes = vec![0xab; 1000];
         bytes[..8].copy_from_slice(&self.sent.to_be_bytes());
         self.sent += 1;

@@ -124,7 +124,7 @@ fn codel_drops_after_a_gap_by_its_own_law() {
     // the heads dropped at 600, 700 and 771 ms arrived in the gap, at 300.5, 401.5 and 473.5 ms. The head dropped at 829 ms
     // arrived after it, at 532.5 ms
     assert_eq!(b.port.opportunities(ms(1499.0)).unwrap().gap_drops, 3);
-    // no packet waits before the gap, and a single packet in a gap makes no queue: CoDel drops nothing
+    // CoDel drops nothing: before the gap each packet leaves within 1 ms, and only one packet waits in the gap
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..201 {
         b.run(ms(f64::from(k) + 0.5));

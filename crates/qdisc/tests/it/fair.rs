@@ -357,7 +357,8 @@ fn the_pie_of_a_silent_flow_decays_meanwhile() {
     while !b.take(1).is_empty() {}
     let (before, mut clock) = (probability(b.pie('a')), b.pie('a').clone());
     assert!(before > 0.01, "{before}");
-    // `clock` is a copy of the law that is updated in time; the flow's own law must be equal after its next packet, 500 ms later
+    // `clock`, a copy of the law, is updated at every tick. The flow's own law is not, but must equal `clock` after the flow's
+    // next packet, 500 ms later
     let link = LinkView::plain(BitRate(5_000_000));
     for _ in 0..500 {
         b.tick();
