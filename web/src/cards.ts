@@ -157,7 +157,7 @@ const half = (app: Tree): string => `${digits(number(app, "voip", "delay_ms", "p
 function clear(app: Tree, queue: Queue, loads: string[]): string {
   if (loads.length === 0) return ": nothing else uses the link, so its packets do not wait";
   const [discipline] = queue.name.split(",");
-  const reasons: Record<string, string> = { A: `${discipline} gives each flow a queue of its own`, B: `${discipline} keeps the queue short` };
+  const reasons: Record<string, string> = { A: `${discipline} gives each flow a queue of its own`, B: `${discipline} keeps the queue short (it drops or marks a packet early, so that the sender slows down)` };
   return ` although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of the call's packets arrive within ${half(app)}`;
 }
 
@@ -195,7 +195,7 @@ export function sentence(summary: Summary, link: string, queue: string): string 
     .map((app) => Math.max(number(app, "goodput_mbit") ?? 0, number(app, "goodput_mbit_reverse") ?? 0));
   const mean = number(summary.links[link], "sojourn_ms", "mean");
   const grade = get(summary.links[link], ["grade"]);
-  const words = [`Queue of link ${link} (${queue}): packets ${mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average` : "do not wait"}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
+  const words = [`Queue of link ${link} (${queue}): packets ${mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average` : "do not wait"}${typeof grade === "string" ? ` (99 % of them grade ${grade} or better)` : ""}`];
   if (call) words.push(`the call has ${call.value} (${call.verdict})`);
   if (page) words.push(`a page loads in ${page.value}`);
   const rate = rates.reduce((a, b) => a + b, 0);

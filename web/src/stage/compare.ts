@@ -2,6 +2,7 @@
 
 import { cards, number } from "../cards";
 import { h } from "../dom";
+import { set } from "../paths";
 import { explained } from "../terms";
 import type { Shown } from "./pane";
 
@@ -26,7 +27,9 @@ export function differences(runs: Shown[]): HTMLElement {
   const all = runs.map((run) => new Map(measures(run)));
   const names = [...new Set(all.flatMap((of) => [...of.keys()]))];
   const rows = names.map((name) => [name, ...all.map((of) => of.get(name) ?? "–")]).filter(([, ...values]) => new Set(values).size > 1);
-  return h("table", {}, h("caption", {}, "What differs, with the same load and seed"),
+  // without its queue, an experiment is its load, network and seed
+  const rest = new Set(runs.map(({ tree, link }) => { const copy = structuredClone(tree); set(copy, ["link", link, "queue"], null); return JSON.stringify(copy); }));
+  return h("table", {}, h("caption", {}, rest.size === 1 ? "What differs, with the same load and seed" : "What differs; more than the queue was changed"),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "measure"), ...runs.map((run) => h("th", { scope: "col" }, run.title)))),
     h("tbody", {}, ...rows.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, ...explained(name ?? "")), ...values.map((value) => h("td", {}, value))))));
 }

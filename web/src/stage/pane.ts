@@ -192,7 +192,8 @@ export class Pane {
     positions(table, at, t, motion, this.scene);
     this.painter.frame(this.scene, at, table, t, ink, chosen);
     if (now - this.wroteAt < 150) return;
-    this.wroteAt = now;
+    // a clock that stands passes Infinity, so that every change is written; the next frame of a moving clock is then written, too
+    this.wroteAt = now === Infinity ? 0 : now;
     this.write(t);
   }
 
