@@ -68,6 +68,7 @@ GUIDES = {
         "adding-a-discipline",
         "adding-a-controller",
         "adding-a-study",
+        "driving",
         "transports",
     ],
 }

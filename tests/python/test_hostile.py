@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import re
@@ -177,14 +178,17 @@ def test_a_file_is_as_it_was_when_it_cannot_be_replaced(tmp_path: Path, monkeypa
     place = tmp_path / "x.txt"
     files.write(place, "before")
 
-    def fails(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:2])
-        raise OSError(28, os.strerror(28))
+    class Full(io.FileIO):
+        """A file on a device with room for two bytes."""
 
-    monkeypatch.setattr(Path, "write_bytes", fails)
-    with pytest.raises(OSError, match=re.escape(str(place))):
-        files.write(place, "after")
+        def write(self, data: Any) -> int:
+            super().write(bytes(data[:2]))
+            raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", Full)
+        with pytest.raises(OSError, match=re.escape(str(place))):
+            files.write(place, "after")
     assert place.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["x.txt"]
 
