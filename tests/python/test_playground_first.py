@@ -238,6 +238,17 @@ def test_another_experiment_hides_the_first_minute(page: Open):
     assert not page(HOME).page.is_visible("#first")
 
 
+def test_the_list_of_essays_leads_back_to_the_first_minute(page: Open):
+    found = page()
+    settled(found, lambda: found.page.evaluate("location.hash = '#essay/bloat/3'"))
+    assert not found.page.is_visible("#first")
+    for _ in range(2):
+        found.page.click("#show-essays")
+    settled(found, found.page.get_by_role("button", name="Back to the call at home").click)
+    assert found.page.is_visible("#first")
+    assert frames(found).count("p") == len(frames(found)) - frames(found).count("-")
+
+
 def test_a_scenario_without_a_call_has_no_picture_of_one(page: Open):
     found = page()
     found.page.click("#settings")

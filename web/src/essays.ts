@@ -2,6 +2,7 @@
 
 import { byId, h, put } from "./dom";
 import { filled, holds, type Source } from "./facts";
+import { ALONE } from "./first";
 import type { Lab } from "./lab";
 import { explained } from "./terms";
 import type { Tree } from "./types";
@@ -79,7 +80,15 @@ export class Essays {
       h("p", {}, "Five minutes each. Every step is an experiment that you can change, and every number in the text comes from the run beside it."),
       h("ol", { class: "list" }, ...ESSAYS.map((essay) =>
         h("li", {}, h("button", { type: "button", class: "link", onclick: () => this.open(essay.id, 0) }, essay.title), h("span", {}, ` ${essay.summary}`)))),
-      h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => this.close() }, "Close")));
+      h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => this.close() }, "Close"),
+        h("button", { type: "button", onclick: () => this.restart() }, "Back to the call at home")));
+  }
+
+  /** Opens the experiment with which the page began, and its buttons. */
+  private restart(): void {
+    this.close();
+    this.lab.pinned = null;
+    this.lab.open(structuredClone(ALONE));
   }
 
   /** Opens a step of an essay; false if there is none. */
