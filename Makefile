@@ -98,7 +98,7 @@ rust-tests:
 
 test-rust:
 	@tools/preflight.sh $(PYTHON) rust
-	cargo test --workspace --exclude bloatlab-py --locked --quiet
+	cargo test --workspace --exclude bloatlab-py --locked --quiet --no-fail-fast
 
 test-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/python -m pytest -n auto --dist loadfile

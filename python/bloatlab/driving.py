@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -226,7 +227,7 @@ def _shown(value: object) -> str:
     return repr(str(value)[:80])
 
 
-class _Part:
+class _Part(ABC):
     """A part of a simulation, whose attributes are read from the core at each access."""
 
     __slots__ = ("_core", "_name")
@@ -237,9 +238,9 @@ class _Part:
         object.__setattr__(self, "_core", core)
         object.__setattr__(self, "_name", name)
 
+    @abstractmethod
     def read(self) -> dict[str, Any]:
         """All attributes at once."""
-        raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
         if name in self.ATTRIBUTES:

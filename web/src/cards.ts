@@ -195,7 +195,9 @@ export function sentence(summary: Summary, link: string, queue: string): string 
     .map((app) => Math.max(number(app, "goodput_mbit") ?? 0, number(app, "goodput_mbit_reverse") ?? 0));
   const mean = number(summary.links[link], "sojourn_ms", "mean");
   const grade = get(summary.links[link], ["grade"]);
-  const words = [`Queue of link ${link} (${queue}): packets ${mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average` : "do not wait"}${typeof grade === "string" ? ` (99 % of them grade ${grade} or better)` : ""}`];
+  const most = number(summary.links[link], "sojourn_ms", "p99");
+  const waits = mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average, 99 % of them less than ${digits(most, 0)} ms` : "do not wait";
+  const words = [`Queue of link ${link} (${queue}): packets ${waits}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
   if (call) words.push(`the call has ${call.value} (${call.verdict})`);
   if (page) words.push(`a page loads in ${page.value}`);
   const rate = rates.reduce((a, b) => a + b, 0);
