@@ -190,6 +190,7 @@ prose:
 
 dependencies:
 	cargo deny --locked check
+	cargo deny --locked --manifest-path examples/transports/Cargo.toml --config deny.toml check
 
 LEAST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
