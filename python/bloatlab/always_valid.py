@@ -29,7 +29,7 @@ LEAST_SHARE = 2.0
 
 
 def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
-    """The confidence sequence after these values. `scatter` is the smallest standard deviation to assume.
+    """Returns the confidence sequence after these values. `scatter` is the smallest standard deviation to assume.
 
     Raises `ValueError` if there are no values, the error probability is outside (0, 1), or the scatter is negative.
     """
@@ -43,13 +43,16 @@ def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
 
 
 def _known(n: int, scatter: float, error: float) -> float:
-    """Half the width of the interval for a standard deviation of at most `scatter`."""
+    """Returns half the width of the interval for a standard deviation of at most `scatter`."""
     total = n + KNOWN_TUNING
     return scatter / n * math.sqrt(total * (math.log(total / KNOWN_TUNING) + 2.0 * math.log(1.0 / error)))
 
 
 def _unknown(n: int, seen: float, error: float) -> float:
-    """Half the width of the interval for an unknown scatter, estimated as `seen`; infinite for too few values."""
+    """Returns half the width of the interval for an unknown scatter, estimated as `seen`.
+
+    It is infinite for too few values.
+    """
     if n < 2:
         return math.inf
     k = UNKNOWN_TUNING / (n + UNKNOWN_TUNING)

@@ -115,7 +115,7 @@ class _Watched:
 
 
 def _packet(of: Any, frame: bytes) -> Any:
-    """The IP packet in a frame, or None."""
+    """Returns the IP packet in a frame, or None."""
     try:
         if of is None:
             return (_ip if frame[0] >> 4 == 4 else _ip6)(frame) if frame[0] >> 4 in {4, 6} else None
@@ -126,12 +126,12 @@ def _packet(of: Any, frame: bytes) -> Any:
 
 
 def size(packet: Any) -> int:
-    """Length of an IP packet in bytes, even if the capture truncated it."""
+    """Returns the length of an IP packet in bytes, even if the capture truncated it."""
     return packet.len if isinstance(packet, _ip) else 40 + packet.plen
 
 
 def segments(path: Path) -> Iterator[Segment]:
-    """The TCP segments of the first `MOST` packets, in order. Raises `CaptureError`, `OSError`."""
+    """Yields the TCP segments of the first `MOST` packets, in order. Raises `CaptureError`, `OSError`."""
     for t, packet in islice(Packets(path), MOST):
         tcp = packet.data
         if isinstance(tcp, dpkt.tcp.TCP):

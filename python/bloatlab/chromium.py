@@ -83,7 +83,7 @@ class Page:
 
 
 def browser() -> str:
-    """The path of Chromium. Raises `NoBrowser`."""
+    """Returns the path of Chromium. Raises `NoBrowser`."""
     for name in NAMES:
         if found := shutil.which(name):
             return found
@@ -92,7 +92,7 @@ def browser() -> str:
 
 @contextmanager
 def page(width: int = 1280, height: int = 900) -> Generator[Page]:
-    """A page in a fresh headless Chromium."""
+    """Opens a page in a fresh headless Chromium, and ends the process afterwards."""
     command = [browser(), *ARGUMENTS, f"--window-size={width},{height}"]
     if os.geteuid() == 0:
         command.append("--no-sandbox")  # as root, Chromium starts only without its sandbox

@@ -39,7 +39,7 @@ def _refuse(groups: int, ways: int, sessions: int) -> None:
 
 
 def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
-    """The exact probability that some group is overfull, for 0, 1, ... `sessions` sessions.
+    """Returns the exact probability that some group is overfull, for 0, 1, ... `sessions` sessions.
 
     Raises `ValueError` if an argument is out of range.
     """
@@ -57,7 +57,7 @@ def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
 
 
 def given_session(groups: int, ways: int, sessions: int) -> Fraction:
-    """The exact probability that a given session of `sessions` is in an overfull group. Raises `ValueError`."""
+    """Returns the exact probability that a given session of `sessions` is in an overfull group. Raises `ValueError`."""
     _refuse(groups, ways, sessions)
     others, here = max(0, sessions - 1), Fraction(1, groups)
     few = (math.comb(others, j) * here**j * (1 - here) ** (others - j) for j in range(min(ways, others + 1)))
@@ -121,7 +121,7 @@ def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArra
 
 
 def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
-    """The share of hits, with the exact (Clopper-Pearson) interval of its probability."""
+    """Returns the share of hits, with the exact (Clopper-Pearson) interval of its probability."""
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"{hits} of {trials} is not a share")
     from scipy.special import betaincinv  # noqa: PLC0415  only this command needs scipy, which loads slowly

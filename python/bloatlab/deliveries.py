@@ -39,7 +39,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def written(resolved: str, link: str) -> str:
-    """A link's delivery opportunities in mahimahi's format. Raises `ScenarioError`."""
+    """Writes a link's delivery opportunities in mahimahi's format. Raises `ScenarioError`."""
     return _core.delivery_file(resolved, link)
 
 

@@ -99,7 +99,7 @@ class Difference:
         return not self.settings and all(c.size == 0.0 for c in self.changes)
 
     def as_data(self) -> dict[str, Any]:
-        """Everything as JSON."""
+        """Returns the comparison as plain data for JSON."""
         return {
             "first": self.names[0],
             "second": self.names[1],
@@ -109,7 +109,7 @@ class Difference:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per measure."""
+        """Returns a row per measure."""
         return [
             {
                 "measure": c.path,
@@ -123,7 +123,9 @@ class Difference:
         ]
 
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
-        """The tables for people: the settings, then the first `top` measures, or with None all measures that differ.
+        """Makes the tables for people: the settings, then the first `top` measures.
+
+        With None, they have all measures that differ.
 
         What users notice (scores, losses, delays, rates of applications) and the state of links come first, then
         everything else. Within each group, the application or link that changed most comes first. `every` adds the
@@ -142,7 +144,7 @@ class Difference:
         return tables
 
     def __str__(self) -> str:
-        """The tables as plain text."""
+        """Returns the tables as plain text."""
         if self.equal:
             return f"equal: {self.names[0]} and {self.names[1]}"
         blocks = ["\n".join(line.plain for line in lines(table, _WIDTH)) for table in self.tables()]
@@ -155,7 +157,7 @@ class Difference:
 
 
 def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
-    """The differences between two results, given as results, result folders or flent data files.
+    """Compares two results, given as results, result folders or flent data files.
 
     Compared with flent data, a result is reduced to what flent measures: its pings and its TCP flows, under load.
     Raises `ResultError` for a folder without a result, `FlentError` for a bad flent file, `OSError` if one cannot be
@@ -184,7 +186,7 @@ def _name(of: Result | str | Path, place: str) -> str:
 def difference(
     names: tuple[str, str], scenarios: Sequence[Any] | None, measures: Sequence[Mapping[str, Any]]
 ) -> Difference:
-    """The differences between two results.
+    """Compares two results.
 
     `scenarios` has plain values; it is None if a result has no scenario. `measures` has the measures by path.
     """
@@ -197,7 +199,7 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """Sort key.
+    """Returns the sort key of a measure.
 
     Better or worse measures come first, then other differences, each group by size; then measures that only one result
     has; then equal ones.
@@ -210,7 +212,7 @@ def _order(change: Change) -> tuple[int, float]:
 
 
 def varying(scenarios: Sequence[Any]) -> list[Setting]:
-    """The settings in which resolved scenarios differ."""
+    """Returns the settings in which resolved scenarios differ."""
     return list(_varying("", scenarios))
 
 
@@ -236,14 +238,14 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
 
 
 def _choices(values: Sequence[Any]) -> bool:
-    """Whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and the variants differ."""
+    """Returns whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and the variants differ."""
     tables = [v for v in values if isinstance(v, dict)]
     single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
     return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
 
 
 def _chosen(value: Any, among: Sequence[Any]) -> str:
-    """The name of the chosen variant, its limit, and the parameters that distinguish it from others of that name."""
+    """Returns the name of the chosen variant, its limit, and the parameters in which variants of that name differ."""
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
     ((name, parameters),) = value.items()
@@ -293,13 +295,13 @@ def _ordered(changes: Sequence[Change]) -> list[Change]:
 
 
 def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
-    """Whether a measure is a goodput in bytes that is also listed in Mbit/s."""
+    """Returns whether a measure is a goodput in bytes that is also listed in Mbit/s."""
     other = path.replace("goodput_bytes", "goodput_mbit")
     return other != path and any(c.path == other for c in changes)
 
 
 def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
-    """The rows of the table, one per measure. The application or link is named in the first of its rows."""
+    """Returns the rows of the table, one per measure. The application or link is named in the first of its rows."""
     rows: list[list[TextCell]] = []
     before: str | None = None
     for c in changes:
@@ -317,7 +319,7 @@ def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
 
 
 def _note(hidden: int, same: int, *, every: bool) -> str:
-    """The note below the table: the order of its rows, the number of hidden measures and how to see them."""
+    """Makes the note below the table: the order of its rows, the number of hidden measures, and how to see them."""
     rest = [f"… and {hidden} more: --top all."] if hidden else []
     if same and not every:
         rest.append(f"{counted(same, 'measure')} equal: --all.")
@@ -334,7 +336,7 @@ def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> s
 
 
 def value_text(value: Any) -> str:
-    """A scenario value as JSON, without nulls and without quotes around a text."""
+    """Returns a scenario value as JSON, without nulls and without quotes around a text."""
     return value if isinstance(value, str) else json.dumps(_filled(value), ensure_ascii=False)
 
 

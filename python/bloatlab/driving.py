@@ -75,7 +75,7 @@ class _Core:
 
     @contextmanager
     def use(self) -> Generator[_core.DrivenRun]:
-        """The run. Raises `RuntimeError` while another call uses it."""
+        """Yields the run. Raises `RuntimeError` while another call uses it."""
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("this simulation is running: another thread uses it, or one of its laws does")
         try:
@@ -101,7 +101,7 @@ class Snapshot:
         return self.run.now_ns / 1e9
 
     def __repr__(self) -> str:
-        """Scenario and time."""
+        """Returns the scenario and the time as text."""
         return f"<Snapshot {self.scenario.name}: {self.now:g} s>"
 
 
@@ -112,7 +112,7 @@ class Simulation:
     """
 
     def __init__(self, scenario: Scenario, makers: Mapping[str, laws_in_python.Maker], run: _core.DrivenRun) -> None:
-        """Use `bloatlab.open`."""
+        """Wraps a run of the core. Use `bloatlab.open` instead."""
         self._opened, self._core = scenario, _Core(run, makers)
         #: The end of the run in s.
         self.duration = quantity(scenario.data["duration"])
@@ -149,7 +149,7 @@ class Simulation:
             run.run_until(ns)
 
     def flow(self, app: str, number: int = 0) -> Flow:
-        """The TCP sender of an application's flow, counted from 0: that of the flow's latest connection.
+        """Returns the sender of an application's flow, counted from 0. It is the one of the flow's latest connection.
 
         Raises `ScenarioError` for an unknown application, one that sends datagrams, or a flow that it does not have.
         """
@@ -161,13 +161,16 @@ class Simulation:
         return Flow(self._core, app, number)
 
     def link(self, name: str) -> Link:
-        """A link, by its name; `~` in front names the reverse of one with `both_ways`. Raises `ScenarioError`."""
+        """Returns a link by its name; a `~` in front means its reverse direction.
+
+        Only links with `both_ways` have one. Raises `ScenarioError`.
+        """
         with self._core.use() as run:
             run.link(name)
         return Link(self._core, name)
 
     def fork(self) -> Simulation:
-        """A second simulation in the same state, which shares nothing with this one.
+        """Returns a second simulation in the same state, which shares nothing with this one.
 
         Raises `LawError` for a law in Python that `copy.deepcopy` cannot copy.
         """
@@ -175,11 +178,11 @@ class Simulation:
             return Simulation(self._opened, self._core.makers, run.fork())
 
     def __copy__(self) -> Simulation:
-        """A fork."""
+        """Returns a fork."""
         return self.fork()
 
     def __deepcopy__(self, _memo: object) -> Simulation:
-        """A fork."""
+        """Returns a fork."""
         return self.fork()
 
     def __reduce__(self) -> str:
@@ -187,7 +190,7 @@ class Simulation:
         raise TypeError("a simulation cannot be pickled or sent to a process; send its scenario, and open it there")
 
     def snapshot(self) -> Snapshot:
-        """The present state, for `restore`. Raises `LawError` as `fork` does."""
+        """Returns the present state, for `restore`. Raises `LawError` as `fork` does."""
         with self._core.use() as run:
             return Snapshot(self._opened, run.fork())
 
@@ -207,13 +210,13 @@ class Simulation:
         return Result(self.scenario, summary_of(output["summary"]), frames(output["tables"]))
 
     def __repr__(self) -> str:
-        """Scenario, time and duration."""
+        """Returns the scenario, the time and the duration as text."""
         over = ", over" if self.over else ""
         return f"<Simulation {self._opened.name}: {self.now:g} s of {self.duration:g} s{over}>"
 
 
 def _whole(value: object, kind: str, scale: float = 1) -> int | None:
-    """A number times `scale`, or a text with a unit of this kind, as a whole number; None for anything else."""
+    """Returns a number times `scale`, or a text with a unit of this kind, as a whole number; None for anything else."""
     if isinstance(value, str):
         found = amount(value)
         return int(found[1]) if found is not None and found[0] == kind else None
@@ -223,7 +226,7 @@ def _whole(value: object, kind: str, scale: float = 1) -> int | None:
 
 
 def _shown(value: object) -> str:
-    """A value for a message, clipped."""
+    """Clips a value for a message."""
     return repr(str(value)[:80])
 
 
@@ -240,7 +243,7 @@ class _Part(ABC):
 
     @abstractmethod
     def read(self) -> dict[str, Any]:
-        """All attributes at once."""
+        """Returns all attributes at once."""
 
     def __getattr__(self, name: str) -> Any:
         if name in self.ATTRIBUTES:
@@ -272,7 +275,7 @@ class Link(_Part):
     )  # fmt: skip
 
     def read(self) -> dict[str, Any]:
-        """All attributes at once."""
+        """Returns all attributes at once."""
         with self._core.use() as run:
             return run.link(self._name)
 
@@ -287,14 +290,14 @@ class Link(_Part):
             run.set_link(self._name, json.dumps(values))
 
     def __repr__(self) -> str:
-        """Name, queue and rate."""
+        """Returns the link's name, queue and rate as text."""
         state = self.read()
         rate = "" if state["rate"] is None else f", {state['rate'] / 1e6:g} Mbit/s"
         return f"<Link {self._name}: {state['packets']} packets queued{rate}>"
 
 
 def _with_unit(path: str, value: object, unit: str | None) -> object:
-    """A value of a change as the core reads it. Raises `ScenarioError`."""
+    """Converts a value of a change to the form that the core reads. Raises `ScenarioError`."""
     if isinstance(value, str) or unit is None:
         return value
     number = _whole(value, "", 1e9 if unit == "ns" else 1)
@@ -322,12 +325,12 @@ class Flow(_Part):
     )  # fmt: skip
 
     def __init__(self, core: _Core, app: str, number: int) -> None:
-        """Use `Simulation.flow`."""
+        """Names a sender of a run. Use `Simulation.flow` instead."""
         super().__init__(core, app)
         object.__setattr__(self, "_number", number)
 
     def read(self) -> dict[str, Any]:
-        """All attributes at once."""
+        """Returns all attributes at once."""
         with self._core.use() as run:
             return run.sender(self._name, self._number)
 
@@ -340,7 +343,7 @@ class Flow(_Part):
             run.set_sender(self._name, self._number, name, _number(f"app.{self._name}.{name}", value, _SETTINGS[name]))
 
     def __repr__(self) -> str:
-        """Application, number and window."""
+        """Returns the application, the flow's number and its window as text."""
         try:
             state = f"cwnd {self.read()['cwnd']} bytes"
         except ScenarioError:
@@ -349,7 +352,7 @@ class Flow(_Part):
 
 
 def _number(path: str, value: object, kind: str) -> int | None:
-    """A setting as a whole number of bytes or bit/s. Raises `ScenarioError`."""
+    """Converts a setting to a whole number of bytes or bit/s. Raises `ScenarioError`."""
     number = _whole(value, kind)
     if number is None and value is not None:
         valid = 'bytes, or a text such as "30KB"' if kind == "size" else 'bit/s, or a text such as "10mbit"'

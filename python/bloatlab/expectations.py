@@ -63,7 +63,7 @@ class Verdict:
     kept: bool
 
     def measured(self) -> str:
-        """The mean and its interval as text."""
+        """Formats the mean and its interval."""
         if self.mean is None:
             return "no value"
         if self.seeds == 1:
@@ -88,7 +88,7 @@ class Checked:
 
 
 def keeps(expected: str, low: float, high: float) -> bool:
-    """Whether all of [low, high] meets a condition: ">= 4", "< 50", "== 0" or "0.9 .. 1"."""
+    """Returns whether all of [low, high] meets a condition: ">= 4", "< 50", "== 0" or "0.9 .. 1"."""
     if ".." in expected:
         least, most = (float(part) for part in expected.split(".."))
         return least <= low and high <= most
@@ -168,7 +168,7 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
 
 
 def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
-    """The runs that a file requests. The [expect] table of a sweep's file is added to each of its scenarios."""
+    """Returns the runs that a file requests. The [expect] table of a sweep's file is added to each of its scenarios."""
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
@@ -181,7 +181,7 @@ def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
 
 
 def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
-    """The [expect] table of a sweep's file; None for a scenario's file."""
+    """Returns the [expect] table of a sweep's file; None for a scenario's file."""
     if file.suffix == ".json":
         return None
     try:
@@ -197,7 +197,7 @@ def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
 
 
 def _bare(scenario: Scenario) -> Scenario:
-    """The scenario without its expectations, so that the key of a stored run does not depend on thresholds."""
+    """Removes the expectations of a scenario, so that the key of a stored run does not depend on thresholds."""
     data = scenario.data
     if data.pop("expect", None) is None:
         return scenario
@@ -205,7 +205,7 @@ def _bare(scenario: Scenario) -> Scenario:
 
 
 def table(checked: Checked) -> TextTable:
-    """The verdicts of a file as a table for people."""
+    """Makes a table of a file's verdicts."""
     placed = any(v.place for v in checked.verdicts)
     rows = [
         row(*([v.place] if placed else []), v.path, v.expected, v.measured(), within_cell(v.kept, "kept", "not kept"))
@@ -216,7 +216,7 @@ def table(checked: Checked) -> TextTable:
 
 
 def junit(all_: Sequence[Checked]) -> str:
-    """The verdicts as JUnit XML: a suite per file, a case per expectation."""
+    """Writes the verdicts as JUnit XML: a suite per file, a case per expectation."""
     every = [v for checked in all_ for v in checked.verdicts]
     root = ET.Element("testsuites", {"name": "bloatlab check", **_counts(every)})
     for checked in all_:

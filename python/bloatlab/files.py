@@ -37,7 +37,7 @@ class TooLargeError(OSError):
 
 
 def read(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a file, device or pipe. Raises `OSError`; `TooLargeError` for more than `most` bytes."""
+    """Reads a file, device or pipe. Raises `OSError`; `TooLargeError` for more than `most` bytes."""
     most = MOST_BYTES if most is None else most
     with path.open("rb") as file:
         data = file.read(most + 1)
@@ -47,7 +47,7 @@ def read(path: Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """The text of a file. Raises `OSError`, `TooLargeError` for more than `most` bytes, and `UnicodeDecodeError`."""
+    """Reads a file as text. Raises `OSError`, `TooLargeError` for more than `most` bytes, and `UnicodeDecodeError`."""
     return read(path, most).decode("utf-8").replace("\r\n", "\n")
 
 
@@ -85,7 +85,7 @@ def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:
 
 
 def parquet(frame: DataFrame, **options: Any) -> bytes:
-    """A frame as the bytes of a Parquet file.
+    """Encodes a frame as a Parquet file.
 
     The caller writes the bytes with Python's own functions, because polars does not report a full disk.
     """

@@ -67,7 +67,7 @@ class FlentError(InputError):
 
 
 def is_flent(path: str | Path) -> bool:
-    """Whether a path has the suffix of a flent data file."""
+    """Returns whether a path has the suffix of a flent data file."""
     return str(path).endswith(SUFFIXES)
 
 
@@ -85,7 +85,10 @@ def write(result: Result, path: str | Path, *, title: str = "") -> Path:
 
 
 def document(result: Result, *, title: str = "") -> dict[str, Any]:
-    """The content of a flent data file for `result`. Raises `FlentError` if it has neither a ping nor a TCP flow."""
+    """Makes the content of a flent data file for `result`.
+
+    Raises `FlentError` if it has neither a ping nor a TCP flow.
+    """
     end = float(result.summary["duration_s"])
     local = _local(result)
     flows = _flows(result, local)
@@ -125,13 +128,13 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
 
 
 def _told(result: Result) -> Mapping[str, str]:
-    """The names of series by application, if the run is one of flent's tests; otherwise empty."""
+    """Returns the names of series by application, if the run is one of flent's tests; otherwise empty."""
     of = WORKLOADS.get(result.scenario.name)
     return of.series if of is not None else {}
 
 
 def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, number: int) -> str:
-    """The name of a flow's series in its test; several flows of one application are numbered."""
+    """Returns the name of a flow's series in its test; several flows of one application are numbered."""
     told, app, flow = _told(result), str(frame["app"][0]), int(frame["flow"][0])
     if not told:
         return _SERIES[name].format(way=way, number=number)
@@ -142,14 +145,14 @@ def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, numbe
 
 
 def _local(result: Result) -> str:
-    """The user's host: the source of the first ping, or else of the first application."""
+    """Returns the user's host: the source of the first ping, or else of the first application."""
     apps = result.scenario.data["app"]
     first = [a for a in apps if result.summary["apps"].get(a, {}).get("kind") == "ping"] or list(apps)
     return str(apps[first[0]]["from"]) if first else ""
 
 
 def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
-    """The TCP flows that carry payload, with their direction seen from the local host."""
+    """Returns the TCP flows that carry payload, with their direction seen from the local host."""
     frame = result.table("flow_series")
     apps = result.scenario.data["app"]
     found: list[tuple[Way, pl.DataFrame]] = []
@@ -162,21 +165,21 @@ def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
 
 
 def _binned(frame: pl.DataFrame, column: str, bins: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The sum of a column and the number of its values in each bin of `STEP` s."""
+    """Returns the sum of a column and the number of its values in each bin of `STEP` s."""
     place = np.clip(np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int), 0, bins - 1)
     values = frame[column].fill_nan(0.0).to_numpy()
     return np.asarray(np.bincount(place, values, bins), np.float64), np.bincount(place, None, bins).astype(np.float64)
 
 
 def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean round-trip time of each bin in ms; NaN if there is none."""
+    """Returns the mean round-trip time of each bin in ms; NaN if there is none."""
     sums, counts = _binned(frame, "rtt_ms", len(x))
     with np.errstate(invalid="ignore", divide="ignore"):
         return sums / counts
 
 
 def _sums(results: Mapping[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """The series that flent computes from others: sums and means of flows, means of pings."""
+    """Returns the series that flent computes from others: sums and means of flows, means of pings."""
     found: dict[str, list[float | None]] = {}
     for way in ("upload", "download", "upload Torrent", "download Torrent"):
         mine = [_array(of) for name, of in results.items() if name.startswith(f"TCP {way}")]
@@ -202,7 +205,7 @@ def _listed(of: NDArray[np.float64]) -> list[float | None]:
 
 
 def _length(result: Result, name: str) -> float:
-    """Duration of the load in s, without the idle start of flent's own tests; an integer if it is whole."""
+    """Returns the duration of the load in s, without the idle start of flent's own tests; an integer if it is whole."""
     seconds = float(result.summary["duration_s"])
     if name != result.scenario.name or name not in WORKLOADS:
         return seconds
@@ -210,7 +213,7 @@ def _length(result: Result, name: str) -> float:
 
 
 def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[str, Any]]:
-    """The metadata of each series: its unit, its mean and its index."""
+    """Returns the metadata of each series: its unit, its mean and its index."""
     found: dict[str, dict[str, Any]] = {}
     for place, (name, values) in enumerate(results.items()):
         known = [v for v in values if v is not None]
@@ -220,7 +223,7 @@ def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[st
 
 
 def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping[Way, int]) -> dict[str, Any]:
-    """The metadata that flent keeps of a test, all derived from the result."""
+    """Returns the metadata that flent keeps of a test, all derived from the result."""
     ends = {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]}
     nodes = sorted(ends - {local})
     begin = "1970-01-01T00:00:00.000000Z"
@@ -260,7 +263,10 @@ class Measured:
     tables: Mapping[str, pl.DataFrame]
 
     def measures(self) -> dict[str, float]:
-        """The numbers to compare, from the first TCP payload to the last; from all data if there is no TCP payload."""
+        """Returns the numbers to compare, from the first TCP payload to the last.
+
+        Without TCP payload, they are from all data.
+        """
         found: dict[str, float] = {}
         for way, app in self.summary["apps"].items():
             if way != "ping":
@@ -301,7 +307,7 @@ def read(path: str | Path) -> Measured:
 
 
 def of_document(data: Mapping[str, Any], name: str) -> Measured:
-    """The measurements in a flent document. Raises `FlentError` if it has neither a ping nor a TCP flow."""
+    """Reads the measurements of a flent document. Raises `FlentError` if it has neither a ping nor a TCP flow."""
     if int(data.get("version", 1)) > VERSION:
         raise FlentError(f"{name}: a file of version {data['version']}; versions up to {VERSION} are supported")
     x = np.array(data["x_values"], dtype=np.float64)
@@ -325,12 +331,12 @@ def of_document(data: Mapping[str, Any], name: str) -> Measured:
 
 
 def _within(values: Any, most: float) -> bool:
-    """Whether all values are numbers of at most this magnitude."""
+    """Returns whether all values are numbers of at most this magnitude."""
     return bool((np.abs(np.asarray(values, dtype=np.float64)) <= most).all())
 
 
 def of_result(result: Result, name: str) -> Measured:
-    """A result as flent would have measured it, to compare it with flent's measurements. Raises `FlentError`."""
+    """Measures a result as flent would, to compare it with flent's measurements. Raises `FlentError`."""
     return of_document(document(result), name)
 
 
@@ -348,7 +354,7 @@ def _apps(pings: pl.DataFrame, flows: pl.DataFrame, seconds: float) -> dict[str,
 
 
 def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame:
-    """Every round-trip time, from the raw values, or from the results in a file without raw values."""
+    """Reads every round-trip time, from the raw values, or from the results in a file without raw values."""
     old = int(data.get("version", 1))
     raw, begin = _raw(data)
     rows: list[tuple[float, float]] = []
@@ -366,7 +372,10 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
 
 
 def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
-    """The raw values by series, and the start of the test in s since 1970. Version 1 has them in the metadata."""
+    """Returns the raw values by series, and the start of the test in s since 1970.
+
+    Version 1 has them in the metadata.
+    """
     meta = data["metadata"]
     raw: Mapping[str, Any] = data.get("raw_values") or {
         name: of["RAW_VALUES"] for name, of in meta.get("SERIES_META", {}).items() if "RAW_VALUES" in of
@@ -376,7 +385,10 @@ def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
 
 
 def _round_trip(name: str, of: Mapping[str, Any], old: int) -> float:
-    """A raw value as round-trip time in ms. Before version 4, netperf's UDP_RR (with `dur`) is in transactions/s."""
+    """Converts a raw value to a round-trip time in ms.
+
+    Before version 4, values of netperf's UDP_RR (those with `dur`) are in transactions/s.
+    """
     value = float(of["val"])
     if old < VERSION and "UDP" in name and "dur" in of:
         return 1e3 / value if value > 0.0 else math.nan
@@ -394,7 +406,7 @@ def _epoch(text: str, first: float) -> float:
 
 
 def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) -> pl.DataFrame:
-    """Payload per bin of every TCP flow, from raw values or else from results.
+    """Reads the payload per bin of every TCP flow, from raw values or, without them, from results.
 
     A raw value covers the time since the previous one.
     """

@@ -48,22 +48,22 @@ class Share:
         return "" if self.wanted is None else f"{self.wanted:.0%}"
 
     def as_data(self) -> dict[str, Any]:
-        """The share as JSON."""
+        """Returns the share as JSON."""
         data: dict[str, Any] = {"cells": self.cells, "within": self.within, "share": round(self.share, 4)}
         return data if self.wanted is None else data | {"wanted": self.wanted, "met": self.met}
 
 
 def share(name: str, verdicts: Iterable[bool | None], wanted: float | None = None) -> Share:
-    """The share of judged verdicts that are within. Verdicts of None do not count."""
+    """Counts the judged verdicts and those that are within tolerance. Verdicts of None do not count."""
     judged = [within for within in verdicts if within is not None]
     return Share(name, sum(judged), len(judged), wanted)
 
 
 def within_cell(within: bool | None, good: str, bad: str, unjudged: str = "") -> TextCell:
-    """A verdict as a table cell, with the texts given."""
+    """Makes a table cell of a verdict, with the given texts."""
     return TextCell({True: good, False: bad, None: unjudged}[within], TONES[within])
 
 
 def finite(value: float) -> float | None:
-    """The number for JSON: None for infinity and NaN."""
+    """Returns the number for JSON: None for infinity and NaN."""
     return value if math.isfinite(value) else None

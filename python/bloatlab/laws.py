@@ -68,7 +68,7 @@ class Law:
     file: str
 
     def parameters(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """The value of every parameter: from `given`, or else its default. Raises `LawError`."""
+        """Returns the value of every parameter: from `given`, or else its default. Raises `LawError`."""
         known = self._signature(path)
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
@@ -83,7 +83,7 @@ class Law:
         return values
 
     def _signature(self, path: str) -> dict[str, Any]:
-        """The class's parameters and their defaults."""
+        """Returns the class's parameters and their defaults."""
         found: dict[str, Any] = {}
         for name, p in inspect.signature(self.of).parameters.items():
             if p.kind in {p.VAR_KEYWORD, p.VAR_POSITIONAL}:
@@ -120,7 +120,7 @@ class Law:
                 raise LawError([f"{path}.law: {self.label}:{_line_of(self.of, method)}: {text}"]) from None
 
     def line(self, method: str, error: BaseException) -> str:
-        """One line with the file, the line, the method and its exception."""
+        """Describes a law's error in one line: file, line, method and exception."""
         text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         return f"{self.label}:{line_in(error, self.file) or _line_of(self.of, method)}: {method} raised {text[:300]}"
 
@@ -139,7 +139,10 @@ def _plain(value: Any) -> bool:
 
 
 def _value(given: Any, default: Any, path: str) -> Any:
-    """A parameter's value, with quantities as numbers. Raises `LawError` if its type is not that of the default."""
+    """Returns a parameter's value, with quantities as numbers.
+
+    Raises `LawError` if its type is not that of the default.
+    """
     number = _number(given) if isinstance(given, str) and not isinstance(default, str) else None
     value = given if number is None else number
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -191,7 +194,7 @@ def refuse(text: str, where: str) -> None:
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The link, path and table of each law in Python."""
+    """Yields the link, path and table of each law in Python."""
     for name, link in tree["link"].items():
         for kind, table in link["queue"].items():
             path = f"link.{name}.queue.{kind}"
@@ -269,12 +272,12 @@ def _steady(tree: ast.Module, label: str, at: str) -> None:
 
 @functools.cache
 def libraries() -> list[Path]:
-    """The folders of Python's library and of installed packages."""
+    """Returns the folders of Python's library and of installed packages."""
     return [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
 def _library(name: str) -> bool:
-    """Whether a law may import a module: one of Python, of bloatlab or of an installed package.
+    """Returns whether a module that a law imports belongs to Python, to bloatlab or to an installed package.
 
     Python reports a missing one.
     """
@@ -288,7 +291,7 @@ def _library(name: str) -> bool:
 
 
 def _line_of(of: type, method: str = "") -> int:
-    """The first line of a method of a class, or of its first method; 1 if unknown."""
+    """Returns the first line of a method of a class, or of its first method; 1 if unknown."""
     functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
     lines = [
         f.__code__.co_firstlineno for f in functions if inspect.isfunction(f) and f.__code__.co_filename != "<string>"
@@ -308,12 +311,12 @@ class Maker:
     path: str
 
     def __call__(self) -> object:
-        """A new instance."""
+        """Makes a new instance."""
         return self.law.of(**self.values)
 
 
 def makers(text: str, given: Mapping[str, type]) -> dict[str, Maker]:
-    """The law makers of a resolved scenario, by link; `given` has classes by name. Raises `LawError`."""
+    """Returns the law makers of a resolved scenario, by link; `given` has classes by name. Raises `LawError`."""
     laws: dict[str, Maker] = {}
     used: set[str] = set()
     for link, path, table in _tables(json.loads(text)) if _SIGN in text or given else ():
@@ -344,7 +347,7 @@ def _given(of: Any, name: str, path: str) -> Law:
 
 
 def explained(failure: Exception, laws: Mapping[str, Maker]) -> LawError:
-    """The error for a law that failed in a run: its file, line, method, and what it raised or returned."""
+    """Makes the error for a law that failed in a run: its file, line, method, and what it raised or returned."""
     link, method, text = failure.args
     maker = laws[link]
     cause = failure.__cause__

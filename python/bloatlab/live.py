@@ -52,7 +52,10 @@ class Command:
 
 
 def available() -> bool:
-    """Whether this build of bloatlab has the bench. Only Linux builds do; otherwise `run` raises `LiveError`."""
+    """Returns whether this build of bloatlab has the bench.
+
+    Only Linux builds do; otherwise `run` raises `LiveError`.
+    """
     return _core.has_live()
 
 

@@ -62,19 +62,19 @@ class Name:
         return f"{self.measure} ({self.unit})" if self.unit else self.measure
 
     def __str__(self) -> str:
-        """The full label, for an axis or a sentence."""
+        """Returns the full label, for an axis or a sentence."""
         return f"{self.of}: {self.with_unit}" if self.of else self.with_unit
 
 
 @cache
 def declarations() -> Sequence[Measure]:
-    """Every key of the summary, in the order of docs/results.md, including the statistics of distributions."""
+    """Returns every key of the summary, in the order of docs/results.md, including the statistics of distributions."""
     return [_measure(of) for of in measures()["measures"]]
 
 
 @cache
 def units() -> Sequence[Unit]:
-    """The units that a name may end with."""
+    """Returns the units that a name may end with."""
     return [Unit(**of) for of in measures()["units"]]
 
 
@@ -86,7 +86,10 @@ def _measure(of: Mapping[str, Any]) -> Measure:
 
 @cache
 def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
-    """The declarations that have a value, each with a pattern of its path. `*` matches a name, which may have dots."""
+    """Returns the declarations that have a value, each with a pattern of its path.
+
+    `*` matches a name, which may have dots.
+    """
     leaves = [leaf for measure in declarations() for leaf in (measure.parts or [measure])]
     # a path may match several patterns; the one with the most literal keys is right
     ordered = sorted(leaves, key=lambda of: len([part for part in of.path.split(".") if part != "*"]), reverse=True)
@@ -110,7 +113,7 @@ def _by_key() -> Mapping[str, Measure]:
 
 @cache
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
-    """The label of a column, and its declaration if there is one.
+    """Returns the label of a column, and its declaration if there is one.
 
     A path of the summary has a declared label. Any other column takes the label that its last key declares, if there is
     one; otherwise its name is the label, and the suffix of the name gives the unit.
@@ -154,35 +157,35 @@ _OTHERS: Mapping[str, tuple[int, Direction]] = {
 
 
 def named(path: str) -> Name:
-    """The label of a measure's path; for a name that is not a path, label and unit are read from the name."""
+    """Returns the label of a measure's path; for a name that is not a path, label and unit are read from the name."""
     return _looked_up(path)[0]
 
 
 def direction(path: str) -> Direction | None:
-    """Whether more or less of a measure is better; None if neither is."""
+    """Returns whether more or less of a measure is better; None if neither is."""
     measure = _looked_up(path)[1]
     return measure.direction if measure else None
 
 
 def least(path: str) -> float:
-    """The smallest noticeable difference, in the unit of the measure."""
+    """Returns the smallest noticeable difference of a measure, in its unit."""
     measure = _looked_up(path)[1]
     return measure.least if measure else 0.0
 
 
 def importance(path: str) -> int:
-    """The rank of a measure among the measures that are reported first; all other measures have a higher rank."""
+    """Returns the rank of a measure among those that are reported first; all others have a higher rank."""
     measure = _looked_up(path)[1]
     return (measure.rank if measure else None) or _LAST + 1
 
 
 def reported_first(path: str) -> bool:
-    """Whether a measure is among those reported first."""
+    """Returns whether a measure is among those reported first."""
     return importance(path) <= _LAST
 
 
 def value_at(summary: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path of a summary or of a part of it; None if there is none."""
+    """Returns the value at a dotted path of a summary or of a part of it; None if there is none."""
     value: Any = summary
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -191,6 +194,6 @@ def value_at(summary: Mapping[str, Any], path: str) -> Any:
 
 @cache
 def digits(name: str) -> int | None:
-    """Decimal places of a column, by the unit in its name; None if there is none."""
+    """Returns the number of decimals of a column, by the unit in its name; None for a name without a unit."""
     found = {unit.suffix[1:]: unit.digits for unit in units()}
     return next((found[word] for word in reversed(name.split("_")[1:]) if found.get(word)), None)

@@ -100,7 +100,7 @@ class Views:
         self.close()
 
     def query(self, sql: str) -> pl.DataFrame:
-        """The rows of a query; columns of types that table files do not support become text. Raises `QueryError`."""
+        """Runs a query. Columns of types that table files do not support become text. Raises `QueryError`."""
         place = self._scratch / "answer.parquet"
         try:
             _one_select(self._db.extract_statements(sql), sql)
@@ -112,7 +112,7 @@ class Views:
         return frame
 
     def columns(self, view: str) -> list[tuple[str, str]]:
-        """The columns of a view, with DuckDB's types."""
+        """Returns the columns of a view, with DuckDB's types."""
         return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE SELECT * FROM {quoted(view)}").fetchall()]
 
     def _shelf(self, stock: Stock, store: Store, held: contextlib.ExitStack) -> _Shelf:
@@ -137,7 +137,7 @@ class Views:
         return self._scratch / f"{next(self._links)}{parquet.SUFFIX}"
 
     def _link(self, file: Path) -> Path:
-        """A link to a file of the store, under a name without wildcards."""
+        """Makes a link to a file of the store, under a name without wildcards."""
         link = self._free()
         self._files.append(file.resolve())
         link.symlink_to(self._files[-1])
@@ -186,7 +186,7 @@ def _runs(shelf: _Shelf) -> str:
 
 
 def _summary(shelf: _Shelf, before: Sequence[_Shelf]) -> str:
-    """The rows of a measure, except the runs that are already in one of `before`."""
+    """Returns SQL for the rows of a measure, except the runs that are already in one of `before`."""
     values = "".join(f", {quoted(name)}" for name in shelf.values)
     known = " AND ".join(f'"run.hash" NOT IN (SELECT "run.hash" FROM {other.scan()})' for other in before)
     select = f'SELECT {_RUN}, "run.name" AS name{values} FROM {shelf.scan()}'
@@ -261,7 +261,7 @@ _FIRST_DAY, _LAST_DAY = dt.date.min.toordinal() - _EPOCH, dt.date.max.toordinal(
 
 
 def quoted(word: str) -> str:
-    """A name in SQL."""
+    """Quotes a name for SQL."""
     return '"' + word.replace('"', '""') + '"'
 
 
@@ -270,7 +270,7 @@ def _text(word: str) -> str:
 
 
 def _sentence(error: Exception) -> str:
-    """DuckDB's error message in one line, without the lines that mark the position."""
+    """Reduces DuckDB's error message to one line, without the lines that mark the position."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("LINE ", "^"))]
     return " ".join(told)[:500] or "cannot be answered"

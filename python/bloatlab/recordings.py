@@ -48,7 +48,7 @@ class Recording:
     cut: bool = False
 
     def changes(self, until: float = float("inf")) -> list[dict[str, str]]:
-        """The rates after the first one, as `changes` of a link, up to time `until` in s."""
+        """Returns the rates after the first one, as `changes` of a link, up to time `until` in s."""
         return [
             {"at": f"{place * round(self.step * 1e3)}ms", "rate": f"{rate}bit"}
             for place, (before, rate) in enumerate(zip(self.rates, self.rates[1:], strict=False), 1)
@@ -56,7 +56,7 @@ class Recording:
         ]
 
     def link_toml(self, link: str) -> str:
-        """The link's table in TOML, to paste into a scenario."""
+        """Writes the link's table in TOML, to paste into a scenario."""
         lines = [f'    {{ at = "{c["at"]}", rate = "{c["rate"]}" }},\n' for c in self.changes()]
         return f'# {self.about}\n[link.{link}]\nrate = "{self.rates[0]}bit"\nchanges = [\n{"".join(lines)}]\n'
 
@@ -135,7 +135,7 @@ def _of_capture(path: Path, step: float, to: str | None) -> Recording:
 
 
 def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], step: float) -> list[int]:
-    """The rates in bit/s of the steps from the first byte to the last. Raises `RecordingError`."""
+    """Returns the rates in bit/s of the steps from the first byte to the last. Raises `RecordingError`."""
     busy = times[sizes > 0.0]
     if not len(busy):
         raise RecordingError(f"{path}: nothing was sent")

@@ -81,13 +81,13 @@ def open_result(folder: str | Path) -> Result:
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
-    """The origin of a result: machine, time, version. Comparisons of results must ignore it."""
+    """Returns the origin of a result: machine, time, version. Comparisons of results must ignore it."""
     wall = None if seconds is None else round(seconds, 3)
     return {"scenario_hash": result.scenario.hash, "seed": result.seed, "wall_seconds": wall, **this_process()}
 
 
 def this_process() -> dict[str, Any]:
-    """The origin of what this process writes now: version, time, machine, command line."""
+    """Returns the origin of what this process writes now: version, time, machine, command line."""
     return {
         "bloatlab": version(),
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -103,7 +103,7 @@ def this_process() -> dict[str, Any]:
 
 
 def json_text(data: Any, *, sort_keys: bool = False) -> str:
-    """Plain values as readable JSON with a final newline; infinity and NaN become null."""
+    """Writes plain values as readable JSON with a final newline; infinity and NaN become null."""
     return json.dumps(_finite(data), indent=2, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -143,7 +143,10 @@ _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """A frame as CSV. Texts that a spreadsheet would execute get a leading quote; terminal escapes are neutralised."""
+    """Writes a frame as CSV.
+
+    Texts that a spreadsheet would execute get a leading quote; terminal escapes are neutralised.
+    """
     columns: dict[str, pl.Expr] = {}
     for name in (name for name, kind in frame.schema.items() if kind == pl.String):
         of = pl.col(name)
@@ -154,7 +157,7 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def table_text(frame: pl.DataFrame, form: Literal["csv", "json"]) -> str:
-    """A frame as CSV or JSON."""
+    """Writes a frame as CSV or JSON."""
     return csv_text(frame) if form == "csv" else frame.write_json() + "\n"
 
 
@@ -185,7 +188,10 @@ def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def column_type(table: str, column: str) -> type[pl.DataType]:
-    """The type of a column. Counts of a run are integers; counts per bin are floats, since a bin may have none."""
+    """Returns the type of a column.
+
+    Counts of a run are integers; counts per bin are floats, since a bin may have none.
+    """
     if column in TEXT:
         return pl.String
     counts = {"bytes", "packets", "retransmits", "timeouts", "fast_recoveries"}

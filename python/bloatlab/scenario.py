@@ -70,18 +70,18 @@ class Scenario:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def traces(self, what: str) -> bool:
-        """Whether `trace` enables this: "links", "queues", "flows" or "packets"."""
+        """Returns whether `trace` enables this: "links", "queues", "flows" or "packets"."""
         return bool(self.data.get("trace", {}).get(what, False))
 
     def as_toml(self) -> str:
-        """The scenario as TOML, without values that equal the defaults. Reading it back gives this scenario.
+        """Writes the scenario as TOML, without values that equal the defaults. Reading it back gives this scenario.
 
         Raises `ScenarioError` for what TOML cannot express: a seed above 2^63 - 1.
         """
         return _core.as_toml(self.text)
 
     def tc(self, link: str | None = None) -> str:
-        """Shell commands (tc) that set up Linux like the links, or like one of them; comments name what tc cannot do.
+        """Writes shell commands (tc) that set up Linux like the links, or one of them. Comments name what tc cannot do.
 
         Raises `ScenarioError` if no link has that name.
         """
@@ -167,7 +167,7 @@ def overrides(sets: Sets) -> list[Override]:
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML, on one line. Raises `ScenarioError` for types that a scenario cannot have (a date)."""
+    """Writes a value as TOML, on one line. Raises `ScenarioError` for types that a scenario cannot have (a date)."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -201,28 +201,31 @@ def quantity(text: str) -> float:
 
 
 def problems(error: ValueError) -> list[str]:
-    """The message lines of a `ScenarioError`, one per problem."""
+    """Returns the message lines of a `ScenarioError`, one per problem."""
     first = error.args[0] if error.args else ""
     return [str(line) for line in first] if isinstance(first, list) else str(error).splitlines()
 
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of scenario files."""
+    """Returns the JSON Schema of scenario files."""
     return json.loads(_core.schema())
 
 
 @functools.cache
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """The catalogue of the core: `qdiscs`, `apps`, `tcp` and more, each a list of entries with their parameters."""
+    """Returns the catalogue of the core: `qdiscs`, `apps`, `tcp` and more.
+
+    Each is a list of entries with their parameters.
+    """
     return json.loads(_core.catalogue())
 
 
 def measures() -> dict[str, list[dict[str, Any]]]:
-    """The measures that a summary may have, and the units: see `bloatlab.measures`."""
+    """Returns the measures that a summary may have, and the units: see `bloatlab.measures`."""
     return json.loads(_core.measures())
 
 
 def version() -> str:
-    """The version of bloatlab."""
+    """Returns the version of bloatlab."""
     return _core.version()

@@ -78,7 +78,7 @@ class Cell:
     agrees: bool | None
 
     def as_data(self) -> dict[str, Any]:
-        """The comparison of this quantity as JSON."""
+        """Returns the comparison of this quantity as JSON."""
         return {
             "case": self.case,
             "quantity": self.name,
@@ -111,7 +111,7 @@ class Compared:
         return self.share.within == self.share.cells if self.share.cells else None
 
     def as_data(self) -> dict[str, Any]:
-        """The comparison as JSON."""
+        """Returns the comparison as JSON."""
         of = self.share
         summary = {"cells": len(self.cells), "judged": of.cells, "agree": of.within, "seeds": self.seeds}
         return {
@@ -122,7 +122,7 @@ class Compared:
         }
 
     def table(self) -> TextTable:
-        """A row per compared value."""
+        """Returns a row per compared value."""
         rows: list[list[TextCell]] = []
         for c in self.cells:
             digits = _DIGITS[c.unit]
@@ -154,7 +154,10 @@ def opened(folder: Path) -> Compared:
 
 
 def compared_page(done: Compared, command: str) -> Page:
-    """A comparison as a page: the number of quantities that agree, ratios of simulated to live values, every value."""
+    """Makes a page of a comparison.
+
+    It has the number of quantities that agree, ratios of simulated to live values, and every value.
+    """
     judged = [c for c in done.cells if c.agrees is not None]
     cases = list(dict.fromkeys(c.case for c in done.cells))
     points = [_point(case, [c for c in judged if c.case == case], done.invalid.get(case)) for case in cases]
@@ -195,7 +198,7 @@ def _point(case: str, cells: Sequence[Cell], invalid: str | None) -> Point:
 
 
 def _drawn(done: Compared) -> Drawn:
-    """The chart of simulated divided by live values; 1 is equal."""
+    """Draws the simulated values divided by the live ones; 1 is equal."""
     lines: list[Series] = []
     for name, wanted, colour in (("agrees", True, 2), ("differs", False, 1), ("not judged", None, 4)):
         at = [(n, c) for n, c in enumerate(done.cells) if c.agrees is wanted and c.live and math.isfinite(c.simulated)]
@@ -212,7 +215,7 @@ def _drawn(done: Compared) -> Drawn:
 
 
 def quantities(result: Result) -> list[Quantity]:
-    """The quantities of a run to compare, in a fixed order."""
+    """Returns the quantities of a run to compare, in a fixed order."""
     scenario, apps = result.scenario, result.summary["apps"]
     found: list[Quantity] = []
     pings = result.table("pings").filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
@@ -250,7 +253,10 @@ def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Q
 
 
 def lateness(real: Result) -> Lateness:
-    """The lateness of packets in a live run, in the form of a link's `lateness`. Empty if no packet left the bench."""
+    """Returns the lateness of packets in a live run, in the form of a link's `lateness`.
+
+    Empty if no packet left the bench.
+    """
     measured = real.summary["live"]["lateness_ms"]
     if measured["p50"] is None:
         return {}
@@ -276,7 +282,7 @@ def late(scenario: Scenario, real: Result) -> Scenario:
 
 
 def invalid_because(result: Result) -> str | None:
-    """The reason why a live run is invalid; None if it is valid."""
+    """Returns the reason why a live run is invalid; None if it is valid."""
     facts = result.summary["live"]
     return None if facts["valid"] else str(facts["invalid_because"])
 
@@ -286,12 +292,12 @@ def _median(values: pl.Series) -> float:
 
 
 def _endless(scenario: Scenario, app: str) -> bool:
-    """Whether an application is a file transfer without an end."""
+    """Returns whether an application is a file transfer without an end."""
     traffic = scenario.data["app"][app]["traffic"]
     return isinstance(traffic, dict) and "ftp" in traffic and traffic["ftp"].get("size") is None
 
 
 def _rate(scenario: Scenario, link: str) -> float | None:
-    """The rate in bit/s of a directed link in its scenario."""
+    """Returns the rate in bit/s of a directed link in its scenario."""
     given = scenario.data["link"].get(link.removeprefix("~"), {}).get("rate")
     return None if given is None else quantity(given)

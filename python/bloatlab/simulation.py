@@ -61,7 +61,7 @@ class Result:
         return self.tables[name]
 
     def trace(self, of: str) -> pl.DataFrame:
-        """The trace of "links", "queues" or "flows". Raises `KeyError`, whose message says how to record it."""
+        """Returns the trace of "links", "queues" or "flows". Raises `KeyError`, whose message says how to record it."""
         if f"trace_{of}" not in self.tables:
             kept = ", ".join(name.removeprefix("trace_") for name in self.tables if name.startswith("trace_"))
             message = f"no trace of {of!r} (recorded: {kept or 'none'}); record it with trace = {{ {of} = true }}"
@@ -69,7 +69,10 @@ class Result:
         return self.tables[f"trace_{of}"]
 
     def to_pandas(self, name: str) -> Any:
-        """One table as a pandas frame. Raises `KeyError` like `table`, and `ImportError` without pandas and pyarrow."""
+        """Returns one table as a pandas frame.
+
+        Raises `KeyError` like `table`, and `ImportError` without pandas and pyarrow.
+        """
         frame = self.table(name)
         for module in ("pandas", "pyarrow"):
             try:
@@ -87,15 +90,18 @@ class Result:
         return public.find("plot")(self, kind=kind, output=output, **options)
 
     def frame(self, per: Literal["run", "link", "app"] = "run") -> pl.DataFrame:
-        """The summary as a flat frame: a row for the run, or a row per link or application. See `bloatlab.frame`."""
+        """Returns the summary as a flat frame: a row for the run, or a row per link or application.
+
+        See `bloatlab.frame`.
+        """
         return public.find("frame")([self], per)
 
     def _repr_html_(self) -> str:
-        """The summary's tables, for notebooks."""
+        """Returns the summary's tables, for notebooks."""
         return public.find("as_html")(self)
 
     def __repr__(self) -> str:
-        """A short description: a line per link and per application, and the names of the tables."""
+        """Returns a short description: a line per link and per application, and the names of the tables."""
         summary = self.summary
         lines = [f"<Result {summary['name']}: seed {self.seed}, {summary['duration_s']:g} s"]
         lines += [_link_line(name, link) for name, link in summary["links"].items()]
@@ -183,7 +189,7 @@ _UNITLESS = ("cv", "count")
 
 
 def summary_of(text: str) -> dict[str, Any]:
-    """The core's summary as plain values, each rounded to the resolution of its unit."""
+    """Returns the core's summary as plain values, each rounded to the resolution of its unit."""
     summary: dict[str, Any] = json.loads(text)
     named = {part: {name: _resolved(of) for name, of in summary[part].items()} for part in ("links", "apps")}
     return _resolved(summary | dict.fromkeys(named)) | named
@@ -206,7 +212,9 @@ def _resolved(value: Any, digits: int | None = None) -> Any:
 def frames(
     tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame] | None = None
 ) -> Mapping[str, pl.DataFrame]:
-    """The core's tables as frames. Columns are typed even without rows or values, so frames of two runs concatenate.
+    """Returns the core's tables as frames.
+
+    Columns are typed even without rows or values, so frames of two runs concatenate.
 
     Lists are texts, or nulls of the type of counts for a counter that the run did not have. A frame is made on first
     access, so that a sweep which needs only the summary does not pay for tables. `made` has further frames. Numbers are
@@ -256,7 +264,7 @@ def _series(name: str, values: Any) -> pl.Series:
 
 
 def core_file() -> Path:
-    """The path of the compiled core, which a result depends on besides its scenario."""
+    """Returns the path of the compiled core, which a result depends on besides its scenario."""
     return Path(_core.__file__)
 
 

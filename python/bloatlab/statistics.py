@@ -71,12 +71,12 @@ class Interval:
         return replace(self, low=max(self.low, 0.0)) if self.low < 0.0 <= self.mean else self
 
     def differs(self) -> bool:
-        """Whether the interval excludes 0, so that a difference is significant. False without an interval."""
+        """Returns whether the interval excludes 0, which makes a difference significant. False without an interval."""
         return self.half > 0.0 and (self.low > 0.0 or self.high < 0.0)
 
 
 def interval(values: Sequence[float], method: Method = "t", confidence: float = CONFIDENCE) -> Interval:
-    """The mean of finite `values` with its interval. Raises `ValueError` if there are none."""
+    """Returns the mean of finite `values` with its interval. Raises `ValueError` if there are none."""
     x = np.asarray(values, dtype=float)
     if not x.size or not np.isfinite(x).all():
         raise ValueError("an interval needs values, all of them finite")
@@ -99,7 +99,7 @@ def interval(values: Sequence[float], method: Method = "t", confidence: float = 
 
 
 def mser5(values: Sequence[float] | NDArray[np.float64]) -> int | None:
-    """The number of values to cut at the start of a series (a multiple of 5); None if the series is too short.
+    """Returns the number of values to cut at the start of a series (a multiple of 5); None if the series is too short.
 
     Batches without a value (NaN) are skipped. A series is too short if the best cut is at the end of the first half,
     because then the second half is no steadier than the first.

@@ -42,17 +42,17 @@ class _Field:
     some: bool = False
 
     def value(self, of: Of) -> float | str | None:
-        """The value of a link or an application in this column: a scaled number, or a text."""
+        """Returns the value of a link or an application in this column: a scaled number, or a text."""
         found = value_at(of, self.path)
         return found if found is None or isinstance(found, str) else float(found) * self.scale
 
     def text(self, value: float | str | None) -> str:
-        """The text of a value, as it is printed."""
+        """Formats a value as it is printed."""
         return value if isinstance(value, str) else number(value, self.digits)
 
 
 def headline(result: Result) -> str:
-    """The scenario's name, seed and duration; if there is a grade, the grade and its basis."""
+    """Describes the run in a line: its name, seed and duration, and its grade with the basis if there is one."""
     summary = result.summary
     words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
     latency = summary.get("latency") or {}
@@ -70,12 +70,12 @@ def headline(result: Result) -> str:
 
 
 def summary_tables(result: Result) -> list[TextTable]:
-    """Every table that the run has data for."""
+    """Makes every table that the run has data for."""
     return tables_of(result.summary, result.measured_s)
 
 
 def tables_of(summary: Of, seconds: float) -> list[TextTable]:
-    """Every table of a summary. `seconds` is the time that it covers."""
+    """Makes every table of a summary. `seconds` is the time that it covers."""
     return list(_tables(summary, seconds))
 
 
@@ -125,19 +125,19 @@ _FILE = tomllib.loads(resources.files("bloatlab").joinpath("summaries.toml").rea
 
 
 def _declared(name: str) -> list[_Field]:
-    """The columns of a table of `summaries.toml`."""
+    """Reads the columns of a table of `summaries.toml`."""
     return [_Field(*column) for column in _FILE[name]["columns"]]
 
 
 def _drops(links: Mapping[str, Of]) -> Iterator[TextTable]:
-    """The table of dropped packets: a column for each reason that occurred, a row for each link with drops."""
+    """Yields the table of dropped packets: a column for each reason that occurred, a row for each link with drops."""
     dropping = {name: link for name, link in links.items() if any(link["drops"].values())}
     reasons = dict.fromkeys(r for link in dropping.values() for r, n in sorted(link["drops"].items()) if n)
     yield from _table("Drops", "link", dropping, [_Field("", reason, f"drops.{reason}") for reason in reasons])
 
 
 def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
-    """The table of the applications, with their rates on the wire."""
+    """Yields the table of the applications, with their rates on the wire."""
 
     def rates(app: Of) -> dict[str, float]:
         carried = {way: app.get(f"wire_bytes{way}") for way in ("", "_reverse") if seconds}
@@ -149,7 +149,7 @@ def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
 
 
 def as_html(result: Result) -> str:
-    """The headline and the summary's tables, for notebooks."""
+    """Returns the headline and the summary's tables, for notebooks."""
     return f"<p><b>{html.escape(headline(result))}</b></p>" + "".join(t.as_html() for t in summary_tables(result))
 
 

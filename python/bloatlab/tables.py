@@ -28,7 +28,7 @@ class TextCell:
 
 
 def row(*fields: str | TextCell) -> list[TextCell]:
-    """A row of a table; texts become plain cells."""
+    """Makes a row of a table; texts become plain cells."""
     return [field if isinstance(field, TextCell) else TextCell(field) for field in fields]
 
 
@@ -55,7 +55,7 @@ class TextTable:
     keep: bool = False
 
     def as_html(self) -> str:
-        """The table as plain HTML, styled by the page around it (a notebook)."""
+        """Renders the table as plain HTML, styled by the page around it (a notebook)."""
         words = {*range(self.left), *([len(self.columns) - 1] if self.words_last else [])}
 
         def cell(tag: str, text: str, column: int, span: int = 1) -> str:
@@ -86,7 +86,7 @@ class Spread:
 
 
 def spread(values: Iterable[float], share: float = 0.8) -> Spread:
-    """Median and the central `share` of `values` (linear interpolation between order statistics).
+    """Returns the median and the central `share` of `values` (linear interpolation between order statistics).
 
     Infinite values are ordered like any other; a quantile between a finite and an infinite value is infinite.
     Raises `ValueError` if there are no values.
@@ -108,7 +108,7 @@ def _quantile(ordered: Sequence[float], q: float) -> float:
 
 
 def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> pl.DataFrame:
-    """`t_s` (the start of each bin) and `rate_mbit` from a series of bytes per bin, summed over all flows.
+    """Returns `t_s` (the start of each bin) and `rate_mbit` from a series of bytes per bin, summed over all flows.
 
     Bins are equally wide; `smooth` is the number of bins in the running mean. Empty for fewer than two bins.
     """
@@ -123,7 +123,7 @@ def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> p
 
 
 def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The rows of `pings` with a round-trip time, by application."""
+    """Returns the rows of `pings` with a round-trip time, by application."""
     if not frame.height:
         return {}
     answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
@@ -131,20 +131,20 @@ def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
-    """The mean over `bins` values around each value; at the ends, over fewer values."""
+    """Returns the mean over `bins` values around each value; at the ends, over fewer values."""
     window = np.ones(bins)
     return np.convolve(values, window, mode="same") / np.convolve(np.ones(len(values)), window, mode="same")
 
 
 def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFrame:
-    """`value` in ascending order, with `share`, the fraction of the total `weight` at or below it."""
+    """Returns `value` in ascending order, with `share`, the fraction of the total `weight` at or below it."""
     ordered = frame.group_by(value).agg(pl.col(weight).sum()).sort(value)
     total = ordered[weight].sum() or 1.0
     return ordered.select(pl.col(value), (pl.col(weight).cum_sum() / total).alias("share"))
 
 
 def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
-    """The quantile `q` of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if it is empty.
+    """Returns the quantile `q` of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if it is empty.
 
     Bins with the same edges are added up; the middle of the bin is used (its relative width is at most 1/1024).
     """
@@ -158,7 +158,7 @@ def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
 
 
 def counted(count: int, what: str) -> str:
-    """A count with its noun: "1 seed", "3 seeds"."""
+    """Formats a count with its noun: "1 seed", "3 seeds"."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 

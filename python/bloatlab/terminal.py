@@ -89,7 +89,7 @@ def show(table: TextTable, console: Console) -> None:
 
 
 def lines(table: TextTable, width: int) -> Iterator[Text]:
-    """The lines of a table, none longer than `width` if possible."""
+    """Yields the lines of a table, none longer than `width` if possible."""
     if table.title:
         yield from (Text(part, style="bold") for part in wrapped(table.title, width))
     columns = _columns(table)
@@ -144,7 +144,7 @@ def _wide(text: str) -> int:
 
 
 def _columns(table: TextTable) -> list[_Column]:
-    """The columns of a table, except one that is set below its row."""
+    """Returns the columns of a table, except one that is set below its row."""
     groups = [(place, -(-(cell_len(name) + _GAP) // width) - _GAP) for place, (name, width) in enumerate(table.groups)
               for _ in range(width)]  # fmt: skip
     found: list[_Column] = []
@@ -166,7 +166,10 @@ def _columns(table: TextTable) -> list[_Column]:
 
 
 def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
-    """The number of label columns repeated in every block: all text columns, unless they leave no room for others."""
+    """Returns the number of label columns that are repeated in every block.
+
+    These are all text columns, unless they leave no room for others.
+    """
     words, rest = columns[:left], columns[left:]
     room = width - max((c.least for c in rest), default=0) - _GAP
     return len(words) if _total([c.least for c in words]) <= room else min(1, len(words))
@@ -213,7 +216,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """The width of each column: the widest shrink first, and none below its smallest readable width."""
+    """Returns the width of each column. The widest shrink first, and none below its smallest readable width."""
     widths = [c.natural for c in columns]
     while (excess := _total(widths) - width) > 0:
         able = [i for i, c in enumerate(columns) if widths[i] > c.least]
@@ -229,7 +232,7 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
 
 
 def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
-    """The group headings, if this block has any, and the column headings, aligned at the bottom."""
+    """Yields the group headings, if this block has any, and the column headings, aligned at the bottom."""
     if any(table.groups[c.group][0] for c in block.columns if c.group >= 0):
         yield _group_line(block, table)
     heads = [wrapped(c.head, w) for c, w in zip(block.columns, block.widths, strict=True)]
@@ -242,7 +245,7 @@ def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
 
 
 def _group_line(block: _Block, table: TextTable) -> Text:
-    """The line of group headings, each at the left edge of its columns. A long heading runs on to the right."""
+    """Returns the line of group headings, each at the left edge of its columns. A long heading runs on to the right."""
     line = Text()
     place, before = 0, -1
     for column, width in zip(block.columns, block.widths, strict=True):

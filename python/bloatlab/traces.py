@@ -27,7 +27,7 @@ class Traces:
     """Collects the chunks of one run."""
 
     def __init__(self, packets: Path | None) -> None:
-        """`packets` is the folder of packet files, made with the first file; files of an earlier run are removed."""
+        """Removes the packet files of an earlier run. `packets` is their folder, which is made with the first file."""
         if packets is not None and packets.is_dir():
             for stale in packets.glob("*.parquet"):
                 stale.unlink()
@@ -48,7 +48,7 @@ class Traces:
             self._parts += 1
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """The tables of states, by name."""
+        """Returns the tables of states, by name."""
         floats = pl.col(pl.Float64).fill_null(float("nan"))
         return {
             name: pl.concat(frames, how="diagonal").with_columns(floats)
@@ -57,7 +57,7 @@ class Traces:
 
 
 def packets(folder: str | Path) -> pl.LazyFrame:
-    """The packets in a result's folder as a lazy frame, since they may not fit into memory.
+    """Returns the packets in a result's folder as a lazy frame, since they may not fit into memory.
 
     Raises `FileNotFoundError` if there are none.
     """
@@ -69,7 +69,7 @@ def packets(folder: str | Path) -> pl.LazyFrame:
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """A column: floats (missing is NaN, as in every table), or integers, booleans and texts (missing is null)."""
+    """Makes a column: floats (missing is NaN, as in every table), or integers, booleans and texts (missing is null)."""
     if isinstance(values, tuple):
         places, words = values
         of = pl.Series(name, [*words, None], dtype=pl.String)

@@ -124,7 +124,7 @@ class Wanted:
     direction: str = ""
 
     def points(self, value: float | None) -> float:
-        """The points of a value, 0 to 100; 0 without a value, as for a page that never loads."""
+        """Returns the points of a value, 0 to 100; 0 without a value, as for a page that never loads."""
         if value is None or not math.isfinite(value):
             return 0.0
         if self.log:
@@ -165,7 +165,7 @@ class Objective:
 
 
 def names(kind: Kind) -> list[str]:
-    """The names of the packaged files of a kind."""
+    """Returns the names of the packaged files of a kind."""
     return sorted(f.name.removesuffix(".toml") for f in _folder(kind).iterdir() if f.name.endswith(".toml"))
 
 
@@ -246,7 +246,7 @@ def _is_app(of: Any) -> bool:
 
 
 def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
-    """The applications of a scenario as a load, with clients at home and servers at "far".
+    """Returns the applications of a scenario as a load, with clients at home and servers at "far".
 
     Each application keeps its number of servers.
     """

@@ -86,11 +86,14 @@ class Line:
     burst: float | None = None
 
     def bdp(self, rtt: float) -> float:
-        """Bandwidth-delay product in bytes."""
+        """Returns the bandwidth-delay product in bytes."""
         return self.up * rtt / 8.0
 
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
-        """The bytes that the line carries in a direction between two times in s, if its queue is never empty."""
+        """Returns the bytes that the line carries in a direction from `begin` to `end` (in s).
+
+        The queue is assumed never to be empty.
+        """
 
         def carried_by(t: float) -> float:
             if direction == DOWN:
@@ -132,7 +135,7 @@ class Queues:
 def build(
     of: Line, device: Device, load: Load, queues: Queues, *, rtt: float, seed: int, name: str = "recommend"
 ) -> Scenario:
-    """The scenario of one run. Raises `ScenarioError`."""
+    """Returns the scenario of one run. Raises `ScenarioError`."""
     modem = device.link == "modem"
     box, plant = ("modem", PLANT_S) if modem else ("router", 0.0)
     round_trips = {"far": rtt, "near": min(of.rtts[0], rtt)}
@@ -162,7 +165,10 @@ def build(
 
 
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
-    """The keys that set the upstream rate: a modem's service flow, a shaper, or none if the queue itself shapes."""
+    """Returns the keys that set the upstream rate: a modem's service flow or a shaper.
+
+    There are none if the queue itself shapes.
+    """
     flow = {"max_sustained_rate": bps(of.up)}
     if of.peak is not None and of.burst is not None:
         flow |= {
@@ -181,7 +187,7 @@ def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
 
 
 def _shapes(queue: Mapping[str, Any]) -> bool:
-    """Whether a queue has a rate of its own, as CAKE with a bandwidth has."""
+    """Returns whether a queue has a rate of its own, as CAKE with a bandwidth does."""
     return bool(queue.get("cake", {}).get("bandwidth"))
 
 

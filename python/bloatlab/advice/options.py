@@ -66,7 +66,7 @@ class Option:
 
 
 def options(device: Device, line: Line) -> list[Option]:
-    """All settings of the device, in the order of its file, small buffers first. Raises `AdviceError`."""
+    """Returns all settings of the device, in the order of its file, small buffers first. Raises `AdviceError`."""
     found: list[Option] = []
     for discipline in device.disciplines:
         given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
@@ -82,7 +82,7 @@ def options(device: Device, line: Line) -> list[Option]:
 
 
 def option(device: Device, discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
-    """One setting, with a buffer of `size` bytes."""
+    """Makes the setting of a discipline with a buffer of `size` bytes."""
     if device.down is None:
         down = _filled(discipline.queue, size if given else _least(size * line.down / line.up), line.down)
     else:
@@ -126,12 +126,15 @@ def _least(size: float) -> int:
 
 
 def today(device: Device, line: Line) -> tuple[Discipline, int]:
-    """The device's default discipline, and its buffer in bytes. Raises `AdviceError`."""
+    """Returns the device's default discipline, and its buffer in bytes. Raises `AdviceError`."""
     return _setting(device, line, "today", device.today)
 
 
 def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
-    """The settings that the device's standard or a guideline names, in order of preference. Raises `AdviceError`."""
+    """Returns the settings that the device's standard or a guideline names, in order of preference.
+
+    Raises `AdviceError`.
+    """
     return [_setting(device, line, "standard", text) for text in device.standard]
 
 

@@ -42,7 +42,7 @@ def bind(of: Recommendation, folder: Path, command: str) -> Path:
 
 
 def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
-    """The report."""
+    """Makes the report."""
     q, trips = of.question, counted(len(of.question.line.rtts), "round trip")
     seeds = counted(of.lead.points.n, "seed")
     basis = f"Means of up to {seeds} over {trips}; bars: the 95 % interval of the mean. Points: {q.objective.words}."
@@ -69,7 +69,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
 
 
 def _points(of: Recommendation) -> list[Point]:
-    """The points of the chosen setting, and each of its measures next to that of today's setting."""
+    """Returns the points of the chosen setting, and each of its measures next to that of today's setting."""
     best, now = of.best, of.today
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]
@@ -102,7 +102,7 @@ def _objective_table(of: Recommendation) -> TextTable:
 
 
 def answer_figure(of: Recommendation) -> Drawn:
-    """The figure of points over buffer size, a line per discipline, and of applications' points against line use."""
+    """Draws the points over buffer size, a line per discipline, and the applications' points against line use."""
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
     lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
@@ -142,7 +142,7 @@ def _cloud(label: str, of: Sequence[Judged], share: str, colour: str, *, hollow:
 
 
 def measures_figure(of: Recommendation) -> Drawn:
-    """The figure of every measure over buffer size, and of the time in the queue."""
+    """Draws every measure, and the time in the queue, over buffer size."""
     panels: list[Panel] = []
     for m in of.question.wanted:
         pairs = [(j, v) for j in of.judged if (v := j.values[m.name].of) is not None]
@@ -163,7 +163,7 @@ def _range(of: Recommendation) -> tuple[float, float]:
 
 
 def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list[Series]:
-    """A line for each discipline with several sizes, points for disciplines with one size."""
+    """Returns a line for each discipline with several sizes, points for disciplines with one size."""
     series: list[Series] = []
     for n, name in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
         mine = sorted(((j.option.ms, v) for j, v in pairs if j.option.discipline.name == name), key=lambda p: p[0])
@@ -176,5 +176,5 @@ def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list
 
 
 def _band(of: Sequence[Interval]) -> tuple[list[float], list[float]]:
-    """The lower and the upper ends of intervals."""
+    """Returns the lower and the upper ends of intervals."""
     return [one.ends[0] for one in of], [one.ends[1] for one in of]

@@ -60,7 +60,7 @@ class Raced:
 
 
 def budget(options: int, rtts: int) -> int:
-    """The default limit of runs."""
+    """Returns the default limit of runs."""
     return max(RUNS, round(FIRST_LOOKS * options * rtts))
 
 

@@ -91,7 +91,7 @@ def answered(
 
 
 def preferred(question: Question, raced: Raced) -> Judged:
-    """The setting to choose among equally good ones.
+    """Returns the setting to choose among equally good ones.
 
     Prefers the device's default, then the settings that its standard names, then other buffers of these disciplines;
     then the setting with the most points.
@@ -122,7 +122,10 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
 
 
 def _plain(device: Device) -> Discipline:
-    """The discipline for buffers sized for one round trip: the first with sizes "around" the BDP, or else drop-tail."""
+    """Returns the discipline for buffers sized for one round trip.
+
+    It is the first with sizes "around" the BDP, or else drop-tail.
+    """
     for fits in (lambda d: "around" in d.buffers, lambda d: "droptail" in d.queue):
         if found := next(filter(fits, device.disciplines), None):
             return found

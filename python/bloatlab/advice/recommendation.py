@@ -97,7 +97,7 @@ class Recommendation:
         return "leading" if self.question.quick else "least bad" if self.failing else "recommended"
 
     def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
-        """The scenario of a setting (by default the choice) at the longest round trip."""
+        """Returns the scenario of a setting (by default the choice) at the longest round trip."""
         q = self.question
         chosen = (of or self.best).option
         name = f"{q.device.name}, {chosen.name}"
@@ -105,7 +105,7 @@ class Recommendation:
 
 
 def alike(raced: Raced) -> list[Judged]:
-    """The leader, settings tied with it, and settings that are neither separated from it nor far from its mean."""
+    """Returns the leader, the settings tied with it, and those neither separated from it nor far from its mean."""
     close = [
         c.judged
         for c in raced.others
@@ -116,7 +116,7 @@ def alike(raced: Raced) -> list[Judged]:
 
 
 def asked_words(of: Question) -> str:
-    """The question in words: device, line, load."""
+    """Returns the question in words: device, line, load."""
     line, burst = of.line, ""
     if line.peak and line.burst:
         size = f"{line.burst / 1e6:g} MB" if line.burst >= 1e6 else f"{line.burst / 1e3:g} kB"
@@ -127,7 +127,7 @@ def asked_words(of: Question) -> str:
 
 
 def answer_sentence(of: Recommendation) -> str:
-    """The setting to choose, and its measures next to today's; for a quick look, the leader."""
+    """Says which setting to choose, and compares its measures with today's; for a quick look, names the leader."""
     best, now, wanted = of.best, of.today, of.question.wanted
     if of.question.quick:
         return (
@@ -149,7 +149,10 @@ def answer_sentence(of: Recommendation) -> str:
 
 
 def sure(of: Recommendation) -> list[str]:
-    """How certain the choice is: the settings that are separated, tied or neither, and those that are not available."""
+    """Describes how certain the choice is.
+
+    Names the settings that are separated, tied or neither, and those that are not available.
+    """
     behind = of.behind
     if of.question.quick:
         are = f"{counted(len(behind), 'setting')} {'is' if len(behind) == 1 else 'are'}" if behind else "no setting is"
@@ -184,7 +187,7 @@ def _ended(of: Recommendation) -> str:
 
 
 def _kept(of: Recommendation) -> str:
-    """The reason why the choice is not the setting with the most points."""
+    """Explains why the choice is not the setting with the most points."""
     q, best = of.question, of.best
     verdict = next(c.verdict for c in of.others if c.judged is best)
     how = "too little to notice" if verdict == "tied" else "a difference that is not certain yet"
@@ -198,7 +201,7 @@ def _kept(of: Recommendation) -> str:
 
 
 def _not_available(of: Recommendation) -> Iterator[str]:
-    """The settings that the device does not have, and how they compare."""
+    """Yields a sentence on the settings that the device does not have, and on how they compare."""
     for other in of.others:
         option, by = other.judged.option, other.by
         if not option.discipline.settable:
@@ -209,7 +212,7 @@ def _not_available(of: Recommendation) -> Iterator[str]:
 
 
 def _remedy(of: Recommendation, remedy: Remedy) -> str:
-    """The effect of a remedy on the measures that fail."""
+    """Describes the effect of a remedy on the measures that fail."""
     values = ", ".join(_measure(m, remedy.judged.values[m.name]) for m in of.failing)
     verb = "does not help either" if any(m in remedy.failing for m in of.failing) else "would help"
     return f"{_capital(remedy.words)} {verb}: {values} ({counted(remedy.judged.points.n, 'seed')})."
@@ -225,7 +228,7 @@ def grouped(all_: Iterable[Judged]) -> str:
 
 
 def wrong(of: Recommendation) -> list[str]:
-    """The cost of a buffer that is sized for one round trip if the true one differs, in sentences."""
+    """Describes the cost of a buffer that is sized for one round trip if the true one differs, in sentences."""
     made = [(g.guess, g) for g in of.guesses if g.guess is not None]
     (short, low), (long_, high) = made[0], made[-1]
     if short == long_:
@@ -250,7 +253,7 @@ def wrong(of: Recommendation) -> list[str]:
 
 
 def share_of(of: Question) -> Wanted | None:
-    """The measure of the upstream line's use, if the objective has it."""
+    """Returns the measure of the upstream line's use, if the objective has it."""
     return next((m for m in of.wanted if m.value == "share_percent" and m.direction == UP), None)
 
 
@@ -263,7 +266,7 @@ def _measure(m: Wanted, value: Value) -> str:
 
 
 def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
-    """A measure of the choice, compared with that of today's setting."""
+    """Compares a measure of the choice with that of today's setting, in words."""
     mine, today = _with_unit(m, ours), _with_unit(m, theirs)
     if mine == today:
         return f"{m.words} {mine}, as today"
@@ -275,7 +278,7 @@ def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
 
 
 def _with_unit(m: Wanted, value: Value) -> str:
-    """A value with its unit; "never" if no run has a value."""
+    """Formats a value with its unit; "never" if no run has a value."""
     if value.of is None:
         return "never"
     text = number(value.of.mean, m.digits)
@@ -284,7 +287,7 @@ def _with_unit(m: Wanted, value: Value) -> str:
 
 
 def cell(m: Wanted, value: Value) -> str:
-    """A value in a table: its mean and half its interval."""
+    """Formats a value for a table: its mean and half its interval."""
     if value.of is None:
         return "never"
     text = number(value.of.mean, m.digits)

@@ -33,13 +33,16 @@ class Remedy:
 
 
 def fails(objective: Objective, wanted: Sequence[Wanted], of: Judged) -> list[Wanted]:
-    """The measures of applications in which a setting fails, by its mean value."""
+    """Returns the measures of applications in which a setting fails, judged by its mean value."""
     means = {name: None if value.of is None else value.of.mean for name, value in of.values.items()}
     return [m for m in wanted if m.kinds and m.points(means[m.name]) < objective.floor]
 
 
 def failed(objective: Objective, wanted: Sequence[Wanted], all_: Sequence[Judged], best: Judged) -> list[Wanted]:
-    """The measures in which the chosen setting fails, if every available setting fails in some; otherwise none."""
+    """Returns the measures in which the chosen setting fails.
+
+    There are none unless every available setting fails in some measure.
+    """
     hopeless = all(fails(objective, wanted, j) for j in all_ if j.option.discipline.settable)
     return fails(objective, wanted, best) if hopeless else []
 

@@ -62,25 +62,25 @@ class Judged:
 
 
 def _kind(app: Mapping[str, Any]) -> str:
-    """The traffic model of an application."""
+    """Returns the traffic model of an application."""
     traffic = app["traffic"]
     return traffic if isinstance(traffic, str) else str(next(iter(traffic), ""))
 
 
 def _direction(app: Mapping[str, Any]) -> str:
-    """The direction of a file transfer, seen from the home: "up" or "down"."""
+    """Returns the direction of a file transfer, seen from the home: "up" or "down"."""
     traffic = app["traffic"]
     return DOWN if isinstance(traffic, Mapping) and traffic.get("ftp", {}).get("direction") == DOWN else UP
 
 
 def apps_of(wanted: Wanted, load: Load) -> list[str]:
-    """The applications of a load to which a measure applies."""
+    """Returns the applications of a load to which a measure applies."""
     of_kind = {name: app for name, app in load.apps.items() if _kind(app) in wanted.kinds}
     return [name for name, app in of_kind.items() if wanted.direction in {"", _direction(app)}]
 
 
 def concerned(objective: Objective, load: Load) -> list[Wanted]:
-    """The measures with a weight that apply to the load. Raises `AdviceError` if there are none."""
+    """Returns the measures with a weight that apply to the load. Raises `AdviceError` if there are none."""
     of_apps = [m for m in objective.measures if m.kinds]
     if of_apps and not any(apps_of(m, load) for m in of_apps):
         kinds = ", ".join(sorted({kind for m in of_apps for kind in m.kinds}))
@@ -98,7 +98,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
 
 
 def value_of(wanted: Wanted, row: Row, load: Load, line: Line) -> float | None:
-    """The value of a measure in a run; None if the run has no value, because the event never happened."""
+    """Returns the value of a measure in a run; None if the run has no value, because the event never happened."""
     if wanted.kinds:
         found: list[float] = []
         for app in apps_of(wanted, load):
@@ -124,7 +124,7 @@ def _number(row: Row, path: str) -> float | None:
 
 
 def points_of(wanted: Sequence[Wanted], row: Row, load: Load, line: Line) -> float:
-    """The points of a run, 1 to 100."""
+    """Returns the points of a run, 1 to 100."""
     total = sum(m.weight * math.log(max(m.points(value_of(m, row, load, line)), LEAST)) for m in wanted)
     return math.exp(total / sum(m.weight for m in wanted))
 
@@ -151,13 +151,16 @@ def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objec
 
 
 def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
-    """For each seed, the mean over the round trips. Seeds that lack a value are left out."""
+    """Returns the mean over the round trips for each seed. Seeds that lack a value are left out."""
     seeds = [[v for v in of if v is not None] for of in zip(*over, strict=True)]
     return [sum(of) / len(of) for of in seeds if len(of) == len(over)]
 
 
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
-    """The settings on the front: no other setting is noticeably better in one measure and noticeably worse in none."""
+    """Returns the settings on the front.
+
+    A setting is on it if no other setting is noticeably better in one measure and noticeably worse in none.
+    """
 
     def dominates(first: Judged, second: Judged) -> bool:
         gains = [_gain(first.values[m.name], second.values[m.name], m) for m in wanted]
@@ -167,7 +170,7 @@ def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
 
 
 def _gain(first: Value, second: Value, wanted: Wanted) -> float:
-    """The advantage of the first value over the second, in units of `noticed`.
+    """Returns the advantage of the first value over the second, in units of `noticed`.
 
     Any value is better than a missing one.
     """

@@ -32,13 +32,13 @@ class Setting:
 
 
 def settings(of: Recommendation) -> list[Setting]:
-    """The commands of each kind in the device's `prints`; none for a quick look, which has no verdict."""
+    """Returns the commands of each kind in the device's `prints`; none for a quick look, which has no verdict."""
     kinds = {"buffer-control": _buffer_control, "aqm": _aqm, "tc": _tc}
     return [] if of.question.quick else [kinds[kind](of) for kind in of.question.device.prints]
 
 
 def limits(of: Recommendation) -> tuple[int, int, int]:
-    """Minimum, Target and Maximum Buffer in bytes; the module's docstring defines them."""
+    """Returns the Minimum, Target and Maximum Buffer in bytes; the module's docstring defines them."""
     best = of.best.option
     good = {id(one) for one in alike(of.raced)}
     same = sorted((j.option.size, id(j) in good) for j in of.judged if j.option.discipline is best.discipline)
@@ -51,7 +51,7 @@ def limits(of: Recommendation) -> tuple[int, int, int]:
 
 
 def tlv(kind: int, value: bytes) -> bytes:
-    """Type, length and value, as in a configuration file. Raises `ValueError` for more than 254 octets."""
+    """Encodes type, length and value as in a configuration file. Raises `ValueError` for more than 254 octets."""
     if len(value) > 254:
         raise ValueError(f"TLV {kind}: {len(value)} octets are more than 254")
     return bytes([kind, len(value)]) + value
@@ -88,7 +88,10 @@ def _aqm(of: Recommendation) -> Setting:
 
 
 def _tc(of: Recommendation) -> Setting:
-    """The output of `bloatlab tc` for the near end of the upstream link, or of both links if both have the setting."""
+    """Returns the output of `bloatlab tc` for the near end of the upstream link.
+
+    If both links have the setting, it is the output for both.
+    """
     scenario, both = of.scenario(), of.question.device.down is None
     lines = _near_end(scenario.tc(UP))
     rates = f"{number(of.question.line.up / 1e6, 3)} Mbit/s"
@@ -102,7 +105,7 @@ def _tc(of: Recommendation) -> Setting:
 
 
 def _near_end(text: str) -> list[str]:
-    """The lines of the output of `bloatlab tc` for the near end, without those for the box at the far end."""
+    """Returns the lines of the output of `bloatlab tc` for the near end, without those for the box at the far end."""
     lines = [line for line in text.splitlines() if line]
     end = next((n for n, line in enumerate(lines) if line.startswith("# on ")), len(lines))
     return lines[:end]

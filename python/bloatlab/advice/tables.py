@@ -17,13 +17,16 @@ FEW = 10
 
 
 def ranked(of: Recommendation) -> list[Judged]:
-    """All settings: today's first, then the chosen one, then the others by points."""
+    """Returns all settings: today's first, then the chosen one, then the others by points."""
     first = [j for j in (of.today, of.best) if j is not None]
     return list({id(j): j for j in (*first, of.lead, *(c.judged for c in of.others))}.values())
 
 
 def told_first(of: Recommendation) -> list[Judged]:
-    """The settings that a terminal shows by default: today's, the front, close ones, and those not available."""
+    """Returns the settings that a terminal shows by default.
+
+    They are today's, those on the front, those close to the best, and those that are not available.
+    """
     if len(of.judged) <= FEW:
         return ranked(of)
     kept = {id(j) for j in (*of.front, of.lead, of.best, of.today, *(c.judged for c in (*of.tied, *of.open)))}
@@ -31,7 +34,7 @@ def told_first(of: Recommendation) -> list[Judged]:
 
 
 def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
-    """The verdict on a setting, in a word or two."""
+    """Returns the verdict on a setting, in a word or two."""
     if one is of.best:
         return ("leads" if of.question.quick else "chosen"), "good"
     if not one.option.discipline.settable:
@@ -43,7 +46,10 @@ def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
 
 
 def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "") -> TextTable:
-    """A row per setting: points, measures with intervals, the time in the queue, whether it is on the front."""
+    """Makes a table with a row per setting.
+
+    Columns: points, measures with intervals, the time in the queue, and whether the setting is on the front.
+    """
     wanted = of.question.wanted
     rows: list[list[TextCell]] = []
     for one in chosen:
@@ -65,7 +71,10 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
 
 
 def wrong_table(of: Recommendation) -> TextTable:
-    """A table of points, line use and time in the queue: a row for each buffer, a column for each true round trip."""
+    """Makes a table of points, line use and time in the queue.
+
+    It has a row for each buffer and a column for each true round trip.
+    """
     share = words.share_of(of.question)
     rows: list[list[TextCell]] = []
     for guess in of.guesses:
@@ -84,7 +93,7 @@ def wrong_table(of: Recommendation) -> TextTable:
 
 
 def as_data(of: Recommendation) -> dict[str, Any]:
-    """Everything as JSON."""
+    """Returns the recommendation as plain data for JSON."""
     q, line = of.question, of.question.line
     low, target, high = limits(of)
     return {
@@ -157,7 +166,7 @@ def _value(of: Value) -> dict[str, Any]:
 
 
 def frame(of: Recommendation) -> pl.DataFrame:
-    """The settings as a table of numbers, a row per setting."""
+    """Returns a table of numbers with a row per setting."""
     rows: list[dict[str, Any]] = []
     for one in ranked(of):
         data = _option(of, one)

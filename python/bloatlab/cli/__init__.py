@@ -7,7 +7,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+    """Runs the command line and exits."""
     try:
         # this import takes a tenth of a second, in which the user may press Ctrl-C
         from bloatlab.cli.main import main as run  # noqa: PLC0415

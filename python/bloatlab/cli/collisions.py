@@ -85,7 +85,7 @@ def command(
 
 
 def _classified(groups: int, ways: int, sessions: int, trials: int, seed: int) -> Trials:
-    """The results of the discipline's own classifier for random 5-tuples."""
+    """Returns the results of the discipline's own classifier for random 5-tuples."""
     counted = session_queues("sfq_hss", sessions, trials, seed=seed, groups=groups, ways=ways)
     some, first = ([0, *(entry[place] for entry in counted)] for place in (0, 2))
     return Trials(*([collisions.share_of(hits, trials) for hits in column] for column in (some, first)))

@@ -46,7 +46,7 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
 
 
 def _kinds() -> dict[str, list[Entry]]:
-    """The entries of every kind, in the order of the page."""
+    """Returns the entries of every kind, in the order of the page."""
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
     ]
@@ -94,7 +94,7 @@ _BY_NAME = {"links", "modems", "grades"}
 
 
 def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
-    """All kinds, one kind, or the entries with this name. Raises `BadInput`."""
+    """Returns all kinds, one kind, or the entries with this name. Raises `BadInput`."""
     if what is None:
         return kinds
     if what in kinds:
@@ -160,7 +160,7 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 
 def _of_measure(measure: Measure) -> Entry:
-    """A key of a summary; also found by the end of its path: `sojourn_ms`, `voip.mos`."""
+    """Finds the entry of a measure by its key, or by the end of its path: `sojourn_ms`, `voip.mos`."""
     own = [part for part in measure.path.split(".") if part not in {"links", "apps", "*"}]
     return {
         "name": measure.path,
@@ -180,7 +180,7 @@ _FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
 
 
 def _families(entries: Iterable[Entry]) -> list[Entry]:
-    """One row of workloads for each source. Names that differ only in a number are merged."""
+    """Returns one row per source of workloads. Names that differ only in a number are merged."""
     rows: dict[str, dict[str, None]] = {}
     for entry in entries:
         prefix = next(p for p in _FAMILY_OF if entry["name"].startswith(p))
@@ -244,7 +244,7 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 
 
 def _default(parameter: Entry) -> str:
-    """The default of a parameter; if that is null, the text that the description gives for null, if it is short."""
+    """Returns a parameter's default; for null, the text that the description gives for it, if that is short."""
     if parameter["default"] is not None:
         return _value(parameter["default"])
     text = " ".join((parameter["description"] or "").split())
@@ -256,12 +256,12 @@ def _default(parameter: Entry) -> str:
 
 
 def _meaning(parameter: Entry) -> str:
-    """A parameter's description and its keywords."""
+    """Returns a parameter's description and its keywords."""
     text = " ".join((parameter["description"] or "").split())
     words = parameter.get("words")
     return f"{text} Values: {', '.join(words)}." if words else text
 
 
 def _value(value: Any) -> str:
-    """A default as it is written in a file; "none" if there is none."""
+    """Formats a default as it is written in a file; "none" if there is none."""
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -164,7 +164,10 @@ def _in_user_namespace() -> NoReturn:
 
 
 def _table(name: str, views: Sequence[live.View]) -> Table:
-    """A table of a run's links: their present state, and their rates since the first of `views`, about a second ago."""
+    """Makes a table of a run's links: their present state, and their rates since the first of `views`.
+
+    The first view is about a second old.
+    """
     last = views[-1] if views else None
     late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"
     table = Table(title=f"{name}   {last['t_s'] if last else 0:.1f} s{late}", box=None, title_justify="left")

@@ -34,7 +34,7 @@ def _version() -> str:
 
 
 def _visible_default(default: object) -> str | None:
-    """A default as it appears in the help. None hides the default of options that are off or not given."""
+    """Returns a default as it appears in the help. None hides the default of options that are off or not given."""
     return None if default is None or default is False or default == () else str(default)
 
 
@@ -60,7 +60,7 @@ _COMMANDS = (
 
 
 def _line(file: str) -> str:
-    """The first line of a command's docstring, read without importing the command."""
+    """Returns the first line of a command's docstring, read without importing the command."""
     text = Path(__file__).with_name(f"{file}.py").read_text("utf-8")
     found = re.search(
         r'^app = App\([^\n]* help="([^"\n]+)"|^def command\(.*?^    """([^\n]+)', text, re.DOTALL | re.MULTILINE
@@ -78,7 +78,7 @@ for _name in _COMMANDS:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+    """Runs the command line and exits."""
     warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a warning is one line without a source location
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def call(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
+    """Runs the command line and returns the exit code."""
     try:
         # this imports the requested command, so that its help is the whole docstring and not only the first line
         if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
@@ -133,7 +133,7 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def _refused(error: CycloptsError, name: str) -> str:
-    """The error message for a wrong command line, in one line."""
+    """Returns the error message for a wrong command line, in one line."""
     said = " ".join(str(error).split())
     if isinstance(error, UnusedCliTokensError):
         return f'{name}: "{(error.unused_tokens or [""])[0]}" is an unexpected argument'
@@ -144,7 +144,10 @@ def _refused(error: CycloptsError, name: str) -> str:
 
 
 def _interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C caused the error. A module that is interrupted during its import may raise another exception."""
+    """Returns whether Ctrl-C caused the error.
+
+    A module that is interrupted during its import may raise another exception.
+    """
     met: BaseException | None = error
     for _ in range(20):
         if isinstance(met, KeyboardInterrupt) or "KeyboardInterrupt" in str(met):
@@ -154,7 +157,7 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def _bad_input(error: BaseException) -> list[str]:
-    """The message of an error whose cause is the input, the system or memory, a line per problem; empty for a bug."""
+    """Returns the message, a line per problem, if the input, the system or memory caused the error; empty for a bug."""
     from bloatlab._core import LiveError  # noqa: PLC0415  --help does without the core
     from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
 

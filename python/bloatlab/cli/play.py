@@ -63,7 +63,7 @@ def command(
 
 
 def fragment(of: Scenario, pinned: Scenario | None = None) -> str:
-    """The URL fragment for a scenario and one to compare it with: deflated JSON in URL-safe base64."""
+    """Returns the URL fragment for a scenario and one to compare it with: deflated JSON in URL-safe base64."""
     given = {"scenario": of} if pinned is None else {"scenario": of, "pinned": pinned}
     trees = {key: tomllib.loads(scenario.as_toml()) for key, scenario in given.items()}
     tree = json.dumps(trees, ensure_ascii=False, separators=(",", ":"))

@@ -122,7 +122,7 @@ def _no_other(folder: Path, name: str) -> None:
 
 
 def _asked(name: str, given: tuple[str, ...], known: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the requested experiments, without repetition. Raises `BadInput`."""
+    """Returns the names of the requested experiments, without repetition. Raises `BadInput`."""
     if given and not known:
         raise BadInput(f"--experiment {given[0]}: {name} has no experiments")
     if "all" in given:

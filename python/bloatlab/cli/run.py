@@ -100,7 +100,7 @@ def command(
 
 
 def traced(kinds: tuple[str, ...], interval: str | None) -> list[str]:
-    """--trace and --trace-interval as overrides of the scenario. Raises `BadInput` for an unknown kind of trace."""
+    """Translates --trace and --trace-interval into overrides. Raises `BadInput` for an unknown kind of trace."""
     named = [name.strip() for text in kinds for name in text.split(",")]
     for name in named:
         if name not in KINDS:

@@ -43,7 +43,7 @@ class Running:
     dask: str | None = None
 
     def opened(self, console: Console) -> Store | None:
-        """The store, or None with --no-store; prints its notices on `console`. Raises `BadInput`."""
+        """Opens the store and prints its notices on `console`; returns None with --no-store. Raises `BadInput`."""
         if self.no_store:
             if self.store is not None:
                 raise BadInput("--store and --no-store: give only one of them")

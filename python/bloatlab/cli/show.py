@@ -58,7 +58,7 @@ _ROWS = 20
 
 
 def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
-    """The first rows of a table, with every column.
+    """Returns the first rows of a table, with every column.
 
     A table too wide for the screen is split into blocks; each block repeats the columns of names and times.
     """

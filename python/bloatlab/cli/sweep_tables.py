@@ -80,7 +80,7 @@ def said(of: Interval, *, whole: bool = False) -> str:
 
 
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
-    """A table of the differences from the baseline over common seeds.
+    """Makes a table of the differences from the baseline over common seeds.
 
     Significant ones are marked. Raises `ValueError`.
     """
@@ -105,7 +105,10 @@ def _difference(of: Interval | None) -> TextCell:
 def what_matters(
     frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str]
 ) -> Iterator[TextTable]:
-    """A table of the shares of variance due to axes, pairs and seeds; then the main effects of axes with few values."""
+    """Yields a table of the shares of variance, then tables of the main effects of axes with few values.
+
+    Shares are those of axes, pairs and seeds.
+    """
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]
     if not moved:

@@ -62,7 +62,7 @@ def command(
 
 
 def _entries(files: Sequence[Path], only: Sequence[str]) -> list[Entry]:
-    """The requested scenarios. Raises `BadInput`."""
+    """Returns the requested scenarios. Raises `BadInput`."""
     entries = [entry for path in files for entry in reading(path, lambda p=path: load(p))]
     chosen = [e for e in entries if not only or any(word in e.name for word in only)]
     if not chosen:

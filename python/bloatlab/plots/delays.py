@@ -28,7 +28,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
-    """The distributions to draw, in order; `of` is a link, an application, or sojourn, delay or rtt."""
+    """Returns the distributions to draw, in order; `of` is a link, an application, or sojourn, delay or rtt."""
     if len(runs) == 1:
         return _labelled(_of_run(runs[0], of))
     every = [distributions(run) for run in runs]
@@ -52,7 +52,7 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
 
 
 def axis_of(runs: Sequence[Run], found: Sequence[Distribution]) -> str:
-    """The label of the axis of delays, with its unit."""
+    """Returns the label of the axis of delays, with its unit."""
     if len({d.quantity for d in found}) > 1:
         return "delay (ms)"
     axis = QUANTITIES[found[0].quantity]
@@ -84,7 +84,10 @@ def _labelled(found: Sequence[Distribution]) -> list[Distribution]:
 
 
 def _rank(runs: Sequence[Run], quantity: str, label: str) -> tuple[int, int]:
-    """Sort key: round trips of pings, then the delay of calls, then the queue, then other delays."""
+    """Returns the sort key of a distribution.
+
+    Round trips of pings come first, then delays of calls, then the queue, then other delays.
+    """
     if quantity == "rtt":
         return 0, 0
     if quantity == "delay":

@@ -127,7 +127,7 @@ def plain_legend(of: Figure | Axes, handles: Sequence[Any], labels: Sequence[str
 
 
 def _entries(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
-    """The entries of a legend; `quiet` lines have none, since the caption describes them."""
+    """Returns the entries of a legend; `quiet` lines have none, since the caption describes them."""
     handles, _ = axes.get_legend_handles_labels()
     kept = [place for place, series in enumerate(panel.series) if not series.quiet]
     return [handles[place] for place in kept], [safe(panel.series[place].label) for place in kept]
@@ -143,7 +143,7 @@ def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
 
 
 def svg_text(drawn: Figure, label: str) -> str:
-    """The figure as an `<svg>` element of a page, as wide as its column; screen readers read `label`."""
+    """Draws the figure as an `<svg>` element of a page, as wide as its column; screen readers read `label`."""
     text = _svg(drawn)
     text = text[text.index("<svg") :]
     text = re.sub(r'\s(width|height)="[\d.]+pt"', "", text, count=2)
@@ -185,7 +185,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The part of a series within the panel, and one more point at each end, so that lines reach the edges."""
+    """Returns the part of a series within the panel, and one more point at each end, so that lines reach the edges."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
     shown = np.flatnonzero((x >= low) & (x <= high))
@@ -283,7 +283,7 @@ def _marks(axes: Axes, marks: Sequence[Mark], size: tuple[float, float]) -> None
 
 
 def _fraction(axes: Axes, mark: Mark) -> float:
-    """The position of a mark on its axis, in [0, 1]."""
+    """Returns the position of a mark on its axis, in [0, 1]."""
     at = (mark.value, axes.get_ylim()[0]) if mark.axis == "x" else (axes.get_xlim()[0], mark.value)
     place = axes.transAxes.inverted().transform(axes.transData.transform(at))
     return float(place[0 if mark.axis == "x" else 1])

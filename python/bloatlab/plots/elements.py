@@ -45,7 +45,7 @@ class SizedFigure:
 
 
 def sized_figure(width: Width, height: float) -> SizedFigure:
-    """An empty figure; `height` is relative to its width. Call it within `style.drawing`."""
+    """Makes an empty figure; `height` is relative to its width. Call it within `style.drawing`."""
     from bloatlab.plots.notebook import NotebookFigure  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
@@ -55,7 +55,7 @@ def sized_figure(width: Width, height: float) -> SizedFigure:
 
 
 def _layout(of: SizedFigure) -> Any:
-    """The layout engine of the figure, with its gaps."""
+    """Returns the layout engine of the figure, with its gaps."""
     of.figure.set_layout_engine("constrained")
     gap = of.text / 72.0
     layout: Any = of.figure.get_layout_engine()
@@ -176,7 +176,7 @@ def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) ->
 
 
 def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
-    """The labels of lines for `beside`, at the heights where the lines end. The limits of y must be final."""
+    """Returns the labels of lines for `beside`, at the heights where the lines end. The limits of y must be final."""
     low, high = axes.get_ylim()
     place_of = axes.transScale.transform
     (_, bottom), (_, top) = place_of((1.0, low)), place_of((1.0, high))
@@ -190,7 +190,7 @@ def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tup
 
 
 def fits_beside(of: SizedFigure, height: float, count: int) -> bool:
-    """Whether `count` labels fit beside axes of `height` inches."""
+    """Returns whether `count` labels fit beside axes of `height` inches."""
     return count * of.text * _LINE <= height * 72.0 * 0.95
 
 

@@ -23,7 +23,7 @@ class Score:
     unit: str = ""
 
     def text(self, value: float) -> str:
-        """The value with its unit."""
+        """Returns the value with its unit."""
         return f"{number(value, self.digits)}{self.unit}"
 
 
@@ -53,7 +53,7 @@ def _common(runs: Sequence[Run]) -> list[str]:
 
 
 def _found(runs: Sequence[Run]) -> list[tuple[Score, str, list[float]]]:
-    """Each score of each application that all runs have."""
+    """Returns each score of each application that all runs have, with its value in each run."""
     found: list[tuple[Score, str, list[float]]] = []
     for score in _SCORES:
         for app in _common(runs):
@@ -69,7 +69,7 @@ def _goodput(run: Run, app: str) -> float | None:
 
 
 def _bulk(runs: Sequence[Run]) -> str | None:
-    """The application, common to all runs, with the highest goodput."""
+    """Returns the application, common to all runs, with the highest goodput."""
     rates = {app: max(_goodput(run, app) or 0.0 for run in runs) for app in _common(runs)}
     best = max(rates, key=lambda app: rates[app], default=None)
     return best if best is not None and rates[best] > 0.0 else None
@@ -96,7 +96,7 @@ def _rate(value: float | None) -> str:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """The summary as a sentence.
+    """Summarises the runs in a sentence.
 
     For one run, it has the wait, the first score and the rate; for several, the first score and the rates.
     """

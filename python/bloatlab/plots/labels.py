@@ -13,12 +13,12 @@ LONGEST = 28
 
 
 def safe(text: str, most: int = LONGEST) -> str:
-    """A name for a plot: clipped, with unprintable characters escaped."""
+    """Makes a name printable in a plot: clips it and escapes unprintable characters."""
     return clipped(text.strip() or "(no name)", most)
 
 
 def distinct_labels(names: Sequence[str], scenarios: Sequence[Mapping[str, Any] | None]) -> list[str]:
-    """A label for each of several results: the settings in which it differs from the others, or else its name.
+    """Returns a label for each of several results: the settings in which it differs from the others, or else its name.
 
     Repeated names are numbered.
     """
@@ -43,7 +43,7 @@ def _by_settings(scenarios: Sequence[Mapping[str, Any] | None]) -> list[str] | N
 
 
 def _phrase(setting: Setting, place: int, settings: Sequence[Setting]) -> str:
-    """The text of a setting: its key and value, or only the value if that says enough."""
+    """Returns the text of a setting: its key and value, or only the value if that says enough."""
     value = setting.values[place]
     key = setting.path.rsplit(".", 1)[-1]
     speaks = key == "queue" or (value[:1].isdigit() and value[-1:].isalpha() and len(settings) == 1)

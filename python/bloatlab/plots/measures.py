@@ -47,18 +47,21 @@ class Distribution:
     counts: Array
 
     def quantile(self, q: float) -> float:
-        """The smallest value with at least a fraction `q` of all at or below it (nearest rank)."""
+        """Returns the smallest value with at least a fraction `q` of all at or below it (nearest rank)."""
         total = self.counts.sum()
         rank = max(1.0, np.ceil(q * total - 1e-9))
         return float(self.values[np.searchsorted(np.cumsum(self.counts), rank)])
 
     def shares(self) -> Array:
-        """The fraction at or below each value."""
+        """Returns the fraction at or below each value."""
         return np.cumsum(self.counts) / self.counts.sum()
 
 
 def window(run: Run) -> float:
-    """The width of bins in s: 1, 2 or 5 times a power of ten, so that the run has about `BINS` bins."""
+    """Returns the width of the windows in s: 1, 2 or 5 times a power of ten.
+
+    The run then has about `BINS` of them.
+    """
     target = run.end / BINS
     power = 10.0 ** np.floor(np.log10(target))
     return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= target * 0.999))
@@ -77,13 +80,13 @@ def bins(
 
 
 def step_of(frame: pl.DataFrame) -> float:
-    """The width of the bins of a series in s; 0 for fewer than two."""
+    """Returns the width of the bins of a series in s; 0 for fewer than two."""
     t = frame["t_s"].unique().sort() if "t_s" in frame.columns else pl.Series([])
     return float(t[1] - t[0]) if len(t) > 1 else 0.0
 
 
 def has(frame: pl.DataFrame, column: str) -> bool:
-    """Whether a table has this column with at least one number."""
+    """Returns whether a table has this column with at least one number."""
     return column in frame.columns and bool(frame[column].fill_nan(None).is_not_null().any())
 
 
@@ -92,7 +95,7 @@ def _mean_wait(run: Run, link: str) -> float:
 
 
 def recorded(run: Run) -> list[str]:
-    """The links with a series, longest mean wait first."""
+    """Returns the links with a series, longest mean wait first."""
     frame = run.table("queue_series")
     names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
     known = [name for name in names if name in run.links]  # tables that a user has edited may name other links
@@ -100,24 +103,24 @@ def recorded(run: Run) -> list[str]:
 
 
 def busy(run: Run) -> list[str]:
-    """The recorded links whose mean wait is at least 1 ms and at least a tenth of the longest mean wait."""
+    """Returns the recorded links whose mean wait is at least 1 ms and at least a tenth of the longest mean wait."""
     found = recorded(run)
     return [n for n in found if _mean_wait(run, n) >= max(1.0, 0.1 * _mean_wait(run, found[0]))] or found[:1]
 
 
 def bottleneck(runs: Sequence[Run]) -> str | None:
-    """The link with the longest mean wait in any run, among the links that are recorded in all runs."""
+    """Returns the link with the longest mean wait in any run, among the links that are recorded in all runs."""
     common = set.intersection(*({*recorded(run)} for run in runs)) if runs else set[str]()
     return max(sorted(common), key=lambda name: max(_mean_wait(run, name) for run in runs), default=None)
 
 
 def link_series(run: Run, link: str) -> pl.DataFrame:
-    """The rows of one link."""
+    """Returns the rows of one link."""
     return run.table("queue_series").filter(pl.col("link") == link)
 
 
 def whole_steps(width: float, step: float) -> float:
-    """The smallest multiple of `step` that is at least `width`.
+    """Returns the smallest multiple of `step` that is at least `width`.
 
     With unequal numbers of steps, sums over bins would alternate.
     """
@@ -125,7 +128,7 @@ def whole_steps(width: float, step: float) -> float:
 
 
 def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
-    """A column of bytes as a rate in Mbit/s, in bins of whole steps; the last bin may be shorter."""
+    """Converts a column of bytes to a rate in Mbit/s, in bins of whole steps; the last bin may be shorter."""
     width = whole_steps(window(run), step_of(frame))
     total = frame.group_by("t_s").agg(pl.col(column).fill_nan(None).sum()).sort("t_s")
     wide = bins(total, {column: "sum"}, width)
@@ -145,13 +148,13 @@ class Flow:
 
 
 def carried(runs: Sequence[Run]) -> tuple[str, str]:
-    """The column of bytes that all runs have (on the wire, or else of payload), and the name of its rate."""
+    """Returns the column of bytes that all runs have (on the wire, or else of payload), and the name of its rate."""
     wire = all("wire_bytes" in run.table("flow_series").columns for run in runs)
     return ("wire_bytes", "rate") if wire else ("goodput_bytes", "goodput")
 
 
 def flows(run: Run) -> list[Flow]:
-    """The directions of flows with a series and payload, in the order of the table, without pings."""
+    """Returns the directions of flows with a series and payload, in the order of the table, without pings."""
     frame = run.table("flow_series")
     if frame.height:
         frame = frame.filter(~pl.col("app").is_in([app for app, of in run.apps.items() if of.get("kind") == "ping"]))
@@ -174,7 +177,7 @@ def flows(run: Run) -> list[Flow]:
 
 
 def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
-    """The times of drops (or marks) in a link's queue: the start of each bin that has some, in s."""
+    """Returns the times of drops (or marks) in a link's queue: the start of each bin that has some, in s."""
     frame = link_series(run, link)
     if column not in frame.columns:
         return np.zeros(0)
@@ -182,12 +185,12 @@ def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
 
 
 def pings(run: Run) -> dict[str, pl.DataFrame]:
-    """The rows of answered pings, by application."""
+    """Returns the rows of answered pings, by application."""
     return answered_pings(run.table("pings"))
 
 
 def distributions(run: Run) -> list[Distribution]:
-    """The distributions of a run: round-trip times of pings, one-way delays, times in queues."""
+    """Returns the distributions of a run: round-trip times of pings, one-way delays, times in queues."""
     found = [
         Distribution(app, "rtt", *_counted(part.filter(pl.col("t_s") >= run.begin)["rtt_ms"].to_numpy()))
         for app, part in pings(run).items()

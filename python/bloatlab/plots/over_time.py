@@ -46,7 +46,7 @@ class TimePanel:
 
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
-    """Every panel that has data. One run has a line for each flow or link; several runs have one line each."""
+    """Makes every panel that has data. One run has a line for each flow or link; several runs have one line each."""
     found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 
@@ -77,7 +77,7 @@ def _of_run(run: Run) -> list[TimePanel]:
 def _rtts(
     run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequence[measures.Flow]
 ) -> list[tuple[measures.Line, int]]:
-    """Round-trip times of pings, or of the senders' estimates if there are no pings."""
+    """Returns the round-trip times of pings, or the senders' estimates if there are no pings."""
     pinged = measures.pings(run)
     if pinged:
         return [
@@ -89,7 +89,10 @@ def _rtts(
 
 
 def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
-    """One line per run: the bottleneck's queue, the rate of all flows, their mean window, the pings."""
+    """Makes panels with one line per run.
+
+    They show the bottleneck's queue, the rate of all flows, their mean window, and the pings.
+    """
     link = measures.bottleneck(runs)
     of = safe(link, 12) if link else ""
     column, word = measures.carried(runs)
@@ -139,7 +142,7 @@ def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
 
 
 def ticks(run: Run, link: str, column: str, times: measures.Array) -> Ticks:
-    """A column of `EVENTS` at these times, labelled with the summary's count."""
+    """Makes ticks of a column of `EVENTS` at these times, labelled with the summary's count."""
     word, colour = EVENTS[column]
     return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
@@ -150,7 +153,7 @@ def _queue(run: Run, link: str, label: str) -> measures.Line:
 
 
 def sojourn_line(run: Run, link: str, label: str) -> measures.Line:
-    """The time in a link's queue: mean and maximum of each bin."""
+    """Returns the time in a link's queue: mean and maximum of each bin."""
     wide = measures.bins(
         measures.link_series(run, link),
         {"sojourn_ms_mean": "mean", "sojourn_ms_max": "max"},
@@ -173,7 +176,10 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Line:
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:
-    """The legend's entry that explains ticks without labels, in a plot of several results; empty without ticks."""
+    """Returns the legend's entry that explains ticks without labels, in a plot of several results.
+
+    Empty without ticks.
+    """
     return "drops" if any(len(t.times) and not t.label for panel in found for t in panel.ticks) else ""
 
 
@@ -196,7 +202,7 @@ def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *
 
 
 def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
-    """Whether the results are too far apart for a linear axis, judged by the median and the maximum of each.
+    """Returns whether the medians or the maxima of the results are too far apart for a linear axis.
 
     Rates always have a linear axis: a flow that gets nothing belongs at the bottom.
     """
@@ -206,7 +212,7 @@ def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
 
 
 def _positive(panel: TimePanel) -> list[measures.Array]:
-    """The values above 0 of each line that has some."""
+    """Returns the values above 0 of each line that has some."""
     found = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
     return [y for y in found if len(y)]
 
@@ -252,7 +258,7 @@ def draw_time_panel(
 
 
 def changes(run: Run) -> list[tuple[float, str]]:
-    """The changes of links in the scenario: time in s, and the new values."""
+    """Returns the changes of links in the scenario: time in s, and the new values."""
     if run.scenario is None:
         return []
     links = run.scenario.get("link", {})

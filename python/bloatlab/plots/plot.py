@@ -105,7 +105,7 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
 
 
 def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:
-    """The results with the labels given. Raises `Unfit` if their number differs."""
+    """Gives the results these labels. Raises `Unfit` if their number differs."""
     if not labels:
         return found
     if isinstance(found, Sweep):
@@ -116,7 +116,7 @@ def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sw
 
 
 def suffix_of(output: str | Path) -> str:
-    """The suffix of a plot. Raises `Unfit` for an unknown one."""
+    """Returns the suffix of a plot's file. Raises `Unfit` for an unknown one."""
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise Unfit(f"{output}: a plot's file ends in {', '.join(SUFFIXES)}")

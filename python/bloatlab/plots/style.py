@@ -59,7 +59,7 @@ DECADES = 100.0
 
 
 def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | None) -> bool:
-    """Whether an axis is logarithmic: by `log`, or with None if all values are above 0 and span two decades."""
+    """Returns whether an axis is logarithmic: by `log`, or with None if all values are above 0 and span two decades."""
     if log is not None:
         return log != "none" and axis in log
     found = [v for v in values if math.isfinite(v)]
@@ -67,12 +67,12 @@ def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | Non
 
 
 def colour(place: int) -> str:
-    """The colour of the line at this place."""
+    """Returns the colour of the line at this place."""
     return COLOURS[place % len(COLOURS)]
 
 
 def dashes(place: int) -> Any:
-    """The dashes of the line at this place; colour and dashes together repeat after 36 lines."""
+    """Returns the dashes of the line at this place; colour and dashes together repeat after 36 lines."""
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
@@ -81,7 +81,10 @@ _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 
 
 def rc(width: Width | None) -> dict[str, Any]:
-    """The style at one width, or of panels in inches. Names are plain text, never mathematics between dollar signs."""
+    """Returns the style at one width, or of panels in inches.
+
+    Names are plain text, never mathematics between dollar signs.
+    """
     if width is None:
         from cycler import cycler  # noqa: PLC0415  comes with matplotlib
 
@@ -103,7 +106,7 @@ def rc(width: Width | None) -> dict[str, Any]:
 
 @contextmanager
 def drawing(width: Width | None = None) -> Generator[None]:
-    """The style of a figure of this width, or of panels, for everything that makes or writes it."""
+    """Applies the style of a figure of this width, or of panels, to everything that makes or writes it."""
     from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     styling: Any = rc(width)

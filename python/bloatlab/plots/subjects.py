@@ -36,7 +36,7 @@ class Run:
     result: Result | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table of the run; empty if the run has no table of this name."""
+        """Returns a table of the run; empty if the run has no table of this name."""
         return self.tables.get(name, pl.DataFrame())
 
     @property
@@ -121,7 +121,7 @@ def _subject(of: Result | pl.DataFrame | str | Path, place: int) -> Subject:
 
 
 def _as_flent(of: Subject) -> Subject:
-    """A result reduced to what flent measures, to compare it with flent's data."""
+    """Reduces a result to what flent measures, to compare it with flent's data."""
     if isinstance(of, Sweep) or of.result is None:
         return of
     return _flent(flent.of_result(of.result, of.label))
@@ -167,7 +167,7 @@ def _sweep(frame: pl.DataFrame, label: str) -> Sweep:
 
 
 def _kept(path: Path) -> Sweep:
-    """The stored runs of a grid file. Raises `Unfit` if some are missing."""
+    """Reads the stored runs of a grid file. Raises `Unfit` if some are missing."""
     try:
         grid = grid_file.load(path)
     except grid_file.GridError as error:

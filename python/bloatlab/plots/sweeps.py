@@ -32,7 +32,7 @@ DEFAULT_COLUMNS = (
 
 
 def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
-    """The columns to draw: those that match the patterns, or the first `most` of the defaults. Raises `Unfit`."""
+    """Returns the columns to draw: those that match the patterns, or else the first `most` defaults. Raises `Unfit`."""
     known = of.values
     some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
     found: dict[str, None] = {}
@@ -52,14 +52,14 @@ def _varies(column: pl.Series) -> bool:
 
 
 def axis_label(column: str) -> str:
-    """The label of a column, with its unit."""
+    """Returns the label of a column, with its unit."""
     name = named(column)
     text = safe(f"{name.of}: {name.measure}" if name.of else name.measure, 60)
     return f"{text} ({name.unit})" if name.unit else text
 
 
 def number_of(value: Any) -> float | None:
-    """A value of an axis as a number, also a duration or rate in text; None for a name."""
+    """Converts a value of an axis to a number, also a duration or rate in text; None for a name."""
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -100,7 +100,7 @@ class Axis:
 
 
 def axis(of: Sweep, name: str) -> Axis:
-    """One axis: its values are sorted if they are numbers, otherwise in the order of the table."""
+    """Makes an axis of a column: its values are sorted if they are numbers, otherwise in the order of the table."""
     values = of.frame[name].unique(maintain_order=True).to_list()
     numbers = {value: number for value in values if (number := number_of(value)) is not None}
     if len(numbers) < len(values) or len(values) < 2:
@@ -110,13 +110,13 @@ def axis(of: Sweep, name: str) -> Axis:
 
 
 def axes(of: Sweep) -> list[Axis]:
-    """The axes with several values, or the first axis."""
+    """Returns the axes with several values, or the first axis."""
     found = [axis(of, name) for name in of.axes]
     return [a for a in found if len(a.values) > 1] or found[:1]
 
 
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
-    """The axis along x, and the others.
+    """Returns the axis along x, and the others.
 
     By default, x is the first axis of numbers, or the longest axis if there is none.
     """
@@ -132,7 +132,7 @@ def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
 
 
 def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows for each combination of values of these axes, with its name."""
+    """Yields the rows for each combination of values of these axes, and the name of the combination."""
     if not by:
         yield of.label, of.frame
         return
@@ -155,7 +155,7 @@ class OverSeeds:
 
 
 def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
-    """The average of a column over these rows; None if it has no numbers."""
+    """Averages a column over these rows; None if it has no numbers."""
     numbers = [float(v) for v in rows[column].drop_nulls() if not math.isnan(float(v))]
     if not numbers:
         return None
@@ -169,10 +169,10 @@ def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
 
 
 def by_value(rows: pl.DataFrame, of: Axis) -> dict[Any, pl.DataFrame]:
-    """The rows for each value of an axis."""
+    """Returns the rows for each value of an axis."""
     return {key[0]: part for key, part in rows.partition_by(of.name, maintain_order=True, as_dict=True).items()}
 
 
 def unfit(of: Sweep) -> str | None:
-    """Why a table cannot be drawn; None if it can."""
+    """Returns the reason why a table cannot be drawn; None if it can."""
     return None if of.values else f"{of.label}: the table has no column of measured numbers"

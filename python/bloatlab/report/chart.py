@@ -47,7 +47,7 @@ class Drawn:
     size: tuple[float, float] | None = None
 
     def figure(self) -> Figure:
-        """The figure; drawn once."""
+        """Returns the figure, which is drawn at the first call."""
         return self._figure
 
     @functools.cached_property
@@ -84,14 +84,14 @@ def themed(svg: str) -> str:
 
 
 def chart_json(drawn: Drawn) -> str:
-    """The figure for uPlot, as JSON that is safe inside a `<script>`."""
+    """Encodes the figure for uPlot, as JSON that is safe inside a `<script>`."""
     axes = drawn.figure().axes
     panels = [_panel(panel, of) for panel, of in zip(drawn.panels, axes, strict=False)]
     return script_json({"link": drawn.link or drawn.name, "panels": panels})
 
 
 def script_json(data: Any) -> str:
-    """JSON that cannot end an HTML `<script>` element."""
+    """Encodes JSON that cannot end an HTML `<script>` element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -148,7 +148,7 @@ def _axis(label: str, log: bool, limits: Sequence[float], ticks: Sequence[tuple[
 
 
 def _colour(given: str | None, place: int) -> str:
-    """The CSS variable of one of the style's colours; other colours are unchanged."""
+    """Returns the CSS variable of one of the style's colours; other colours are unchanged."""
     if given is None:
         return f"--c{place % len(style.COLOURS)}"
     named = {colour: f"--c{n}" for n, colour in enumerate(style.COLOURS)}

@@ -127,14 +127,14 @@ class Page:
     provenance: Provenance = Provenance(())
 
     def figures(self) -> Iterator[FigureBlock]:
-        """Every figure, the answer's first."""
+        """Yields every figure, the answer's first."""
         if self.answer is not None and self.answer.figure is not None:
             yield self.answer.figure
         for section in self.sections:
             yield from (block for block in section.blocks if isinstance(block, FigureBlock))
 
     def tables(self) -> Iterator[TextTable]:
-        """Every table, in order."""
+        """Yields every table, in order."""
         if self.answer is not None and self.answer.table is not None:
             yield self.answer.table
         for section in self.sections:
@@ -142,7 +142,7 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """The page as HTML."""
+    """Renders the page as HTML."""
     template = _environment().get_template("page.html.j2")
     interactive = any(figure.data for figure in page.figures())
     return template.render(page=page, reasons=Reasons(page.tables()), interactive=interactive)
@@ -155,7 +155,7 @@ def write(page: Page, path: Path) -> Path:
 
 
 def asset(name: str) -> str:
-    """The text of a vendored file; assets.json lists packages and versions."""
+    """Returns the text of a vendored file; assets.json lists packages and versions."""
     return resources.files("bloatlab.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8").strip()
 
 

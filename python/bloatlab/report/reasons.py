@@ -109,7 +109,7 @@ def _words(text: str) -> bool:
 
 
 def _places(table: TextTable) -> Iterator[tuple[str, str]]:
-    """Every reason of a table, and the label of its cell."""
+    """Yields every reason of a table, with the label of its cell."""
     groups = [name for name, width in table.groups for _ in range(width)] or [""] * len(table.columns)
     for row in table.rows:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
@@ -124,10 +124,10 @@ def _places(table: TextTable) -> Iterator[tuple[str, str]]:
 
 
 def has_why(table: TextTable) -> bool:
-    """Whether the last column has reasons."""
+    """Returns whether the last column has reasons."""
     return table.below or table.columns[-1] == "why"
 
 
 def letters(cell: TextCell) -> bool:
-    """Whether the text of a cell has letters, such as a verdict."""
+    """Returns whether the text of a cell has letters, such as a verdict."""
     return any(character.isalpha() for character in cell.text)

@@ -43,7 +43,7 @@ _TITLES = {
 
 
 def results_page(paths: Sequence[str | Path], command: str) -> Page:
-    """The report of one run, of several runs, or of a sweep's table; `command` is the command line.
+    """Makes the report of one run, of several runs, or of a sweep's table; `command` is the command line.
 
     Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with one line, if the paths are anything else.
     """
@@ -93,7 +93,7 @@ def _basis(runs: Sequence[Run]) -> str:
 
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
-    """The headline, and a row per score with the runs side by side."""
+    """Returns the headline, and a row per score with the runs side by side."""
     text, figure, basis = headline(runs), figure_block(_overlay(runs)), _basis(runs)
     if len(runs) == 1:
         points = [Point(name, values[0], "") for name, values in scores(runs)]
@@ -103,7 +103,7 @@ def _answer(question: str, runs: Sequence[Run]) -> Answer:
 
 
 def _overlay(runs: Sequence[Run]) -> Drawn:
-    """A figure of all runs: a panel of the longest waits at the bottleneck, and below it a panel of the link's rate."""
+    """Draws all runs in one figure: the longest waits at the bottleneck, and the link's rate in a panel below."""
     link = of_runs.bottleneck(runs)
     if link is None:
         empty = Panel("Nothing recorded", "time (s)", "wait (ms)", [Series("nothing", [0.0, 1.0], [0.0, 0.0])])
@@ -124,7 +124,7 @@ def _overlay(runs: Sequence[Run]) -> Drawn:
 
 
 def _warm_up(runs: Sequence[Run]) -> list[Mark]:
-    """A mark where the warm-up ends and measuring begins."""
+    """Returns a mark at the end of the warm-up, where measuring begins."""
     return [Mark("", at, "x") for at in sorted({run.begin for run in runs if run.begin > 0.0})]
 
 
@@ -174,7 +174,7 @@ def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
 
 
 def _distributions(runs: Sequence[Run]) -> list[Block]:
-    """A chart with a panel per quantity: the cumulative share of delays, on a logarithmic axis."""
+    """Draws a chart with a panel per quantity: the cumulative share of delays, on a logarithmic axis."""
     panels: list[Panel] = []
     for quantity, label in of_runs.QUANTITIES.items():
         lines: list[Series] = []
@@ -217,7 +217,7 @@ def _tables(run: Run) -> list[Block]:
 
 
 def _provenance(paths: Sequence[str | Path], command: str) -> Provenance:
-    """The origin of each folder, from its provenance.json."""
+    """Returns the origin of each folder, from its provenance.json."""
     rows = [("Written by", f"{command} (bloatlab {version()})")]
     for place in map(Path, paths):
         words = [str(place)]

@@ -47,7 +47,7 @@ class Swept:
 
 
 def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
-    """The report of a table of many runs."""
+    """Makes the report of a table of many runs."""
     parts = sweep.frame.partition_by(sweep.axes, maintain_order=True, as_dict=True)
     places = {tuple(str(v) for v in key): frame for key, frame in parts.items()}
     every = _swept(sweep, places)
@@ -72,7 +72,7 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
 
 
 def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Swept]:
-    """The measures that the axes change, the most important first."""
+    """Returns the measures that the axes change, the most important first."""
     found: list[Swept] = []
     columns = measures(sweep, (), most=len(sweep.values))
     for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # measures of reverse links come last
@@ -90,7 +90,7 @@ def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
 
 
 def _range(m: Swept, sweep: Sweep) -> str:
-    """The smallest and the largest value of a measure as text. If one is better, it comes first."""
+    """Formats the smallest and the largest value of a measure. If one is better, it comes first."""
     ends = m.ends[::-1] if direction(m.name) == "more is better" else m.ends
     name = named(m.name)
     what, _, statistic = name.measure.partition(", ")
@@ -123,7 +123,10 @@ def _drawn(found: Sequence[Swept], sweep: Sweep) -> Drawn:
 
 
 def _panel(m: Swept, sweep: Sweep) -> Panel:
-    """The panel of a measure: the axis with most values is along x, each combination of the other axes is a line."""
+    """Draws the panel of a measure.
+
+    The axis with the most values is along x, and each combination of the other axes is a line.
+    """
     counts = [len({place[n] for place in m.at}) for n in range(len(sweep.axes))]
     along = max(range(len(counts)), key=lambda n: (counts[n], n))
     ticks = list(dict.fromkeys(place[along] for place in m.at))

@@ -50,7 +50,10 @@ class Published:
     interval_rule: bool = True
 
     def cell(self, runs: Runs, explain: Callable[[Published, Spread], str] | None = None) -> Cell | None:
-        """The published value and ours; None if the case was not run. `explain` returns the reason for a difference, or ""."""
+        """Compares the published value with ours. Returns None if the case was not run.
+
+        `explain` returns the reason for a difference, or "".
+        """
         spread = over_seeds(runs, self.run, self.measure)
         if spread is None:
             return None
@@ -85,7 +88,7 @@ class Checked:
     why: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """The check as JSON."""
+        """Returns the check as JSON."""
         return {
             "claim": self.ident,
             "where": self.where,
@@ -115,7 +118,7 @@ class Quantity:
     origin: Origin = Origin.PAPER
 
     def check(self, runs: Runs) -> Checked:
-        """The claim and our median."""
+        """Checks the claim against our median."""
         ours, text, holds = over_seeds(runs, self.case, self.measure), "not run", None
         if ours is not None:
             median = ours.median * self.scale
@@ -145,7 +148,7 @@ class Claim:
     origin: Origin = Origin.PAPER
 
     def check(self, runs: Runs) -> Checked:
-        """The claim and our values."""
+        """Checks the claim against our values."""
         ours, holds = judged(runs, self.values, self.holds, self.ours) or ("not run", None)
         return Checked(self.ident, self.where, self.says, self.published, ours, holds, self.origin)
 
@@ -153,7 +156,10 @@ class Claim:
 def judged(
     runs: Runs, values: Sequence[Value], holds: Callable[..., bool], ours: str | Callable[..., str]
 ) -> tuple[str, bool] | None:
-    """The sentence that states the values, and the result of the expression over them; None if a value was not run."""
+    """Returns the sentence that states the values, and the result of the expression over them.
+
+    Returns None if a value was not run.
+    """
     found = [median_of(runs, *value) if isinstance(value, tuple) else value(runs) for value in values]
     if any(value is None for value in found):
         return None
@@ -161,7 +167,7 @@ def judged(
 
 
 def each(cases: Iterable[object], *measures: str) -> list[Value]:
-    """The values of each measure of each case, for a claim. A case is named by its `str`."""
+    """Returns the values of each measure of each case, for a claim. A case is named by its `str`."""
     return [(str(case), measure) for measure in measures for case in cases]
 
 
@@ -179,18 +185,18 @@ class Count:
     claims: int
 
     def as_data(self) -> dict[str, int]:
-        """The count as JSON."""
+        """Returns the count as JSON."""
         return {"claims": self.claims, "checked": self.checked, "hold": self.hold}
 
 
 def count(claims: Sequence[Checked], origin: Origin = Origin.PAPER) -> Count:
-    """The count of one origin."""
+    """Counts the claims of one origin."""
     own = [c.holds for c in claims if c.origin is origin]
     return Count(own.count(True), len(own) - own.count(None), len(own))
 
 
 def tally(claims: Sequence[Checked]) -> str:
-    """The counts as text, the paper's first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
+    """Formats the counts, the paper's first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
     paper, *others = [(origin, count(claims, origin)) for origin in Origin]
     names = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "ours"}
     more = [f"of {names[origin]} {c.hold} of {c.checked}" for origin, c in others if c.checked]
@@ -198,24 +204,27 @@ def tally(claims: Sequence[Checked]) -> str:
 
 
 def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
-    """The band of `value` plus or minus `share` of `value` or `least`, whichever is larger."""
+    """Returns the band of `value` plus or minus `share` of `value` or `least`, whichever is larger."""
     return Tolerance(share, least).band(value)
 
 
 def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
-    """The spread of a measure over the seeds of a run; seeds without a value are left out. None if no seed has a value."""
+    """Returns the spread of a measure over the seeds that have a value; None if no seed has one."""
     values = [s[measure] for s in runs.get(key, ()) if measure in s and not math.isnan(s[measure])]
     return spread(values) if values else None
 
 
 def median_of(runs: Runs, key: str, measure: str) -> float | None:
-    """The median of a measure over seeds; None if no seed has a value."""
+    """Returns the median of a measure over seeds; None if no seed has a value."""
     ours = over_seeds(runs, key, measure)
     return None if ours is None else ours.median
 
 
 def medians(runs: Runs) -> dict[str, dict[str, float | None]]:
-    """The median over seeds of every measure of every case, as JSON; a measure that no seed has is left out."""
+    """Returns the median over seeds of every measure of every case, for JSON.
+
+    A measure that no seed has is left out.
+    """
     return {
         key: {name: finite(median) for name in seeds[0] if (median := median_of(runs, key, name)) is not None}
         for key, seeds in runs.items()
@@ -223,7 +232,7 @@ def medians(runs: Runs) -> dict[str, dict[str, float | None]]:
 
 
 def telling(value: float, band: Band, digits: int) -> int:
-    """The smallest number of digits, at least `digits`, that shows on which side of a limit the value lies."""
+    """Returns the smallest number of digits, at least `digits`, that shows on which side of a limit the value lies."""
     if not math.isfinite(value):
         return digits
     holds = band.holds(value)
@@ -231,7 +240,7 @@ def telling(value: float, band: Band, digits: int) -> int:
 
 
 def words(ours: Spread, unit: str = "", digits: int = 2, scale: float = 1.0) -> str:
-    """A median with its unit, and its interval in brackets if it has one."""
+    """Formats a median with its unit, and its interval in brackets if it has one."""
     low, mid, high = (number(v * scale, digits) for v in (ours.low, ours.median, ours.high))
     unit = f" {unit}" if unit and math.isfinite(ours.median) else ""
     return f"{mid}{unit}" if low == high else f"{mid}{unit} ({low} to {high})"

@@ -54,12 +54,12 @@ Ticks = Sequence[tuple[float, str]]
 
 
 def evaluate(expression: str, names: Names) -> Any:
-    """The value of an expression of a study's file."""
+    """Evaluates an expression of a study's file."""
     return eval(expression, {"Band": Band, "near": near, **names})  # noqa: S307  the expression is from a file of this package
 
 
 def filled(template: str, names: Names) -> str:
-    """A text with its expressions in braces replaced by their values, in the given formats."""
+    """Replaces the expressions in the braces of a text by their values, in the given formats."""
     parts = Formatter().parse(template)
     return "".join(
         literal + ("" if field is None else format(evaluate(field, names), spec or ""))
@@ -68,7 +68,7 @@ def filled(template: str, names: Names) -> str:
 
 
 def judgement(table: Mapping[str, Any], names: Names) -> tuple[list[Value], Callable[..., bool], Callable[..., str]]:
-    """The values of a claim in order, and its expression and sentence as functions of these values."""
+    """Returns the values of a claim in order, and its expression and sentence as functions of these values."""
     values = {name: _values(of, names) for name, of in table["values"].items()}
 
     def bound(found: Iterable[Any]) -> Names:
@@ -93,13 +93,13 @@ def _values(declared: str | list[str], names: Names) -> Value | list[Value]:
 
 
 def _measured(declared: str) -> tuple[str, str]:
-    """The case and the measure of "MEASURE of CASE"."""
+    """Returns the case and the measure of "MEASURE of CASE"."""
     measure, _, case = declared.partition(" of ")
     return case, measure
 
 
 def claim(ident: str, table: Mapping[str, Any], names: Names) -> Quantity | Claim:
-    """The claim that a table of `claims.toml` declares."""
+    """Makes the claim that a table of `claims.toml` declares."""
     head = (ident, table["where"], table["says"], table["published"])
     origin = Origin(table.get("origin", "paper"))
     if "value" not in table:
@@ -131,20 +131,20 @@ class Declared:
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
     def quick(self, cases: Sequence[Any] = (), **names: Any) -> Quick:
-        """The shorter cases and durations of `reproduce --quick`."""
+        """Returns the shorter cases and durations of `reproduce --quick`."""
         found = Quick(**self._file["quick"], cases=cases)
         about = {"seeds": found.seeds, "seconds": found.seconds, **names}
         return replace(found, warning=filled(found.warning, about))
 
     def text(self, name: str, /, **names: Any) -> str:
-        """The text `name` of a table, figure or answer, with its expressions filled in."""
+        """Returns the text `name` of a table, figure or answer, with its expressions filled in."""
         return filled(self._file["texts"][name], names)
 
     def answer(
         self, seeds: int, drawn: Drawn, values: Mapping[K, V | None],
         sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]], **names: Any,
     ) -> Answer:  # fmt: skip
-        """The answer to the study's question, with its figure; `names` fill in its basis.
+        """Returns the answer to the study's question, with its figure; `names` fill in its basis.
 
         `sentence` and `points` make its text from `values`; if a value is missing, the text says so.
         """
@@ -156,28 +156,31 @@ class Declared:
         return Answer(self.text("question"), text, details, figure_block(drawn), basis)
 
     def columns(self, name: str) -> list[Column]:
-        """The columns of a table."""
+        """Returns the columns of a table."""
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """The table `name` of `study.toml`, or a list of tables, which only this study has."""
+        """Returns the table `name` of `study.toml`, or a list of tables, which only this study has."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:
-        """The tolerances as text."""
+        """Returns the tolerances as text."""
         return [(filled(what, names), filled(words, names)) for what, words in self._file["tolerances"].items()]
 
     def claims(self, names: Names) -> list[Quantity | Claim]:
-        """The claims of `claims.toml`, in order."""
+        """Returns the claims of `claims.toml`, in order."""
         return [claim(ident, table, names) for ident, table in toml(self.name, "claims.toml").items()]
 
     def sections(self, blocks: Mapping[str, page.Blocks]) -> list[PageSection]:
-        """The sections of the page, each with the blocks of its anchor; blocks that all studies share need not be given."""
+        """Returns the sections of the page, each with the blocks of its anchor.
+
+        Blocks that all studies share need not be given.
+        """
         known = {**page.SHARED, **blocks}
         return [PageSection(blocks=known[section["anchor"]], **section) for section in self._file["sections"]]
 
     def rules(self, more: Callable[[], Sequence[TextTable]] = tuple) -> page.Blocks:
-        """The rules of `rules.md`, then the tolerances, the shares, and further tables."""
+        """Returns the rules of `rules.md`, then the tolerances, the shares, and further tables."""
         return page.rules(text(self.name, "rules.md"), more)
 
     def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:
@@ -195,7 +198,10 @@ class Declared:
     def panel(
         self, declared: Mapping[str, Any], series: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()
     ) -> Panel:
-        """A panel of these lines; `x_ticks` are at 0, 1, 2, ... A `kind` in its table names the settings that it shares with other panels."""
+        """Makes a panel of these lines; `x_ticks` are at 0, 1, 2, ...
+
+        A `kind` in its table names the settings that it shares with other panels.
+        """
         table = dict(declared)
         if "kind" in table:
             table = {**self._file["kinds"][table.pop("kind")], **table}
@@ -209,6 +215,6 @@ class Declared:
 
 
 def _limits(declared: Sequence[float | str]) -> tuple[float | None, float | None]:
-    """Two limits of an axis; "data" for one that follows the data."""
+    """Reads two limits of an axis; None for the text "data", with which a limit follows the data."""
     low, high = (None if limit == "data" else float(limit) for limit in declared)
     return low, high

@@ -15,7 +15,7 @@ from bloatlab.tables import Spread
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
-    """An array with a row per spread: median, lower and upper end. NaN stands for a spread that was not run or never happened."""
+    """Returns an array with a row per spread: median, lower and upper end. NaN stands for one without values."""
     rows = [[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]
     found = np.array(rows, dtype=float).reshape(-1, 3)
     return np.where(np.isfinite(found), found, math.nan)
@@ -24,13 +24,16 @@ def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
 def points(
     label: str, xs: ArrayLike, spreads: Sequence[Spread | None], colour: str | None, kind: Literal["points", "line"] = "points"
 ) -> Series:  # fmt: skip
-    """A series of medians over seeds with the central 80 %, drawn as bars through points or as a shade behind a line."""
+    """Makes a series of medians over seeds.
+
+    The central 80 % are drawn as bars through points, or as a shade behind a line.
+    """
     v = intervals(spreads)
     return Series(label, xs, v[:, 0], kind, colour, (v[:, 1], v[:, 2]))
 
 
 def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread | None]:
-    """A measure of each case (by its `str`) over seeds; None for a case that was not run."""
+    """Returns a measure of each case (by its `str`) over seeds; None for a case that was not run."""
     return [over_seeds(runs, str(case), measure) for case in cases]
 
 

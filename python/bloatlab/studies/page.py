@@ -57,7 +57,7 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """For a quick look: the section without verdicts, and without tables that have only verdicts."""
+    """Reduces a section for a quick look: no verdicts, and no tables that have only verdicts."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):
@@ -71,22 +71,22 @@ def _unjudged(section: Section) -> Section:
 
 
 def figures(results: Results) -> Iterable[Block]:
-    """The blocks of the study's figures."""
+    """Returns the blocks of the study's figures."""
     return map(figure_block, results.figures)
 
 
 def claims(results: Results) -> Iterable[TextTable]:
-    """The table of the study's claims."""
+    """Returns the table of the study's claims."""
     return [claims_table(results.claims)] if results.claims else []
 
 
 def statements(results: Results) -> Iterable[TextTable]:
-    """The table of every published value, with ours."""
+    """Returns the table of every published value, with ours."""
     return [statements_table(results.scorecard, "Published and ours")] if results.scorecard.cells else []
 
 
 def differences(digits: Mapping[str, int]) -> Blocks:
-    """The table of every counted value outside its tolerance. `digits` has the digits of each metric."""
+    """Returns the table of every counted value outside its tolerance. `digits` has the digits of each metric."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         table = outside_table(results.scorecard, digits)
@@ -96,7 +96,7 @@ def differences(digits: Mapping[str, int]) -> Blocks:
 
 
 def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Blocks:
-    """The study's rules as paragraphs, its tolerances, and the shares of values within them."""
+    """Returns the study's rules as paragraphs, its tolerances, and the shares of values within them."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         own = results.study.rules
@@ -107,7 +107,7 @@ def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Bl
 
 
 def prose(text: str) -> list[Prose]:
-    """The paragraphs of a text."""
+    """Returns the paragraphs of a text."""
     paragraphs = [p.replace("\n", " ").replace("`", "").strip() for p in text.split("\n\n")]
     return [Prose([p]) for p in paragraphs if p]
 

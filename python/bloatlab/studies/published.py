@@ -36,7 +36,7 @@ class Row:
 
 @functools.cache
 def rows(study: str) -> Sequence[Row]:
-    """The rows of a study's `published.csv`, in order."""
+    """Returns the rows of a study's `published.csv`, in order."""
     found = csv.DictReader(text(study, "published.csv").splitlines())
     return tuple(Row(**{k: v for k, v in row.items() if k != "study"}) for row in found)
 
@@ -57,12 +57,12 @@ class Place:
     share: float
 
     def read(self, data: Any) -> float:
-        """The value of the paper's parameter in a resolved scenario."""
+        """Returns the value of the paper's parameter in a resolved scenario."""
         return quantity(at_path(data, self.path), self.unit) / self.share
 
 
 def places(study: str) -> Sequence[Place]:
-    """The rows of a study's `readback.csv`."""
+    """Returns the rows of a study's `readback.csv`."""
     found = csv.DictReader(text(study, "readback.csv").splitlines())
     return tuple(
         Place(r["case"], r["metric"], r["scenario"], r["path"], r["unit"], float(Fraction(r["share"]))) for r in found
@@ -82,12 +82,12 @@ def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str,
 
 
 def text(study: str, name: str) -> str:
-    """A data file of a study."""
+    """Returns a data file of a study."""
     return resources.files(f"bloatlab.studies.{study}").joinpath(name).read_text(encoding="utf-8")
 
 
 def toml(study: str, name: str) -> Any:
-    """The tables of a study's data file, new at each call."""
+    """Reads the tables of a study's data file, new at each call."""
     return tomllib.loads(text(study, name))
 
 
@@ -105,7 +105,10 @@ class Unknown:
 
 
 def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
-    """The tables of a study's `parameters.toml`, each with our value: the field of `ours` with its name. "none" means None."""
+    """Reads a study's `parameters.toml`. Our value of a parameter is the field of `ours` with its name.
+
+    The text "none" means None.
+    """
 
     def unknown(field: str, what: str, why: str, others: list[Any], calibrated: bool = True) -> Unknown:
         values = tuple(None if value == "none" else value for value in others)
@@ -115,14 +118,20 @@ def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
 
 
 def at_path(data: Any, path: str) -> Any:
-    """The value at `path` ("app.ftp.traffic.ftp.size"; list items by number). Raises `KeyError` or `IndexError`."""
+    """Returns the value at `path`, in which numbers select items of lists: "app.ftp.traffic.ftp.size".
+
+    Raises `KeyError` or `IndexError`.
+    """
     for name in path.split("."):
         data = data[int(name)] if isinstance(data, list | tuple) else data[name]
     return data
 
 
 def quantity(value: Any, unit: str = "") -> float:
-    """A number or quantity of a resolved scenario ("90MB", 0.05) in `unit`. Raises `ValueError` for one of another kind."""
+    """Converts a number or quantity of a resolved scenario ("90MB", 0.05) to `unit`.
+
+    Raises `ValueError` for a quantity of another kind.
+    """
     number, kind = _read(str(value))
     one, wanted = _read(f"1{unit}")
     if kind != wanted or not kind:
@@ -131,7 +140,7 @@ def quantity(value: Any, unit: str = "") -> float:
 
 
 def _read(text: str) -> tuple[float, str]:
-    """A number and its kind ("" if the text is neither number nor quantity). A share is a number."""
+    """Reads a number and its kind ("" if the text is neither number nor quantity). A share is a number."""
     found = amount(text)
     if found is not None:
         return float(found[1]), "number" if found[0] == "share" else found[0]

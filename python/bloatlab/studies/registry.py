@@ -47,7 +47,7 @@ def study_in(path: Path) -> Study:
 
 
 def place(path: Path, error: BaseException) -> str | None:
-    """The line of `path` that an error comes from ("mine.py:12"); None if it comes from elsewhere."""
+    """Returns the line of `path` that an error comes from ("mine.py:12"); None if it comes from elsewhere."""
     met: BaseException | None = error
     line: int | None = None
     while met is not None and (line := line_in(met, str(path.absolute()))) is None:

@@ -138,12 +138,15 @@ def bind(results: Results) -> None:
 
 
 def file_name(key: str) -> str:
-    """The key of a run as the name of a file."""
+    """Makes a file name of the key of a run."""
     return key.replace("/", "-").replace(" ", "_")
 
 
 def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
-    """The origin of a reproduction. Comparisons of results must ignore it. `found` is the number of runs from the store."""
+    """Returns the origin of a reproduction, which comparisons of results must ignore.
+
+    `found` is the number of runs from the store.
+    """
     return {"runs": runs, "runs_from_store": found, "wall_seconds": round(seconds, 2), **this_process()}
 
 
@@ -174,7 +177,7 @@ def report(results: Results, console: Console, *, full: bool = False) -> None:
 
 
 def _tables(results: Results) -> Iterator[TextTable]:
-    """The tables of `--full`."""
+    """Yields the tables of `--full`."""
     card, claims, own = results.scorecard, results.claims, results.study.tables
     if own is None:
         yield from page(results).tables()

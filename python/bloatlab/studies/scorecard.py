@@ -66,7 +66,7 @@ class Band:
         return self.low - SLACK <= value <= self.high + SLACK
 
     def words(self, digits: int | None = None) -> str:
-        """The band as text: "0.5 to 0.85", "at most 230"; with the digits of the values, or with `digits`."""
+        """Formats the band: "0.5 to 0.85", "at most 230"; with the digits of the values, or with `digits`."""
 
         def text(value: float) -> str:
             return f"{value:.6g}" if digits is None else number(value, digits)
@@ -89,18 +89,18 @@ class Tolerance:
     factor: float = 0.0
 
     def slack(self, published: float) -> float:
-        """The accepted difference from a published value, for a tolerance without a factor."""
+        """Returns the accepted difference from a published value, for a tolerance without a factor."""
         return max(self.share * abs(published), self.least)
 
     def band(self, published: float) -> Band:
-        """The accepted values for a published value."""
+        """Returns the accepted values for a published value."""
         if not self.factor:
             return symmetric(published, self.slack(published))
         low, high = published / self.factor, published * self.factor
         return Band(min(low, published - self.least), max(high, published + self.least))
 
     def words(self) -> str:
-        """The tolerance as text: "35 % or 0.5 percentage points, whichever is larger"."""
+        """Formats the tolerance: "35 % or 0.5 percentage points, whichever is larger"."""
         parts = [f"a factor of {self.factor:g}"] if self.factor else []
         parts += [f"{100 * self.share:g} %"] if self.share else []
         parts += [f"{self.least:,g} {self.unit}".strip().replace(",", "\u202f")] if self.least else []
@@ -150,11 +150,11 @@ class Cell:
         return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
 
     def accepted(self, digits: int | None = None) -> str:
-        """The accepted values as text; empty if there are no bands."""
+        """Formats the accepted values; empty if there are no bands."""
         return " or ".join(band.words(digits) for band in joined(self.bands))
 
     def as_data(self) -> dict[str, Any]:
-        """The values as JSON: infinities ("never happened") become null, two published values a list."""
+        """Returns the values as JSON: infinities ("never happened") become null, two published values a list."""
         several = len(self.published) > 1
         number = len(self.published) == 1 and math.isfinite(self.published[0])
         published = list(self.published) if several else self.published[0] if number else self.printed
@@ -202,7 +202,7 @@ class Scorecard:
         return None if self.proves_nothing else all(share.met is not False for share in self.goals)
 
     def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON: `cells` and a `summary`."""
+        """Returns the scorecard as JSON: `cells` and a `summary`."""
         counted = [c for c in self.cells if c.counted]
         summary: dict[str, Any] = {
             "study": self.study,
@@ -234,12 +234,12 @@ class Goal:
     of: Callable[[Cell], bool] = lambda _: True
 
     def share(self, cells: Sequence[Cell]) -> Share:
-        """The share of this goal's values in `cells` that are within tolerance."""
+        """Returns the share of this goal's values in `cells` that are within tolerance."""
         return share_of(self.name, [cell for cell in cells if self.of(cell)], self.wanted)
 
 
 def symmetric(published: float, tolerance: float) -> Band:
-    """A band with the same slack below and above a published value."""
+    """Makes a band with the same slack below and above a published value."""
     return Band(published - tolerance, published + tolerance)
 
 
@@ -261,7 +261,7 @@ def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, in
 
 
 def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> Share:
-    """The share of the counted values in `cells` that are within."""
+    """Returns the share of the counted values in `cells` that are within."""
     return share(name, (c.within for c in cells if c.counted), wanted)
 
 

@@ -117,7 +117,7 @@ class Batch:
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])
 
     def of_seeds(self, seeds: range) -> Grid:
-        """The grid of the batch's runs."""
+        """Returns the grid of the batch's runs."""
         few = seeds if self.most_seeds is None else seeds[: self.most_seeds]
         if self.grid is not None:
             return self.grid(few)
@@ -268,7 +268,7 @@ class Study:
                 raise ValueError(f"study {self.name}: {what} is of case {key!r}; there is {', '.join(keys)}")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
-        """For each published value and each claim about one measure: its name, its case and its measure."""
+        """Yields the name, the case and the measure of each published value and of each claim about one measure."""
         yield from ((f"published {p.metric!r}", p.run, p.measure) for p in self.published)
         for claim in self.claims:
             of = [(claim.case, claim.measure)] if isinstance(claim, Quantity) else []
@@ -371,7 +371,10 @@ class Results:
         return self.options.out / REPORT
 
     def as_data(self) -> dict[str, Any]:
-        """The scorecard as JSON: `cells`, `claims`, a `summary`, and the study's own keys; with --live, also `live`."""
+        """Returns the scorecard as JSON.
+
+        It has `cells`, `claims`, a `summary`, the study's own keys, and with --live also `live`.
+        """
         data = self.scorecard.as_data()
         data["summary"]["claims"] = {str(origin): count(self.claims, origin).as_data() for origin in Origin}
         data |= {"claims": [claim.as_data() for claim in self.claims], **self.study.data(self)}
@@ -379,7 +382,7 @@ class Results:
 
 
 def _verdict(results: Results) -> Answer:
-    """The default answer: the numbers of published values and claims that hold."""
+    """Makes the default answer: the numbers of published values and claims that hold."""
     share, claims = results.scorecard.of_judged, count(results.claims)
     sentence = f"{share.within} of {share.cells} published values agree"
     sentence += f", and {claims.hold} of {claims.checked} claims hold" if claims.checked else ""

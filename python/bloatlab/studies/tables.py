@@ -38,24 +38,24 @@ Field = Callable[[Cell], str | TextCell]
 
 
 def verdict_with_reason(cell: Cell) -> str:
-    """A verdict and its reason ("outside: off by +0.3"), or a reason that begins with the verdict."""
+    """Joins a verdict and its reason ("outside: off by +0.3"), or returns a reason that begins with the verdict."""
     verdict = str(cell.verdict)
     return cell.reason if cell.reason.startswith(verdict) else f"{verdict}: {cell.reason}"
 
 
 def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
-    """A table cell with our value, in the colour of its verdict and with the verdict as a word."""
+    """Makes a table cell with our value, in the colour of its verdict and with the verdict as a word."""
     word = str(cell.verdict) if TONES[cell.verdict] != "muted" else ""
     return TextCell(text, TONES[cell.verdict], hint, word)
 
 
 def verdict_cell(cell: Cell) -> TextCell:
-    """A table cell with the verdict, in its colour."""
+    """Makes a table cell with the verdict, in its colour."""
     return TextCell(str(cell.verdict), TONES[cell.verdict])
 
 
 def median_cell(runs: Runs, key: str, measure: str, digits: int) -> TextCell:
-    """The median over seeds of a measure, with its central 80 % as the hint."""
+    """Makes a table cell of a measure's median over seeds, with its central 80 % as the hint."""
     ours = over_seeds(runs, key, measure)
     if ours is None:
         return TextCell("-", "muted")
@@ -72,7 +72,7 @@ def medians_table(
     note: str = "",
     groups: Sequence[tuple[str, int]] = (),
 ) -> TextTable:
-    """A table of medians over seeds, for the cases that were run.
+    """Makes a table of medians over seeds, for the cases that were run.
 
     Rows are cases, each with its labels or alone; columns are (measure, head, digits).
     """
@@ -86,12 +86,12 @@ def medians_table(
 
 
 def seeds(card: Scorecard) -> str:
-    """The seeds of a study as text: "seed 1", "seeds 1 to 10"."""
+    """Formats the seeds of a study: "seed 1", "seeds 1 to 10"."""
     return "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
 
 
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
-    """The facts at the top of a page: shares within, claims that hold, number of simulations."""
+    """Makes the facts at the top of a page: shares within, claims that hold, number of simulations."""
     paper = count(claims)
     made = Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case")
     if card.proves_nothing:
@@ -110,18 +110,21 @@ def _share(share: Share) -> Fact:
 
 
 def spaced(printed: str) -> str:
-    """A printed whole number with its thousands separated."""
+    """Formats a printed whole number with its thousands separated."""
     return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
 
 
 def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
-    """A table of a study's tolerances in words."""
+    """Makes a table of a study's tolerances in words."""
     rows = [row(what, words) for what, words in rules]
     return TextTable("Tolerances", ["of", "ours agrees within"], rows, left=2)
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """A row for each goal, and a row for the paper's claims. Without stated goals, all judged values are one goal."""
+    """Makes a row for each goal, and a row for the paper's claims.
+
+    Without stated goals, all judged values are one goal.
+    """
     rows: list[list[TextCell]] = []
     for of in card.goals:
         word = {"good": "reached", "bad": "not reached"}.get(of.tone, "")
@@ -157,7 +160,7 @@ SHARES = "Cells within tolerance"
 
 
 def shares_table(card: Scorecard) -> TextTable:
-    """A table of the stated shares, then of the shares for each table and each metric of the paper."""
+    """Makes a table of the stated shares, then of the shares for each table and each metric of the paper."""
     tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
     rows = [_share_row(of) for of in (*card.shares, *tables, *by_metric(card.cells).values())]
     note = "Not counted: calibration cells, derived columns, and values that are not the paper's. The tables show them."
@@ -175,7 +178,7 @@ def _share_row(of: Share) -> list[TextCell]:
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
-    """A table of a study's claims, each with the published value and ours."""
+    """Makes a table of a study's claims, each with the published value and ours."""
     rows = [
         row(
             c.where,
@@ -199,7 +202,7 @@ _VERDICTS = {"holds", "differs", str(Verdict.WITHIN), str(Verdict.OUTSIDE)}
 
 
 def unjudged(table: TextTable) -> TextTable:
-    """A table without its verdicts, for a quick look, which proves nothing."""
+    """Removes the verdicts of a table for a quick look, which proves nothing."""
 
     def plain(cell: TextCell) -> TextCell:
         if cell.text in _VERDICTS:
@@ -210,7 +213,7 @@ def unjudged(table: TextTable) -> TextTable:
 
 
 def origin_cell(origin: Origin) -> TextCell:
-    """A table cell with the source of a value or claim, muted unless the source is the paper."""
+    """Makes a table cell with the source of a value or claim, muted unless the source is the paper."""
     return TextCell(str(origin), "plain" if origin is Origin.PAPER else "muted")
 
 
@@ -223,13 +226,16 @@ def cells_table(
     *,
     below: bool = False,
 ) -> TextTable:
-    """A table with a row for each of `cells`. `fields` has the function for each column by its heading; the last column is text."""
+    """Makes a table with a row for each of `cells`.
+
+    `fields` has the function for each column by its heading; the last column is text.
+    """
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
     return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)
 
 
 def statements_table(card: Scorecard, title: str) -> TextTable:
-    """A table of a paper's statements, in its order: the published value, ours, verdict and reason."""
+    """Makes a table of a paper's statements, in its order: the published value, ours, verdict and reason."""
     fields: dict[str, Field] = {
         "where": lambda c: TextCell(c.where, hint=f"by: {c.origin}"),
         "statement": lambda c: f"{c.case}: {c.metric}",
@@ -242,17 +248,17 @@ def statements_table(card: Scorecard, title: str) -> TextTable:
 
 
 def as_printed(cell: Cell) -> str:
-    """The published value as printed, with its unit."""
+    """Formats the published value as printed, with its unit."""
     return f"{cell.printed} {cell.unit}".strip()
 
 
 def between(cell: Cell, digits: int) -> str:
-    """The central 80 % of our value over seeds."""
+    """Formats the central 80 % of our value over seeds."""
     return f"{number(cell.low, digits)} to {number(cell.high, digits)}"
 
 
 def with_interval(cell: Cell) -> str:
-    """Our value with its interval in brackets if it has one; "-" if it was not run."""
+    """Formats our value with its interval in brackets if it has one; "-" if it was not run."""
     if math.isnan(cell.ours):
         return "-"
     interval = "" if cell.low == cell.high else f" ({significant(cell.low)} to {significant(cell.high)})"
@@ -260,7 +266,7 @@ def with_interval(cell: Cell) -> str:
 
 
 def significant(value: float) -> str:
-    """A number with four significant digits and without trailing zeros."""
+    """Formats a number with four significant digits and without trailing zeros."""
     if math.isinf(value):
         return "never"
     text = f"{value:.4g}"
@@ -268,7 +274,7 @@ def significant(value: float) -> str:
 
 
 def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
-    """A table of every counted value outside its tolerance, with the reason."""
+    """Makes a table of every counted value outside its tolerance, with the reason."""
     outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE and c.counted]
     fields: dict[str, Field] = {
         "case": lambda c: c.case,

@@ -23,7 +23,10 @@ WARM_UP = Measure("warm-up", lambda result: asdict(find(result)))
 def with_warm_ups(
     grid: Grid, *, store: Store | None, watch: Watch, executor: Executor | None = None
 ) -> tuple[Grid, dict[At, WarmUp]]:
-    """The grid with a warm-up in each scenario, and the warm-up of each grid point. Raises what `gather` raises."""
+    """Returns the grid with a warm-up in each scenario, and the warm-up of each grid point.
+
+    Raises what `gather` raises.
+    """
     points = [grid.point(at, grid.seeds[0]) for at in grid.places()]
     done = gather(points, WARM_UP, store=store, watch=watch, executor=executor)
     found = {
@@ -38,7 +41,7 @@ def with_warm_ups(
 
 
 def said(found: Mapping[At, WarmUp]) -> str:
-    """The warm-ups as one line of text."""
+    """Formats the warm-ups as one line."""
     seconds = [warm.seconds for warm in found.values()]
     line = f"warm-up by MSER-5: {min(seconds):g} to {max(seconds):g} s"
     unsteady = [(at, warm) for at, warm in found.items() if not warm.steady]

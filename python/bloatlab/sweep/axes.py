@@ -53,13 +53,13 @@ class Between:
     log: bool
 
     def at(self, share: float) -> float | int | str:
-        """The value at a share of the range, in [0, 1]."""
+        """Returns the value at a share of the range, in [0, 1]."""
         low, high = self.low.value, self.high.value
         value = low * (high / low) ** share if self.log else low + (high - low) * share
         return Amount(value, self.low.kind).written()
 
     def drawn(self, share: float) -> float | int | str:
-        """The value for a random share in [0, 1). All whole numbers are equally likely."""
+        """Returns the value for a random share in [0, 1). All whole numbers are equally likely."""
         low, high = self.low.value, self.high.value
         if self.high.kind == "a whole number" and not self.log:
             return min(int(low) + int(share * (high - low + 1)), int(high))
@@ -85,7 +85,9 @@ class Axes:
         fixed: Sequence[Override],
         last: Sequence[Override] = (),
     ) -> Grid:
-        """The grid. `read` makes its scenarios from overrides: `fixed`, then those of the grid point, then `last`.
+        """Makes the grid. `read` makes its scenarios from overrides.
+
+        The order of the overrides is `fixed`, then those of the grid point, then `last`.
 
         Raises `GridError` if `fixed` has a value that an axis varies. `source` names the grid in messages.
         """
@@ -109,7 +111,7 @@ class Axes:
 
 
 def read(data: Mapping[str, Any], most: int) -> Axes:
-    """The axes of a grid file, with at most `most` grid points.
+    """Reads the axes of a grid file, with at most `most` grid points.
 
     Raises `GridError`, without the file's name, and `ScenarioError` for a value that no scenario has, such as a date.
     """
@@ -170,7 +172,7 @@ def _axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
 
 
 def _range(place: str, given: Mapping[str, Any]) -> list[Any] | Between:
-    """The values from one end of the range to the other, or the range itself if a sample draws its values."""
+    """Returns the values from one end of the range to the other, or the range itself if a sample draws its values."""
     known(given, ("from", "to", "steps", "step", "log"), f"{place}: ")
     low, high = (_end(place, given, key) for key in ("from", "to"))
     if not low.like(high):
@@ -251,7 +253,7 @@ def _zips(given: Any, listed: Mapping[str, Any], sampled: Mapping[str, Between])
 
 
 def _sample(given: Any, axes: Mapping[str, Between]) -> list[_Drawn]:
-    """The points of a sample over `axes`."""
+    """Draws the points of a sample over `axes`."""
     if given is None:
         for name in axes:
             raise GridError(f"axes.{name}: how many values? write steps = 5, or a [sample] that draws them")
@@ -283,7 +285,10 @@ def _sample(given: Any, axes: Mapping[str, Between]) -> list[_Drawn]:
 
 
 def _where(given: Any, places: Sequence[At], axes: Sequence[str]) -> list[At]:
-    """The grid points at which every condition of `where` holds; ` or ` separates the alternatives of a condition."""
+    """Returns the grid points at which every condition of `where` holds.
+
+    ` or ` separates a condition's alternatives.
+    """
     if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
         raise GridError('where: expected conditions, such as ["link.up.rate <= link.down.rate", "queue != codel"]')
     lines = [[_condition(line, part.strip(), places, axes) for part in re.split(r"\s+or\s+", line)] for line in given]
@@ -319,7 +324,7 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
 
 
 def _amount(value: Any) -> Amount | None:
-    """The amount of a value, which may be a number as text; None if it has none."""
+    """Reads the amount of a value, which may be a number as text; None if it has none."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]+\.?[0-9]*([eE]-?[0-9]+)?", value):
         return Amount.of(value) or Amount(float(value), "a number")
     return Amount.of(value)
@@ -343,5 +348,5 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
 
 
 def label(value: Any) -> Any:
-    """A value of an axis in the form that a column of a table has."""
+    """Returns a value of an axis in the form that a column of a table has."""
     return value if isinstance(value, (str, int, float)) else toml_value(value)

@@ -79,7 +79,7 @@ class Dask:
 
 @contextlib.contextmanager
 def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Generator[Dask]:
-    """The cluster at `where`: a scheduler's address, the file that it wrote (.json), or `local` for `jobs` processes.
+    """Connects to the cluster at `where`: a scheduler's address or file (.json), or `local` for `jobs` processes.
 
     Silences Dask's log. Raises `ClusterError`.
     """
@@ -127,7 +127,10 @@ _LOCAL: Mapping[str, Any] = {
 
 
 def exposed(address: str) -> str | None:
-    """A warning about a scheduler that others can reach without a certificate, since Dask runs any code; else None."""
+    """Returns a warning if others can reach a scheduler without a certificate; otherwise None.
+
+    Dask runs any code that it receives.
+    """
     scheme, _, place = address.partition("://")
     host = place.rpartition(":")[0].strip("[]")
     if scheme in {"tls", "wss", "inproc"} or host == "localhost":
@@ -225,7 +228,7 @@ def _stamp_of(order: _Order) -> str:
 
 
 def stamp(work: Work[Any]) -> str:
-    """The fingerprint of this build, and of the source of the functions that reduce a run."""
+    """Returns the fingerprint of this build, and of the source of the functions that reduce a run."""
     try:
         functions: Sequence[Any] = getattr(work, "functions", ())
         return f"{fingerprint.build()[:16]} {(fingerprint.travelling(*functions) or 'by value')[:16]}"
@@ -284,7 +287,7 @@ class _Sending:
         self.out.clear()
 
     def _ask(self, of: Callable[[], Any]) -> Any:
-        """The scheduler's answer. Raises `Stopped` if it does not answer."""
+        """Waits for the scheduler's answer. Raises `Stopped` if it does not answer."""
         try:
             if self.client.status == "running":
                 return of()

@@ -48,7 +48,9 @@ class Effect:
 
 
 def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequence[str] = ()) -> list[Effect]:
-    """The sources of the variance of `column`: axes, then pairs, rest and seeds. Empty if the values do not vary.
+    """Returns the sources of the variance of `column`: axes, then pairs, rest and seeds.
+
+    Empty if the values do not vary.
 
     `frame` has a row per run, as `Gathered.frame()` returns it; `sampled` names the sampled axes.
     """
@@ -78,13 +80,16 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
 
 
 def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
-    """The main effect of an axis: the mean of `column` over all runs with each of its values."""
+    """Returns the main effect of an axis: the mean of `column` over all runs with each of its values."""
     of = frame.group_by(axis, maintain_order=True).agg(pl.col(column).cast(pl.Float64).mean().alias("mean"))
     return {str(value): mean for value, mean in of.iter_rows() if mean is not None}
 
 
 def _p(squares: float, columns: int, within: float, freedom: int) -> float:
-    """The probability (F test) that seeds alone give at least these squares; NaN if seeds make no difference."""
+    """Returns the probability (F test) that seeds alone give at least these squares.
+
+    NaN if seeds make no difference.
+    """
     if freedom < 1:
         return math.nan
     from scipy.stats import f  # noqa: PLC0415  scipy.stats takes half a second to load
@@ -101,7 +106,7 @@ class _Model:
         self._target = means["mean"].to_numpy() * self._weight
 
     def fitting(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The pairs that a model can have: with fewer columns than grid points, and at most `MOST_COLUMNS`."""
+        """Returns the pairs that a model can have: with fewer columns than grid points, and at most `MOST_COLUMNS`."""
         found: list[tuple[str, str]] = []
         room = min(MOST_COLUMNS, self._target.size - 1) - sum(m.shape[1] for m in self._coded.values())
         for pair in pairs:
@@ -112,7 +117,7 @@ class _Model:
         return found
 
     def left(self, terms: Sequence[tuple[str, ...]]) -> float:
-        """The residual sum of squares (RSS) of a model that has a mean and these terms."""
+        """Returns the residual sum of squares (RSS) of a model that has a mean and these terms."""
         parts = [np.ones((self._target.size, 1))]
         for first, *more in terms:
             product = self._coded[first]
@@ -124,12 +129,15 @@ class _Model:
         return float(((self._target - fit) ** 2).sum())
 
     def columns(self, term: tuple[str, ...]) -> int:
-        """The number of columns of a term, which are its degrees of freedom."""
+        """Returns the number of columns of a term, which are its degrees of freedom."""
         return math.prod(self._coded[a].shape[1] for a in term)
 
 
 def _coded(values: pl.Series, drawn: bool) -> Matrix:
-    """An axis as columns: x and x² for sampled numbers; otherwise one per value but the last, coded to sum to 0."""
+    """Codes an axis as columns: x and x² for sampled numbers, otherwise one per value but the last.
+
+    The latter are coded to sum to 0.
+    """
     amounts = [Amount.of(v) for v in values]
     kinds = values.unique(maintain_order=True).to_list()
     if (drawn or len(kinds) > MOST_LEVELS) and all(a is not None for a in amounts):

@@ -30,7 +30,7 @@ class Estimate:
     tried: int
 
     def wall(self, jobs: int) -> float:
-        """Wall-clock time in s with `jobs` runs in parallel."""
+        """Returns the wall-clock time in s with `jobs` runs in parallel."""
         return self.seconds * (self.runs - self.kept) / max(min(jobs, self.runs - self.kept), 1)
 
 

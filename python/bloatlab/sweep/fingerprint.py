@@ -37,13 +37,15 @@ class Unsure(Exception):  # noqa: N818  the run has no error, but it must not be
 
 @functools.cache
 def core() -> str:
-    """SHA-256 of the compiled core. Raises `Unsure` if its file is newer than this process."""
+    """Returns the SHA-256 of the compiled core. Raises `Unsure` if its file is newer than this process."""
     return hashlib.sha256(_unchanged(core_file())).hexdigest()
 
 
 @functools.cache
 def build() -> str:
-    """SHA-256 of the whole of bloatlab in this process: core, Python files, and the versions that `code` includes.
+    """Returns the SHA-256 of all of bloatlab in this process.
+
+    It covers the core, the Python files, and the versions that `code` includes.
 
     Raises `Unsure` if a file is newer than this process.
     """
@@ -55,7 +57,9 @@ def build() -> str:
 
 
 def travelling(*functions: Callable[..., Any]) -> str | None:
-    """The hash `code(*functions)` if another process can import the functions; None if their code must be sent to it.
+    """Returns the hash `code(*functions)` if another process can import the functions.
+
+    Returns None if their code must be sent to it.
 
     Code must be sent for functions of `__main__`, and for functions whose hash cannot be computed.
     """
@@ -73,7 +77,7 @@ def _versions() -> bytes:
 
 
 def code(*functions: Callable[..., Any]) -> str:
-    """SHA-256 of what `functions` depend on: their names, the values that they close over, and their source.
+    """Returns the SHA-256 of what `functions` depend on: their names, their source, and the values of their closures.
 
     Raises `Unsure` for a function whose source or closure cannot be determined.
     """
@@ -116,7 +120,7 @@ def _plain(value: Any, modules: set[str]) -> Any:
 
 @functools.cache
 def _reached(names: frozenset[str]) -> dict[str, Path]:
-    """The source files of these modules and of all modules that they import.
+    """Returns the source files of these modules and of all modules that they import.
 
     Only bloatlab's and the user's modules count.
     """
@@ -135,7 +139,7 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
 
 
 def _source(name: str, own: set[str]) -> Path | None:
-    """The source file of a module that is bloatlab's or the user's; None for libraries and for other names."""
+    """Returns the source file of a module that is bloatlab's or the user's; None for libraries and for other names."""
     file = getattr(sys.modules.get(name), "__file__", None)
     if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on its first use
         try:
@@ -151,7 +155,7 @@ def _source(name: str, own: set[str]) -> Path | None:
 
 
 def _imports(name: str, path: Path) -> Iterator[str]:
-    """All names that a module's source imports. Some are not modules; `_source` returns None for them."""
+    """Yields all names that a module's source imports. Some are not modules; `_source` returns None for them."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in _statements(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
@@ -166,7 +170,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Every statement of a module, without the expressions, which are most of a tree and import nothing."""
+    """Yields every statement of a module, without the expressions, which are most of a tree and import nothing."""
     waiting: list[ast.AST] = [*tree.body]
     while waiting:  # the loop ends, because each node of the tree is added once
         node = waiting.pop()
@@ -177,7 +181,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _unchanged(path: Path) -> bytes:
-    """The bytes of a file. Raises `Unsure` if the file may have changed since it was loaded."""
+    """Returns the bytes of a file. Raises `Unsure` if the file may have changed since it was loaded."""
     if path.stat().st_mtime > _LOADED:
         raise Unsure(f"{path} was written after this process began, so its code may not be what runs")
     return path.read_bytes()

@@ -36,7 +36,7 @@ class Measure:
             raise ValueError(f"{self.name!r}: the name of a measure has small letters, digits, dots and dashes only")
 
     def __call__(self, result: Result) -> Measured:
-        """The measures of a run."""
+        """Returns the measures of a run."""
         return Measured(plain(self.row(result)), {} if self.frames is None else dict(self.frames(result)))
 
     @property
@@ -45,7 +45,7 @@ class Measure:
         return [self.row] if self.frames is None else [self.row, self.frames]
 
     def shelf(self, store: Store) -> Shelf:
-        """The shelf of this measure and this core in a store. Raises `fingerprint.Unsure`."""
+        """Returns the shelf of this measure and this core in a store. Raises `fingerprint.Unsure`."""
         return store.shelf(fingerprint.core(), f"{self.name}-{self.version}", fingerprint.code(*self.functions))
 
 
@@ -77,7 +77,7 @@ class Gathered(Generic[Key]):
     ran: int
 
     def frame(self) -> pl.DataFrame:
-        """One row per run: the axes (or `key`), `seed`, `scenario_hash`, and the measures."""
+        """Makes a table with one row per run: the axes (or `key`), `seed`, `scenario_hash`, and the measures."""
         rows = [
             {**labels(point.key), "seed": point.seed, "scenario_hash": point.seeded().hash, **value.row}
             for point, value in zip(self.points, self.values, strict=True)
@@ -85,7 +85,7 @@ class Gathered(Generic[Key]):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def rows(self) -> dict[Key, list[Mapping[str, Any]]]:
-        """The rows of each key, in the order of its seeds."""
+        """Returns the rows of each key, in the order of its seeds."""
         found: dict[Key, list[Mapping[str, Any]]] = {}
         for point, value in zip(self.points, self.values, strict=True):
             found.setdefault(point.key, []).append(value.row)

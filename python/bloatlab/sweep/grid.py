@@ -37,7 +37,7 @@ class At(Mapping[str, Any]):
         return " ".join(f"{name}={label(value)}" for name, value in self.items_)
 
     def labels(self) -> dict[str, float | int | str | bool | None]:
-        """The values by axis, as they appear in the columns of a table."""
+        """Returns the values by axis, as they appear in the columns of a table."""
         return {name: label(value) for name, value in self.items_}
 
 
@@ -58,7 +58,7 @@ class Grid:
     given: Sequence[At] | None = None
 
     def places(self) -> list[At]:
-        """The points, without seeds; the last axis varies fastest."""
+        """Returns the points, without seeds; the last axis varies fastest."""
         places = self.given
         if places is None:
             combinations = itertools.product(*self.axes.values())
@@ -66,7 +66,7 @@ class Grid:
         return [at for at in places if self.keeps is None or self.keeps(at)]
 
     def points(self) -> list[Point[At]]:
-        """The runs, one seed after another, so that an interrupted sweep is complete for its first seeds.
+        """Returns the runs, one seed after another, so that an interrupted sweep is complete for its first seeds.
 
         Raises what `build` raises (`ScenarioError`), before anything runs.
         """
@@ -74,7 +74,7 @@ class Grid:
         return [self.point(at, seed) for seed in self.seeds for at in places]
 
     def point(self, at: At, seed: int) -> Point[At]:
-        """The run at one point with one seed. Raises what `build` raises."""
+        """Returns the run at one point with one seed. Raises what `build` raises."""
         return Point(at, self.build(**at, seed=seed), seed)
 
     def with_(self, *, seeds: Sequence[int] | None = None, **axes: Sequence[Any]) -> Grid:
@@ -95,12 +95,12 @@ class Grid:
 
 
 def label(value: Any) -> float | int | str | bool | None:
-    """A value of an axis as it appears in a column of a table."""
+    """Returns a value of an axis as it appears in a column of a table."""
     if isinstance(value, Enum):
         return value.name
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def labels(key: Any) -> dict[str, Any]:
-    """A run's key as columns of a table: a column per axis for a grid point, a column `key` for any other key."""
+    """Returns a run's key as columns of a table: one per axis for a grid point, a column `key` for any other key."""
     return key.labels() if isinstance(key, At) else {"key": label(key)}

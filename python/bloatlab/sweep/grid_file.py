@@ -58,7 +58,7 @@ class GridFile:
 
 
 def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> GridFile:
-    """The grid in the file `path`, with overrides for every scenario; `seeds` replaces the number of seeds.
+    """Loads the grid in the file `path`, with overrides for every scenario; `seeds` replaces the number of seeds.
 
     Raises `GridError`, and `OSError` or `UnicodeDecodeError` if the file or its scenario cannot be read.
     """
@@ -131,7 +131,7 @@ def sweep(
 
 
 def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The columns that match the patterns, in the order of the patterns; all if no pattern is given.
+    """Returns the columns that match the patterns, in the order of the patterns; all if no pattern is given.
 
     Raises `GridError`.
     """
@@ -145,12 +145,12 @@ def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
 
 
 def summary(result: Result) -> Mapping[str, float | int | bool | None]:
-    """The values of a run's summary, keyed by dotted path as in docs/results.md; see `flat`."""
+    """Returns the values of a run's summary, keyed by dotted path as in docs/results.md; see `flat`."""
     return flat(result.summary)
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> Mapping[str, float | int | bool | None]:
-    """Every number, flag and null of a summary except `seed` and `version`, keyed by dotted path."""
+    """Returns every number, flag and null of a summary except `seed` and `version`, keyed by dotted path."""
     leaves: dict[str, float | int | bool | None] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):

@@ -172,7 +172,7 @@ def abandoned(path: Path) -> Generator[bool]:
 
 
 def records(path: Path) -> tuple[list[tuple[Record, bytes]], bool]:
-    """The complete records of a journal with their data, and whether the file has any other bytes. Raises `OSError`."""
+    """Reads the complete records of a journal, and returns whether the file has any other bytes. Raises `OSError`."""
     data = path.read_bytes()
     found: list[tuple[Record, bytes]] = []
     place, end, damaged = 0, 0, False

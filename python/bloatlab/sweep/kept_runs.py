@@ -64,7 +64,10 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def packed(kept: Kept) -> bytes:
-    """A run as bytes: the hash of its scenario, its facts and values as compressed JSON, its frames as Parquet."""
+    """Packs a run into bytes.
+
+    They are the hash of its scenario, its facts and values as compressed JSON, and its frames as Parquet.
+    """
     frames = {name: parquet(frame, statistics=False) for name, frame in kept.measured.frames.items()}
     about = [kept.scenario, kept.written, dict(kept.measured.row), {k: len(v) for k, v in frames.items()}]
     head = zlib.compress(json.dumps(about).encode(), 1)
@@ -72,12 +75,12 @@ def packed(kept: Kept) -> bytes:
 
 
 def hash_of(data: bytes) -> str:
-    """The hash of a packed run's scenario."""
+    """Returns the hash of a packed run's scenario."""
     return data[:64].decode()
 
 
 def unpacked(data: bytes) -> Kept:
-    """The run in these bytes."""
+    """Unpacks the run in these bytes."""
     end = _HEAD.size + _HEAD.unpack_from(data)[1]
     scenario, written, row, lengths = json.loads(zlib.decompress(data[_HEAD.size : end]))
     frames: dict[str, pl.DataFrame] = {}
@@ -88,7 +91,7 @@ def unpacked(data: bytes) -> Kept:
 
 
 def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
-    """The tables of parts for these runs. Runs whose measures have the same names and types share a table."""
+    """Makes the tables of parts for these runs. Runs whose measures have the same names and types share a table."""
     shapes: dict[Any, list[_Shape]] = {}
     for run in kept:
         frames = [(name, *frame.schema.items()) for name, frame in run.measured.frames.items()]
@@ -116,7 +119,7 @@ class _Shape:
         return True
 
     def table(self) -> pl.DataFrame:
-        """The table of these runs. A measure without any value is a column of floats."""
+        """Makes the table of these runs. A measure without any value is a column of floats."""
         scenarios = [json.loads(run.scenario) for run in self.runs]
         columns = [
             pl.Series("run.hash", [run.hash for run in self.runs], pl.String),
@@ -135,7 +138,7 @@ class _Shape:
 
 
 def _type(value: Value) -> type[pl.DataType] | None:
-    """The column type of a value; None for a missing value."""
+    """Returns the column type of a value; None for a missing value."""
     if isinstance(value, int) and value > 2**63 - 1:
         return pl.UInt64
     return None if value is None else _TYPES[type(value)]
@@ -152,7 +155,7 @@ class Rows:
         self._blocks: dict[int, list[tuple[Value, ...]]] = {}
 
     def measured(self, place: int) -> Measured:
-        """The measures of the run in row `place` of the part."""
+        """Returns the measures of the run in row `place` of the part."""
         block, within = divmod(place, self.BLOCK)
         if block not in self._blocks:
             self._blocks[block] = self._values.slice(block * self.BLOCK, self.BLOCK).rows()

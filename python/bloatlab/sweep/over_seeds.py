@@ -21,17 +21,17 @@ Place = tuple[Any, ...]
 
 
 def by_place(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Place, pl.DataFrame]]:
-    """The runs of each grid point, in order."""
+    """Yields the runs of each grid point, in order."""
     yield from frame.group_by(axes, maintain_order=True)
 
 
 def known(values: pl.Series) -> list[float]:
-    """The finite numbers among values."""
+    """Returns the finite numbers among values."""
     return [float(v) for v in values.drop_nulls() if math.isfinite(v)]
 
 
 def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
-    """A table with a row per grid point and column: n, mean, sd, cv, median and both 95 % intervals of the mean.
+    """Makes a table with a row per grid point and column: n, mean, sd, cv, median and both 95 % intervals of the mean.
 
     With a baseline `against`, such as "queue=codel", it also has the mean difference from it over common seeds, with
     both intervals. Raises `ValueError` for an unknown baseline.
@@ -59,7 +59,7 @@ def _moments(values: Sequence[float]) -> dict[str, float | int | None]:
 
 
 def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
-    """The ends of the interval by each method (columns of the table); None for fewer than two values."""
+    """Returns the ends of the interval by each method (columns of the table); None for fewer than two values."""
     ends: dict[str, float | None] = {}
     for method in METHODS:
         low, high = interval(values, method).ends if len(values) > 1 else (None, None)
@@ -78,7 +78,7 @@ class Against:
 def differences(
     frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, method: Method = "t"
 ) -> list[Against]:
-    """The mean difference of every other arm from the baseline `against`, such as "queue=codel", by grid point.
+    """Returns the mean difference of every other arm from the baseline `against`, such as "queue=codel", by grid point.
 
     Raises `ValueError` with one line for an unknown axis or value.
     """
@@ -89,7 +89,7 @@ def differences(
 
 
 def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
-    """The differences of the other arms from the baseline `against`, such as "queue=codel", by grid point.
+    """Returns the differences of the other arms from the baseline `against`, such as "queue=codel", by grid point.
 
     Each is between two runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.
     """
@@ -124,7 +124,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
-    """The number of grid points with several seeds, and at how many of them all seeds give equal measures."""
+    """Counts the grid points with several seeds, and those of them at which all seeds measure the same."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
     for _, runs in by_place(frame, axes):

@@ -53,7 +53,7 @@ class Part:
     size: int
 
     def hashes(self) -> list[str]:
-        """The hash of each run's scenario. Damage elsewhere in the file may go unnoticed."""
+        """Returns the hash of each run's scenario. Damage elsewhere in the file may go unnoticed."""
         try:
             # raises an OSError; for an unreadable file, polars raises the same error as for a damaged one
             self.path.open("rb").close()
@@ -62,15 +62,15 @@ class Part:
             raise Damaged("it is not as it was written") from None
 
     def rows(self) -> Rows:
-        """The measures of its runs."""
+        """Returns the measures of its runs."""
         return Rows(pl.scan_parquet(self.read()).drop("run.scenario").collect())
 
     def table(self) -> pl.DataFrame:
-        """The whole table."""
+        """Returns the whole table."""
         return pl.read_parquet(self.read())
 
     def read(self) -> bytes:
-        """The bytes of the file. Raises `Damaged` if their hash is not that in the file's name."""
+        """Reads the file. Raises `Damaged` if the hash of its bytes is not that in the file's name."""
         data = self.path.read_bytes()
         if _digest(data) != self.path.stem:
             raise Damaged("it is not as it was written")
@@ -84,12 +84,12 @@ class Part:
 
 
 def parts(folder: Path) -> list[Part]:
-    """The parts of a folder. Raises `OSError`; `FileNotFoundError` if another process is joining them."""
+    """Returns the parts of a folder. Raises `OSError`; `FileNotFoundError` if another process is joining them."""
     return [Part(path, path.stat().st_size) for path in sorted(folder.glob(f"*{SUFFIX}"))]
 
 
 def journals(folder: Path) -> list[Path]:
-    """The journals of a folder."""
+    """Returns the journals of a folder."""
     return sorted(folder.glob(f"*{journal.SUFFIX}"))
 
 
@@ -139,7 +139,10 @@ def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
 
 
 def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
-    """The parts and the hashes of their runs, without those parts whose runs are all in other parts."""
+    """Returns the parts that are needed, with the hashes of their runs.
+
+    A part is not needed if all its runs are in other parts.
+    """
     known: set[str] = set()
     kept: dict[Part, list[str]] = {}
     for part, hashes in sorted(sound.items(), key=lambda of: -len(of[1])):
@@ -150,7 +153,10 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """The runs in journals that are not among `known`, each once; and the journals with damaged or incomplete data."""
+    """Returns the runs in journals that are not among `known`, each once.
+
+    The second value lists the journals with damaged or incomplete data.
+    """
     runs: list[Kept] = []
     damaged: list[Path] = []
     for path in paths:
@@ -166,7 +172,7 @@ def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path
 
 
 def _sound(of: Iterable[Part], notice: Notice, *, whole: bool = False) -> dict[Part, list[str]]:
-    """The parts without damage, with the hashes of their runs.
+    """Returns the parts without damage, with the hashes of their runs.
 
     `whole` compares every byte. Moves damaged parts aside.
     """
@@ -250,7 +256,7 @@ def aside(path: Path) -> Path:
 
 
 def line(error: Exception) -> str:
-    """An error's reason as one line."""
+    """Returns an error's reason as one line."""
     strerror = getattr(error, "strerror", None)
     return str(strerror or error).splitlines()[0].lower() if str(error) else type(error).__name__
 

@@ -34,7 +34,7 @@ class Point(Generic[Key]):
     seed: int
 
     def seeded(self) -> Scenario:
-        """The scenario with this point's seed."""
+        """Returns the scenario with this point's seed."""
         return self.scenario if self.scenario.seed == self.seed else self.scenario.with_sets(("seed", str(self.seed)))
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class Threads:
 
 
 def default_jobs() -> int:
-    """The number of cores that this process may use."""
+    """Returns the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 

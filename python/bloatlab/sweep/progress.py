@@ -10,16 +10,16 @@ class Watch:
     """Receives the progress of a sweep's runs, from any thread; this base class shows nothing."""
 
     def begin(self, total: int) -> None:
-        """The sweep begins, with `total` runs."""
+        """Starts the display of a sweep of `total` runs."""
 
     def advance(self, index: int, fraction: float) -> None:
-        """Run `index` has simulated this fraction of its time."""
+        """Shows that run `index` has simulated this fraction of its time."""
 
     def done(self, index: int) -> None:
-        """Run `index` is complete."""
+        """Shows that run `index` is complete."""
 
     def end(self) -> None:
-        """The sweep has ended, complete or not."""
+        """Ends the display, whether the sweep is complete or not."""
 
 
 class _Bar(Watch):
@@ -61,5 +61,5 @@ def silent() -> Watch:
 
 
 def watch(what: str, console: Console) -> Watch:
-    """A progress bar if `console` is a terminal."""
+    """Returns a progress bar if `console` is a terminal."""
     return _Bar(what, console) if console.is_terminal else Watch()

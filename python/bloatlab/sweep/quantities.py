@@ -32,7 +32,7 @@ class Amount:
 
     @staticmethod
     def of(value: Any) -> Amount | None:
-        """The amount of a scenario's value; None for a name, a table, true or false."""
+        """Reads the amount of a scenario's value; None for a name, a table, true or false."""
         if isinstance(value, str):
             found = amount(value)
             if found is None:
@@ -44,11 +44,11 @@ class Amount:
         return Amount(float(value), "a whole number" if isinstance(value, int) else "a number")
 
     def like(self, other: Amount) -> bool:
-        """Whether the two can be compared: numbers with numbers, rates with rates."""
+        """Returns whether the two can be compared: numbers with numbers, rates with rates."""
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
     def written(self) -> float | int | str:
-        """The amount as a value of a scenario, to four digits. Packets, bytes and whole numbers are whole."""
+        """Writes the amount as a value of a scenario, to four digits. Packets, bytes and whole numbers are whole."""
         if self.kind == "a whole number":
             return round(self.value)
         if self.kind == "a number":

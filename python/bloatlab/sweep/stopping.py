@@ -46,7 +46,7 @@ class Target:
     relative: bool
 
     def over(self, found: Interval) -> float:
-        """The half width divided by the target."""
+        """Returns the half width divided by the target."""
         return (found.relative if self.relative else found.half) / self.width
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Until:
 
     @staticmethod
     def of(targets: Mapping[str, str | float], most: int = MOST_SEEDS) -> Until:
-        """The targets of `{"apps.call.voip.mos": "2%", "links.up.sojourn_ms.mean": 0.5}`. Raises `GridError`."""
+        """Reads the targets of `{"apps.call.voip.mos": "2%", "links.up.sojourn_ms.mean": 0.5}`. Raises `GridError`."""
         return Until([_target(column, wanted) for column, wanted in targets.items()], most)
 
 
@@ -93,7 +93,7 @@ class Reached(Generic[T]):
 
 
 def read(data: Mapping[str, Any], seeds: Sequence[int]) -> Until | None:
-    """The targets in a grid file. Raises `GridError`."""
+    """Reads the targets in a grid file. Raises `GridError`."""
     given, most = data.get("until"), data.get("most_seeds", MOST_SEEDS)
     if given is None:
         if "most_seeds" in data:
@@ -168,7 +168,7 @@ def gather_until(
 
 
 def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> Stop:
-    """The smallest number of rows, at least `least`, that meets the targets; otherwise all rows."""
+    """Returns the smallest number of rows, at least `least`, that meets the targets; otherwise all rows."""
     for n in range(least, len(rows)):
         stop = Stop(at, n, *_intervals(rows[:n], until))
         if stop.met:
@@ -177,7 +177,7 @@ def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -
 
 
 def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[str, Interval], float]:
-    """The interval of each column with values, and the largest quotient of half width and target."""
+    """Returns the interval of each column with values, and the largest quotient of half width and target."""
     found: dict[str, Interval] = {}
     over = 0.0
     for target in until.targets:

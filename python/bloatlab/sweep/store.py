@@ -66,7 +66,7 @@ def reading(store: Path) -> Generator[None]:
 
 
 def default_store() -> Path:
-    """The folder of results: `BLOATLAB_STORE`, or .bloatlab/store below the working folder."""
+    """Returns the folder of results: `BLOATLAB_STORE`, or .bloatlab/store below the working folder."""
     return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 
@@ -78,11 +78,11 @@ class Store:
     notice: Notice = warnings.warn
 
     def shelf(self, core: str, measure: str, code: str) -> Shelf:
-        """The results of one measure, computed by one core."""
+        """Returns the results of one measure, computed by one core."""
         return Shelf(self, self.folder / core[:CODE] / f"{measure}-{code[:CODE]}")
 
     def shelves(self) -> list[Stock]:
-        """The contents of all shelves, newest last. Raises `StoreUnreadable`."""
+        """Returns the contents of all shelves, newest last. Raises `StoreUnreadable`."""
         with reading(self.folder):
             found = [
                 Stock.of(shelf, self.notice)
@@ -125,7 +125,7 @@ class Stock:
 
     @staticmethod
     def of(folder: Path, notice: Notice) -> Stock:
-        """The contents of a shelf's folder. Raises `OSError`."""
+        """Reads the contents of a shelf's folder. Raises `OSError`."""
         index = Index.of(folder, notice)
         files = [*folder.glob(f"*{parquet.SUFFIX}"), *folder.glob(f"*{journal.SUFFIX}")]
         newest = max((path.stat().st_mtime for path in files), default=0.0)
@@ -134,7 +134,7 @@ class Stock:
 
 
 def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
-    """The shelves that a sweep would use now: those of this core with the newest code of each measure."""
+    """Returns the shelves that a sweep would use now: those of this core with the newest code of each measure."""
     return list({stock.measure: stock for stock in stocks if stock.core == core[:CODE]}.values())
 
 
@@ -153,7 +153,10 @@ class Index:
 
     @staticmethod
     def of(folder: Path, notice: Notice) -> Index:
-        """The index of a folder. Starts over if another process makes parts of journals meanwhile. Raises `OSError`."""
+        """Reads the index of a folder.
+
+        Starts over if another process makes parts of journals meanwhile. Raises `OSError`.
+        """
         for _ in range(ATTEMPTS):
             index = Index()
             try:
@@ -198,7 +201,7 @@ class Index:
         return torn
 
     def share(self, name: str) -> float:
-        """The size of a run in bytes. Each run of a part counts as an equal share of the part."""
+        """Returns the size of a run in bytes. Each run of a part counts as an equal share of the part."""
         match self.places[name]:
             case Record(length=length):
                 return length
@@ -223,7 +226,7 @@ class Shelf:
         weakref.finalize(self, _close, self._journals)
 
     def get(self, scenario: Scenario) -> Measured | None:
-        """The stored result for a scenario with its seed, or None. Reports damaged files and moves them aside.
+        """Returns the stored result for a scenario with its seed, or None. Reports damaged files and moves them aside.
 
         Raises `StoreUnreadable`.
         """
@@ -318,7 +321,7 @@ def _close(journals: list[Journal]) -> None:
 
 
 def _written_to(folder: Path) -> bool:
-    """Whether a process is writing to a shelf."""
+    """Returns whether a process is writing to a shelf."""
     for path in parquet.journals(folder):
         with journal.abandoned(path) as dead:
             if not dead and path.exists():

@@ -43,7 +43,9 @@ class Asked:
 
 
 def measure(tables: Sequence[str] = ()) -> Measure:
-    """The measure that a sweep stores of each run: all numbers of its summary, and the given tables if it has them.
+    """Returns the measure that a sweep stores of each run.
+
+    It has all numbers of the summary, and the given tables if the run has them.
 
     Raises `GridError` for an unknown table.
     """
@@ -77,7 +79,10 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
 
 
 def asked(store: Store) -> list[Asked]:
-    """The runs of each sweep, the latest sweep last. Damaged files are moved aside. Raises `StoreUnreadable`."""
+    """Returns the runs of each sweep, the latest sweep last.
+
+    Damaged files are moved aside. Raises `StoreUnreadable`.
+    """
     found: list[Asked] = []
     with reading(store.folder):
         for path in sorted((store.folder / FOLDER).glob(f"*{parquet.SUFFIX}")):

@@ -64,22 +64,22 @@ DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
 
 
 def ping_name(index: int) -> str:
-    """The name of the application that sends a stream of pings."""
+    """Returns the name of the application that sends a stream of pings."""
     return f"ping{index + 1}"
 
 
 def flow_name(group: int, index: int) -> str:
-    """The name of the application of a flow. Sorted names are in the order of the flows."""
+    """Returns the name of the application of a flow. Sorted names are in the order of the flows."""
     return f"flow{group}_{index:04}"
 
 
 def udp_name(index: int) -> str:
-    """The name of the application that sends a stream of datagrams."""
+    """Returns the name of the application that sends a stream of datagrams."""
     return f"udp{index}"
 
 
 def of_law(metric: str) -> bool:
-    """Whether a metric is a state of the discipline, which only a trace shows."""
+    """Returns whether a metric is a state of the discipline, which only a trace shows."""
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
@@ -127,7 +127,7 @@ _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc"
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
-    """The scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (of `sets`)."""
+    """Returns the scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (of `sets`)."""
     check(entry)
     data: ScenarioDict = {
         "name": entry.name,
@@ -179,7 +179,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
 
 
 def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
-    """The bottleneck of the ACKs: a discipline that shapes by itself, and the hop behind it."""
+    """Returns the bottleneck of the ACKs: a discipline that shapes by itself, and the hop behind it."""
     qdisc = str(entry.rest.get("up_qdisc", ""))
     if not shapes(qdisc):
         raise NotSupportedError("an up_qdisc that does not shape on its own")
@@ -190,7 +190,7 @@ def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
 
 
 def _wire(source: str, to: str, rate: int) -> LinkDict:
-    """A link with a FIFO that never fills."""
+    """Returns a link with a FIFO that never fills."""
     return {"from": source, "to": to, "rate": f"{rate}bit", "queue": {"droptail": {"limit": "1000000p"}}}
 
 
@@ -212,7 +212,7 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
 
 
 def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
-    """The kernel's TCP of a group. Packets that a filter marks ECT(1) are sent as such."""
+    """Returns the kernel's TCP of a group. Packets that a filter marks ECT(1) are sent as such."""
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
@@ -234,22 +234,25 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 
 def cuts(entry: Entry) -> bool:
-    """Whether a burst crosses its host's link whole and is split before s0, so that its segments arrive together."""
+    """Returns whether a burst crosses its host's link whole and is split before s0.
+
+    Its segments then arrive together.
+    """
     return not entry.rest.get("tso") and _bursts(entry) != 1
 
 
 def offloads(entry: Entry) -> bool:
-    """Whether packets of several segments reach the disciplines."""
+    """Returns whether packets of several segments reach the disciplines."""
     return bool(entry.rest.get("tso")) and _bursts(entry) != 1
 
 
 def _bursts(entry: Entry) -> Any:
-    """The largest number of segments in a burst."""
+    """Returns the largest number of segments in a burst."""
     return entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
 
 
 def mss(flows: Flows) -> int:
-    """Payload of a full segment of a group: AccECN's option takes 12 bytes."""
+    """Returns the payload of a full segment of a group: AccECN's option takes 12 bytes."""
     return MSS - ACCECN_OPTION if flows.rest.get("ecn") == ACCECN else MSS
 
 
@@ -300,16 +303,19 @@ def _datagrams(udp: Udp) -> AppDict:
 
 
 def _marked(tos: int) -> AppDict:
-    """Code point and ECN field of datagrams, from the byte that the kernel calls TOS."""
+    """Returns the code point and the ECN field of datagrams, from the byte that the kernel calls TOS."""
     ecn = DATAGRAM_ECN.get(tos % 4)
     return {"dscp": tos >> 2} if ecn is None else {"dscp": tos >> 2, "datagram_ecn": ecn}
 
 
 def flow_names(entry: Entry) -> list[str]:
-    """The applications of all flows, in order."""
+    """Returns the applications of all flows, in order."""
     return [flow_name(g, i) for g, flows in enumerate(entry.flows) for i in range(flows.n)]
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """The random start of a flow, in [0, 1) s. Seeds change only these starts and the random numbers of disciplines."""
+    """Returns the random start of a flow, in [0, 1) s.
+
+    Seeds change only these starts and the random numbers of disciplines.
+    """
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311

@@ -30,13 +30,13 @@ class Explanation:
     says: str
 
     def line(self) -> str:
-        """The explanation in a table's note."""
+        """Formats the explanation for a table's note."""
         change = " ".join(f"--set {s}" for s in self.sets)
         return f"{change} gives {self.gives:.4g}: {self.says}"
 
 
 def explanations() -> dict[tuple[str, str], Explanation]:
-    """All explanations, by scenario and metric."""
+    """Returns all explanations, by scenario and metric."""
     file = resources.files("bloatlab.validate").joinpath("data", "explanations.toml")
     return {
         (scenario, metric): Explanation(tuple(given["sets"]), float(given["gives"]), given["says"])
@@ -69,7 +69,7 @@ class Cell:
         return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
 
     def as_data(self) -> dict[str, Any]:
-        """The metric as JSON."""
+        """Returns the metric as JSON."""
         return {
             "scenario": self.scenario,
             "metric": self.metric,
@@ -83,7 +83,7 @@ class Cell:
         }
 
     def texts(self) -> tuple[str, str, str]:
-        """The kernel's value, ours and the tolerance with four significant digits, as in the references."""
+        """Formats the kernel's value, ours and the tolerance with four significant digits, as in the references."""
         return f"{self.kernel:.4g}", "-" if math.isnan(self.ours) else f"{self.ours:.4g}", f"{self.tol:.4g}"
 
 
@@ -96,7 +96,7 @@ class Judged:
     unsupported: str = ""
 
     def table(self) -> TextTable:
-        """A row per metric, 80 columns at most."""
+        """Makes a table with a row per metric, at most 80 columns wide."""
         rows: list[list[TextCell]] = []
         for c in self.cells:
             kernel, ours, tol = c.texts()
@@ -126,7 +126,7 @@ class Validated:
         return [c for s in self.scenarios for c in s.cells if c.within is not None]
 
     def share(self, grade: Grade) -> Share:
-        """The share of a grade's judged metrics that are within tolerance."""
+        """Returns the share of a grade's judged metrics that are within tolerance."""
         return share(grade, (c.within for c in self.cells if c.grade == grade), WANTED.get(grade))
 
     @property
@@ -135,7 +135,7 @@ class Validated:
         return self.share("A").cells > 0 and all(self.share(grade).met for grade in WANTED)
 
     def as_data(self) -> dict[str, Any]:
-        """Everything as JSON."""
+        """Returns the validation as plain data for JSON."""
         shares = {g: {"within": of.within, "judged": of.cells} for g in GRADES for of in [self.share(g)]}
         return {
             "seeds": self.seeds,
@@ -149,7 +149,7 @@ class Validated:
         }
 
     def shares(self) -> TextTable:
-        """The number of metrics within tolerance, by grade."""
+        """Makes a table of the number of metrics within tolerance, by grade."""
         rows: list[list[TextCell]] = []
         for of in map(self.share, GRADES):
             percent = TextCell(f"{100.0 * of.share:.1f} %" if of.cells else "-", of.tone)
@@ -157,12 +157,12 @@ class Validated:
         return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
 
     def outside(self) -> TextTable:
-        """The judged metrics outside their tolerance, of all scenarios."""
+        """Makes a table of the judged metrics outside their tolerance, of all scenarios."""
         rows = [row(c.scenario, c.metric, c.grade, *c.texts()) for c in self.cells if c.within is False]
         return TextTable("Outside tolerance", ["scenario", "metric", "", "kernel", "ours", "tolerance"], rows, left=2)
 
     def unsupported(self) -> Sequence[Judged]:
-        """The scenarios that could not be run, each with its reason."""
+        """Returns the scenarios that could not be run, each with its reason."""
         return [s for s in self.scenarios if s.unsupported]
 
 

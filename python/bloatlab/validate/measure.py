@@ -60,7 +60,7 @@ CWND_EVERY = round(0.1 / BIN_S)
 
 
 def measure(result: Result, entry: Entry) -> dict[str, float]:
-    """Every metric that bloatlab measures in a run."""
+    """Measures every metric of a run that bloatlab can."""
     window = (entry.warmup_s, entry.duration_s)
     flows = _Flows(result, entry)
     return (
@@ -89,13 +89,13 @@ class _Flows:
         self.names = flow_names(entry)
 
     def mbit(self, name: str, window: Window) -> float:
-        """A flow's goodput in a window."""
+        """Returns a flow's goodput in a window."""
         frame = self.frames.get(name)
         sent = 0.0 if frame is None else float(inside(frame, window)["goodput_bytes"].sum())
         return sent * 8e-6 / (window[1] - window[0])
 
     def goodput(self, window: Window) -> dict[str, float]:
-        """The goodput of all flows and of each group, and its fairness."""
+        """Returns the goodput of all flows and of each group, and its fairness."""
         by_group = [
             [self.mbit(flow_name(g, i), window) for i in range(flows.n)] for g, flows in enumerate(self.entry.flows)
         ]
@@ -109,7 +109,7 @@ class _Flows:
         return found
 
     def windows(self, window: Window) -> dict[str, float]:
-        """Mean congestion window in segments and smoothed round trip, both of the first flow of each group."""
+        """Returns the mean congestion window in segments and the smoothed round trip of each group's first flow."""
         found: dict[str, float] = {}
         for g in range(len(self.entry.flows)):
             frame = self.frames.get(flow_name(g, 0))
@@ -124,7 +124,10 @@ class _Flows:
         return found
 
     def repairs(self) -> dict[str, float]:
-        """The retransmitted segments of each group, and the share of segments reported as CE-marked; 0 without ECN."""
+        """Returns each group's retransmitted segments, and its share of segments reported as CE-marked.
+
+        The share is 0 without ECN.
+        """
         table = self.result.tables.get("flows")
         if table is None:
             return {}
@@ -159,7 +162,7 @@ class _Flows:
         return found
 
     def thirds(self) -> dict[str, float]:
-        """TCP's and UDP's payload in the thirds of group d, and the lost datagrams."""
+        """Returns TCP's and UDP's payload in the thirds of group d, and the lost datagrams."""
         found: dict[str, float] = {}
         if self.entry.group == "d":
             for third, window in THIRDS.items():
@@ -172,7 +175,7 @@ class _Flows:
         return found
 
     def udp_mbit(self, index: int, window: Window) -> float:
-        """Payload of a stream of datagrams."""
+        """Returns the payload of a stream of datagrams, in Mbit/s."""
         frame, udp = self.frames.get(udp_name(index)), self.entry.udp[index]
         if frame is None:
             return 0.0
@@ -181,19 +184,19 @@ class _Flows:
 
 
 def inside(frame: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """The bins of a window, whose ends are whole bins."""
+    """Returns the bins of a window, whose ends are whole bins."""
     half = BIN_S / 2
     return frame.filter(pl.col("t_s") >= window[0] - half, pl.col("t_s") < window[1] - half)
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's index: 1 for equal shares, 1/n if one has everything."""
+    """Returns Jain's index: 1 for equal shares, 1/n if one has everything."""
     squares = sum(x * x for x in shares)
     return sum(shares) ** 2 / (len(shares) * squares) if squares else math.nan
 
 
 def pings(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Round-trip times of each stream."""
+    """Returns the round-trip times of each stream."""
     found: dict[str, float] = {}
     table = result.table("pings")
     for i in range(len(entry.pings)):
@@ -205,7 +208,7 @@ def pings(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def _queue(result: Result, window: Window) -> pl.DataFrame:
-    """The series of the queue under test."""
+    """Returns the series of the queue under test."""
     return inside(result.table("queue_series").filter(pl.col("link") == UP).sort("t_s"), window)
 
 
@@ -240,7 +243,7 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
 
 
 def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """CE marks of the discipline; for dualpi2, also the marks of its two rules.
+    """Counts the CE marks of the discipline; for dualpi2, also the marks of its two rules.
 
     `mark_per_l_pkt` is all marks of the discipline, including those in queue C, per packet that joined queue L
     (METHOD.md).
@@ -279,7 +282,7 @@ PROBABILITY = ("prob", "drop_prob")
 
 
 def law(result: Result, window: Window) -> dict[str, float]:
-    """The state of the discipline, sampled like the queue's length."""
+    """Returns the state of the discipline, sampled like the queue's length."""
     table = result.tables.get("trace_links")
     if table is None:
         return {}
@@ -295,7 +298,7 @@ def law(result: Result, window: Window) -> dict[str, float]:
 
 
 def _sampled(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
-    """The bins at whose ends the queue is sampled. The gaps between samples are random, within `LOOKS`."""
+    """Returns the bins at whose ends the queue is sampled. The gaps between samples are random, within `LOOKS`."""
     draw = random.Random(f"validate/{result.scenario.name}/{result.seed}/looks")  # noqa: S311
     found: list[int] = []
     at = draw.choice(LOOKS) - 1
@@ -306,7 +309,7 @@ def _sampled(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def pages(result: Result, window: Window) -> dict[str, float]:
-    """Time from connect to the last byte, of the pages requested in the window."""
+    """Returns the time from connect to the last byte, for the pages requested in the window."""
     if PAGE not in result.scenario.data["app"]:
         return {}
     took = result.table("files").filter(pl.col("app") == PAGE, pl.col("start_s") >= window[0])["took_s"]
@@ -314,7 +317,7 @@ def pages(result: Result, window: Window) -> dict[str, float]:
 
 
 def _stat(of: Callable[[Floats], Any], values: pl.Series) -> float:
-    """A statistic of the values that are neither null nor NaN; NaN if there are none."""
+    """Returns a statistic of the values that are neither null nor NaN; NaN if there are none."""
     known = values.drop_nulls().drop_nans().to_numpy()
     return float(of(known)) if len(known) else math.nan
 

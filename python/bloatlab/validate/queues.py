@@ -32,12 +32,12 @@ class NotSupportedError(ValueError):
 
 
 def shapes(text: str) -> bool:
-    """Whether a discipline replaces the shaper."""
+    """Returns whether a discipline replaces the shaper."""
     return text.split()[:1] == ["ROOT"]
 
 
 def queue_of(text: str, rate_bps: int) -> str:
-    """The queue of a link of `rate_bps`, from a discipline in tc's syntax. Raises `NotSupportedError`."""
+    """Reads the queue of a link of `rate_bps` from a discipline in tc's syntax. Raises `NotSupportedError`."""
     words = text.split()[1 if shapes(text) else 0 :]
     words[1:1] = KERNEL.get("".join(words[:1]), "").split()
     queue = " ".join(words)
@@ -56,7 +56,7 @@ def queue_of(text: str, rate_bps: int) -> str:
 
 @functools.cache
 def _table(queue: str) -> Mapping[str, Mapping[str, Any]]:
-    """A queue in tc's syntax as a table with all defaults. Raises `NotSupportedError`."""
+    """Reads a queue in tc's syntax as a table with all defaults. Raises `NotSupportedError`."""
     link: Any = {"from": "a", "to": "b", "rate": "1gbit", "queue": queue}
     try:
         return from_dict({"duration": "1s", "link": {"up": link}}, source="tc").data["link"]["up"]["queue"]

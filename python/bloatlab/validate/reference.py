@@ -85,13 +85,13 @@ _BLAST = Udp(30.0, 60.0, 10e6, 1000, 0)
 
 
 def public() -> list[Path]:
-    """The paths of the packaged references."""
+    """Returns the paths of the packaged references."""
     data = resources.files("bloatlab.validate").joinpath("data")
     return [Path(str(data.joinpath(name))) for name in PUBLIC]
 
 
 def load(path: Path) -> list[Entry]:
-    """The scenarios of a file, in its order. Raises `NoReferenceError`, and `OSError` or `UnicodeDecodeError`."""
+    """Loads the scenarios of a file, in its order. Raises `NoReferenceError`, and `OSError` or `UnicodeDecodeError`."""
     try:
         data: Any = json.loads(files.read_text(path))
     except json.JSONDecodeError as error:
@@ -102,7 +102,7 @@ def load(path: Path) -> list[Entry]:
 
 
 def read(data: Any, source: str) -> list[Entry]:
-    """The scenarios of a parsed file; `source` names it in messages. Raises `NoReferenceError`."""
+    """Reads the scenarios of a parsed file; `source` names it in messages. Raises `NoReferenceError`."""
     if not isinstance(data, dict) or not data:
         raise NoReferenceError(f"{source}: not a reference: expected an object of scenarios by name")
     return [_entry(f"{source}: {str(name)[:60]}", str(name), given) for name, given in data.items()]
@@ -184,7 +184,7 @@ _ABOVE = 1e-9
 
 
 def _number(where: str, given: Any, key: str, least: float | None = _ABOVE) -> float:
-    """A finite number of at least `least`."""
+    """Reads a finite number of at least `least`."""
     value = given.get(key) if isinstance(given, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
         raise NoReferenceError(f"{where}.{key}: expected a number")

@@ -23,12 +23,12 @@ WORKLOADS: Mapping[str, Workload] = {of.name: of for of in (*rrul.FAMILY, *rfc79
 
 
 def find(given: str | Path) -> Workload | None:
-    """The workload of this name; None if a file has the name, or no workload does."""
+    """Returns the workload of this name; None if a file has the name, or no workload does."""
     name = str(given)
     return WORKLOADS[name] if name in WORKLOADS and not Path(given).is_file() else None
 
 
 def near(given: str | Path) -> str:
-    """'; did you mean "rrul"?' for a text that is nearly a name; else empty."""
+    """Returns '; did you mean "rrul"?' for a text that is nearly a name; otherwise an empty text."""
     ends = [name for name in WORKLOADS if name.endswith(f"-{given}")]
     return nearest(ends[0] if ends else str(given), WORKLOADS)

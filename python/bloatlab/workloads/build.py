@@ -35,11 +35,11 @@ class Parameters:
     values: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """The text of a parameter, without quotes."""
+        """Returns the text of a parameter, without quotes."""
         return self.values[name].strip().strip("\"'")
 
     def quantity(self, name: str, kind: Literal["duration", "rate"]) -> float:
-        """A duration in s, or a rate in bit/s, more than 0. Raises `WorkloadError`."""
+        """Reads a duration in s, or a rate in bit/s, more than 0. Raises `WorkloadError`."""
         found = _core.quantity(self.text(name))
         if found is None or found[0] != kind or found[1] <= 0:
             example = "60s" if kind == "duration" else "10mbit"
@@ -47,14 +47,14 @@ class Parameters:
         return found[1] / 1e9 if kind == "duration" else float(found[1])
 
     def number(self, name: str, least: int, most: int) -> int:
-        """A whole number within bounds. Raises `WorkloadError`."""
+        """Reads a whole number within bounds. Raises `WorkloadError`."""
         text = self.text(name)
         if not text.isascii() or not text.isdigit() or not least <= int(text[:12]) <= most:
             raise self._no(name, f"is not valid; expected {least} to {most}")
         return int(text)
 
     def queue(self, name: str = "queue") -> Any:
-        """A queue as in a scenario: a word, or a table."""
+        """Reads a queue as in a scenario: a word, or a table."""
         try:
             return tomllib.loads(f"queue = {self.values[name]}")["queue"]
         except tomllib.TOMLDecodeError:
@@ -96,7 +96,7 @@ class Workload:
 
 @cache
 def _keys() -> frozenset[str]:
-    """The keys of a scenario."""
+    """Returns the keys of a scenario."""
     return frozenset(json.loads(_core.schema())["properties"])
 
 
@@ -114,13 +114,13 @@ def bps(rate: float) -> str:
 
 
 def pareto_mean(shape: float, low: float, high: float) -> float:
-    """The mean of a Pareto law that is truncated to [`low`, `high`]."""
+    """Returns the mean of a Pareto law that is truncated to [`low`, `high`]."""
     a = shape
     return low**a / (1 - (low / high) ** a) * a / (a - 1) * (low ** (1 - a) - high ** (1 - a))
 
 
 def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) -> Data:
-    """A link from `a` to `b`: rate in bit/s (None: unlimited), delay in s."""
+    """Makes a link from `a` to `b`: rate in bit/s (None: unlimited), delay in s."""
     made: Data = {"from": a, "to": b, "delay": ns(delay)}
     if rate is not None:
         made["rate"] = bps(rate)
@@ -130,7 +130,7 @@ def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) ->
 
 
 def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
-    """An application; `ends` are its client and its servers, `more` its further keys."""
+    """Makes an application; `ends` are its client and its servers, `more` its further keys."""
     return {"from": ends[0], "to": list(ends[1]), **more, "traffic": traffic}
 
 
@@ -152,18 +152,18 @@ def marking(queue: Any) -> Any:
 
 @cache
 def _with(parameter: str) -> frozenset[str]:
-    """The disciplines with a parameter of this name."""
+    """Returns the disciplines with a parameter of this name."""
     entries = json.loads(_core.catalogue())["qdiscs"]
     return frozenset(e["name"] for e in entries if any(p["name"] == parameter for p in e.get("params") or []))
 
 
 def bdp(rate: float, rtt: float) -> int:
-    """The bandwidth-delay product in packets, rounded up, at least 2; `rate` in bit/s, `rtt` in s."""
+    """Returns the bandwidth-delay product in packets, rounded up, at least 2; `rate` in bit/s, `rtt` in s."""
     return max(2, math.ceil(rate * rtt / 8 / PACKET - 1e-9))
 
 
 def flows_for(loss: float, segments: float) -> int:
-    """The number of Reno flows that lose this share of their packets, at least 1.   Source: RFC 7928 §8.2.1.
+    """Returns the number of Reno flows that lose this share of their packets, at least 1. Source: RFC 7928 §8.2.1.
 
     `segments` is the sum of the bandwidth-delay product and the buffer, and loss = 0.76 n² / segments² for n flows.
     """

@@ -87,12 +87,15 @@ class Setup:
 
 
 def describe(case: Case, seed: int, setup: Setup) -> Data:
-    """The scenario of one run, without a name."""
+    """Returns the scenario of one run, without a name."""
     home: Data = tomllib.loads(_template())
     links, apps, tcp = home["link"], home["app"], home["tcp"]
 
     def start(name: str, base: str) -> str:
-        """The start of an application: `base` plus a random share of the spread, drawn for this name and seed."""
+        """Returns the start of an application: `base` plus a random share of the spread.
+
+        The share is drawn for this name and seed.
+        """
         base_ns = round(float(base.removesuffix("s")) * 1e9)
         shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311
         return f"{base_ns + shift_ns}ns"
@@ -122,7 +125,7 @@ def _template() -> str:
 
 
 def _delay(rtt_ms: float) -> str:
-    """The delay of a server's link. The round trip includes 1 ms of the DOCSIS link in each direction."""
+    """Returns the delay of a server's link. The round trip includes 1 ms of the DOCSIS link in each direction."""
     return f"{rtt_ms / 2.0 - 1.0:g}ms"
 
 
@@ -163,7 +166,7 @@ def _queue(case: Case, setup: Setup) -> Data:
 
 
 def _transfers(case: Case, setup: Setup) -> int:
-    """The number of applications that carry the transfers: five if each has its own round trip."""
+    """Returns the number of applications that carry the transfers: five if each has its own round trip."""
     multiple = case.bulk in (Bulk.MULTIPLE, Bulk.MULTIPLE_AND_UDP)
     return 5 if multiple and setup.round_trip_step_ms else 1
 
@@ -202,7 +205,10 @@ def _set_browsing(web: Data, setup: Setup) -> None:
 
 def _set_stacks(tcp: dict[str, Data], setup: Setup) -> None:
     def window(segments: int, most: int | None = None) -> Data:
-        """The keys for the initial window and for ns-2's window_, which is also the initial slow start threshold."""
+        """Returns the keys for the initial window and for ns-2's window_.
+
+        ns-2's window_ is also the initial slow start threshold.
+        """
         clamp: Data = {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
         return {"initial_window": {"segments": segments}, "ack_every": setup.ack_every, **clamp}
 

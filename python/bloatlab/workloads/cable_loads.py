@@ -93,5 +93,5 @@ class Case:
 
 
 def grid(*, congested: bool = False) -> list[Case]:
-    """Nine rows with three queues: the 27 runs that Tables 3 to 8 tabulate, or their congested twins."""
+    """Returns nine rows with three queues: the 27 runs that Tables 3 to 8 tabulate, or their congested twins."""
     return [Case(number + (10 if congested else 0), queue) for queue in Queue for number in NUMBERS]

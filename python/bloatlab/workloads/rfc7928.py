@@ -36,7 +36,10 @@ _TCP: Data = {
 
 
 def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more: Any) -> Data:
-    """The bottleneck and the reverse link, which has ten times its rate; `longest` is the largest round trip, s."""
+    """Makes the bottleneck and the reverse link, which has ten times its rate.
+
+    `longest` is the largest round trip, s.
+    """
     rate, rtt = p.quantity("rate", "rate"), p.quantity("rtt", "duration")
     queue = buffered(p.queue(), bdp(rate, longest or rtt))
     links = {
@@ -53,7 +56,7 @@ def _bulk(flows: int = 1, tcp: str = "reno", **more: Any) -> Data:
 
 
 def _level(p: Parameters, level: str) -> int:
-    """The number of flows for a level of congestion, with a buffer as large as the bandwidth-delay product."""
+    """Returns the number of flows for a level of congestion, with a buffer as large as the bandwidth-delay product."""
     return flows_for(LEVELS[level], 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration")))
 
 
@@ -82,7 +85,7 @@ def _unresponsive(share: float, *, beside: bool) -> Callable[[Parameters], Data]
 
 
 def _rtts(p: Parameters) -> Data:
-    """Two groups of flows, with round trips of `rtt` and `other`.
+    """Describes two groups of flows, with round trips of `rtt` and `other`.
 
     The servers of the groups are at different distances from the bottleneck.
     """
@@ -101,7 +104,7 @@ def _rtts(p: Parameters) -> Data:
 
 
 def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
-    """Video, web, CBR and bulk through the bottleneck, with the servers at the left."""
+    """Describes video, web, CBR and bulk through the bottleneck, with the servers at the left."""
     page = {"uniform": {"html": "12KB", "per_server": 50, "size": "12KB"}}
     user = {"web": {"servers": 1, "page": page, "connections_per_server": 6, "think": "1s"}}
     users = {f"web_{n}": app(("right", ["left"]), user, tcp="iw10") for n in range(1, web + 1)}
@@ -118,7 +121,10 @@ def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
 
 
 def _varying(p: Parameters) -> Data:
-    """Congestion rises after each third of the run from mild to medium to heavy, because more flows start."""
+    """Describes congestion that rises after each third of the run, from mild to medium to heavy.
+
+    It rises because more flows start.
+    """
     third = p.quantity("length", "duration") / 3.0
     apps: Data = {}
     before = 0
@@ -131,7 +137,7 @@ def _varying(p: Parameters) -> Data:
 
 
 def _capacity(p: Parameters) -> Data:
-    """The rate falls to a tenth after one `period`, rises again after the next, and so on."""
+    """Describes a rate that falls to a tenth after one `period`, rises again after the next, and so on."""
     rate, period = p.quantity("rate", "rate"), p.quantity("period", "duration")
     length = p.quantity("length", "duration")
     made = _dumbbell(p, {"bulk": _bulk(_level(p, "mild"))})
@@ -142,7 +148,10 @@ def _capacity(p: Parameters) -> Data:
 
 
 def _both_ways(p: Parameters) -> Data:
-    """The traffic of 9.1 in one direction and mild congestion in the other. Both links have the same rate and queue."""
+    """Describes the traffic of 9.1 in one direction and mild congestion in the other.
+
+    Both links have the same rate and queue.
+    """
     made = _mix(p, bulk=_level(p, "mild"), web=6, calls=True)
     forward = made["link"]["bottleneck"]
     made["link"]["back"] |= {"rate": forward["rate"], "queue": forward["queue"]}
@@ -151,7 +160,7 @@ def _both_ways(p: Parameters) -> Data:
 
 
 def _series_of_two(p: Parameters) -> Data:
-    """Two bottlenecks, one after the other; the second has 9/10 of the rate and a queue of its own."""
+    """Describes two bottlenecks, one after the other; the second has 9/10 of the rate and a queue of its own."""
     apps = {
         "through": app(("left", ["end"]), {"ftp": {"flows": 5}}, tcp="reno"),
         "first": _bulk(5),

@@ -28,7 +28,7 @@ _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
-    """The scenario of the line, for a run of `length` plus `beside` seconds.
+    """Describes the line, for a run of `length` plus `beside` seconds.
 
     `servers` has the round trips in s of the servers behind the line, by name; None for a single one at `rtt`.
     """
@@ -65,7 +65,7 @@ def _icmp(server: str = "server") -> Data:
 
 
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
-    """A flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
+    """Describes a flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
 
     The names are those of `_series`.
     """
@@ -159,7 +159,7 @@ def _http(p: Parameters) -> Data:
 
 
 def _bursts(p: Parameters) -> Data:
-    """A burst of UDP every 10 s, with probes that end after `length`."""
+    """Describes a burst of UDP every 10 s, with probes that end after `length`."""
     burst = {"bytes": "150KB", "packet": "500B", "interval": "10s", "transport": "udp"}
     made = _both(p, (), _PROBES)
     made["app"]["burst"] = app(_ends(), {"burst": burst}, start=ns(SILENCE))

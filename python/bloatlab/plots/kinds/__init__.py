@@ -14,12 +14,12 @@ NAMES = (
 
 
 def kind(name: str) -> Kind:
-    """The kind of this name. Raises `ImportError` if there is none."""
+    """Returns the kind of this name. Raises `ImportError` if there is none."""
     module = importlib.import_module(f"bloatlab.plots.kinds.{name.replace('ccdf', 'cdf')}")
     found: Kind = module.CCDF if name == "ccdf" else module.KIND
     return found
 
 
 def kinds(takes: Literal["runs", "sweep"]) -> list[Kind]:
-    """All kinds that draw runs, or a sweep."""
+    """Returns all kinds that draw runs, or a sweep."""
     return [of for of in map(kind, NAMES) if of.takes == takes]

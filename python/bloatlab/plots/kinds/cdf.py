@@ -21,7 +21,7 @@ _HEIGHT = {"column": 0.75, "page": 0.5, "slide": 0.5}
 
 
 def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution]:
-    """The distributions to draw. Raises `Unfit` if there is none for `of`."""
+    """Returns the distributions to draw. Raises `Unfit` if there is none for `of`."""
     found = chosen(runs, options.of)
     if not found:
         raise Unfit(

@@ -42,7 +42,7 @@ class Cloud:
     rate: Array
 
     def contour(self, points: int = 720, *, log: bool = False) -> tuple[Array, Array]:
-        """The ellipse of one standard deviation around the means; `log` uses the logarithms of delays."""
+        """Returns the ellipse of one standard deviation around the means; `log` uses the logarithms of delays."""
         delay = np.log(np.maximum(self.delay, FLOOR)) if log else self.delay
         centre = np.array([[delay.mean()], [self.rate.mean()]])
         covariance = np.cov(delay, self.rate)
@@ -53,7 +53,7 @@ class Cloud:
         return np.exp(x) if log else x, y
 
     def drawn(self, *, log: bool = False) -> tuple[Array, Array]:
-        """The ellipse, cut at the extremes of the windows: no rate above the line's, no wait below 0."""
+        """Returns the ellipse, cut at the extremes of the windows: no rate is above the line's, and no wait below 0."""
         x, y = self.contour(log=log)
         low = max(FLOOR, self.delay.min()) if log else self.delay.min()
         within = (x >= low) & (x <= self.delay.max()) & (y >= self.rate.min()) & (y <= self.rate.max())
@@ -63,13 +63,13 @@ class Cloud:
         return np.append(x, x[0]), np.append(y, y[0])
 
     def middle(self, *, log: bool = False) -> tuple[float, float]:
-        """The means; with `log`, the geometric mean of the delays."""
+        """Returns the means; with `log`, the geometric mean of the delays."""
         delay = np.exp(np.log(np.maximum(self.delay, FLOOR)).mean()) if log else self.delay.mean()
         return float(delay), float(self.rate.mean())
 
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
-    """A cloud per run, or per application of one run; and the label of its delay."""
+    """Returns a cloud per run, or per application of one run; and the label of its delay."""
     if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
     if all(pings(run) and flows(run) for run in runs):
@@ -98,7 +98,7 @@ def _span(run: Run) -> float:
 
 
 def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
-    """The cloud of columns `delay` and `bytes` per window, without windows in which nothing was sent."""
+    """Returns the cloud of columns `delay` and `bytes` per window, without windows in which nothing was sent."""
     frame = frame.filter((pl.col("t_s") >= run.begin) & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
     if frame.height < 3:
         return None

@@ -28,7 +28,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
-    """The start of each bin in s, and the goodput in Mbit/s with a row per flow."""
+    """Returns the start of each bin in s, and the goodput in Mbit/s with a row per flow."""
     width = whole_steps(window(run), step_of(found[0].frame))
     t = np.arange(0.0, run.end - width * 1e-6, width)
     rates = np.zeros((len(found), len(t)))
@@ -41,7 +41,7 @@ def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
 
 
 def jain(rates: Array) -> Array:
-    """Jain's index of the active flows (first to last payload) in each bin; NaN for fewer than two."""
+    """Returns Jain's index of the active flows (first to last payload) in each bin; NaN for fewer than two."""
     under_way = np.zeros(rates.shape, dtype=bool)
     for row, rate in enumerate(rates):
         some = np.flatnonzero(rate > 0.0)
@@ -96,7 +96,10 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 def _tcp(flow: Flow) -> bool:
-    """Whether a flow has a congestion window. Datagrams have none: their rate does not depend on other flows."""
+    """Returns whether a flow has a congestion window.
+
+    Datagrams have none: their rate does not depend on other flows.
+    """
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 
 

@@ -27,7 +27,10 @@ def _unfit(of: Sweep) -> str | None:
 
 
 def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
-    """The average over seeds and further axes, a row for each value of `y`; NaN for points without a value."""
+    """Averages a measure over seeds and further axes.
+
+    The result has a row for each value of `y`, and NaN for points without a value.
+    """
     found = np.full((len(y.values), len(x.values)), np.nan)
     for j, down in enumerate(y.values):
         for i, across in enumerate(x.values):

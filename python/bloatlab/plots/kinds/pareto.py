@@ -50,7 +50,7 @@ def _way(column: str) -> str | None:
 
 
 def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
-    """The two measures: along x and along y."""
+    """Returns the two measures to draw: along x and along y."""
     if columns:
         found = measures(of, columns)
         return (found[0], found[1]) if len(found) >= 2 else None
@@ -59,7 +59,7 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """The columns that match the patterns and whose values vary. Of several rates, the largest comes first."""
+    """Returns the columns that match the patterns and whose values vary. Of several rates, the largest comes first."""
     found: list[str] = []
     for pattern in patterns:
         try:
@@ -77,7 +77,7 @@ _LINE = ("rate", "delay", "rtt", "loss", "jitter")
 
 
 def conditions(of: Sweep) -> list[Axis]:
-    """The axes that describe the line, which a user cannot choose; not the parameters of a queue."""
+    """Returns the axes that describe the line, which a user cannot choose; not the parameters of a queue."""
     found = axes_of(of)
     lines = [a for a in found if "queue" not in a.name and re.split(r"[._ ]", a.name)[-1] in _LINE]
     return lines if len(lines) < len(found) else []
@@ -91,7 +91,7 @@ def unfit(of: Sweep) -> str | None:
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """The points on the Pareto front, if more is better in both measures."""
+    """Returns the indices of the points on the Pareto front, where more is better in both measures."""
     return [i for i, (a, b) in enumerate(points) if not any(c >= a and d >= b and (c > a or d > b) for c, d in points)]
 
 
@@ -106,7 +106,7 @@ class Spot:
 
 
 def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple[str, list[Spot]]]:
-    """The grid points of each line, by the name of the line; the name is empty if there is only one line."""
+    """Returns the grid points of each line, by the name of the line; the name is empty if there is only one line."""
     fixed = conditions(of)
     free = [a for a in axes_of(of) if a.name not in {f.name for f in fixed}]
     found: list[tuple[str, list[Spot]]] = []

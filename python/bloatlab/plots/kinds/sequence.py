@@ -52,7 +52,10 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
-    """The flow with most data, of application `of` or of all. Raises `Unfit` if there is none."""
+    """Returns the trace of the flow with the most data, of application `of` or of all.
+
+    Raises `Unfit` if there is none.
+    """
     left = list(segments(folder / LEFT))
     data = Counter[tuple[bytes, int, bytes, int]]()
     for one in left:
@@ -65,7 +68,7 @@ def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
 
 
 def _apps(flow: tuple[bytes, int, bytes, int], run: Run) -> list[str]:
-    """The applications that a flow may belong to: the n-th application by name, from 1, listens on port n."""
+    """Returns the applications that a flow may belong to: the n-th application by name, from 1, listens on port n."""
     names = sorted(run.apps)
     return [names[port - 1] for port in (flow[1], flow[3]) if 1 <= port <= len(names)]
 
@@ -93,7 +96,7 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
-    """Whether each segment left the link.
+    """Returns whether each segment left the link.
 
     If a segment was sent several times, an arrival counts for the last one sent before it.
     """
@@ -111,7 +114,7 @@ def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 
 def _since(sequence: int, begin: int) -> float:
-    """The offset in kB from the first byte of the flow; sequence numbers wrap at 2^32."""
+    """Returns the offset in kB from the first byte of the flow; sequence numbers wrap at 2^32."""
     return ((sequence - begin) & 0xFFFFFFFF) / 1e3
 
 

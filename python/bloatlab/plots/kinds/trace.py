@@ -71,7 +71,7 @@ def _names(run: Run, table: str, column: str) -> list[str]:
 
 
 def _link(run: Run, of: str | None) -> list[TimePanel]:
-    """The panels of link `of`, or of the link with most drops."""
+    """Makes the panels of link `of`, or of the link with the most drops."""
     names = _names(run, "trace_links", "link")
     if not names or (of is not None and of not in names):
         return []
@@ -107,7 +107,7 @@ def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[Ti
 
 
 def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
-    """The growth of a counter per second, in bins of about a hundredth of the run."""
+    """Returns the growth of a counter per second, in bins of about a hundredth of the run."""
     width = window(run) / 2.0
     wide = bins(frame, {column: "last"}, width)
     grown = np.diff(wide[column].to_numpy(), prepend=0.0)
@@ -115,7 +115,7 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
 
 
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
-    """The panels of the sender with most rows, of application `of` or of all."""
+    """Makes the panels of the sender with the most rows, of application `of` or of all."""
     frame = run.table("trace_flows")
     if "app" not in frame.columns or (of is not None and of not in frame["app"]):
         return []
@@ -129,7 +129,7 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
-    """A panel for each quantity that has a number in the frame."""
+    """Yields a panel for each quantity that has a number in the frame."""
     t = frame["t_s"].to_numpy()
     for label, columns, scale in of:
         found = [c for c in columns if has(frame, c)]
@@ -139,7 +139,7 @@ def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]])
 
 
 def _word(column: str) -> str:
-    """The label of a column: its queue, or its name without the unit."""
+    """Returns the label of a column: its queue, or its name without the unit."""
     if column in _QUEUES:
         return _QUEUES[column]
     for unit in ("_ms", "_bytes", "_packets", "_mbit", "_s"):

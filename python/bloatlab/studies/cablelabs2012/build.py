@@ -10,12 +10,12 @@ from bloatlab.workloads.cable_loads import Case
 
 
 def build(case: Case, seed: int, setup: Setup | None = None) -> Scenario:
-    """The validated scenario of one run."""
+    """Returns the validated scenario of one run."""
     name = scenario_name(case)
     data: Any = {"name": name, **describe(case, seed, setup or Setup())}
     return from_dict(data, source=name)
 
 
 def scenario_name(case: Case) -> str:
-    """The name of the runs of `case`. It is the same for all set-ups."""
+    """Returns the name of the runs of `case`. It is the same for all set-ups."""
     return f"cablelabs2012 {case.key}"

@@ -18,7 +18,7 @@ LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
 
 def by_row(measure: str) -> Value:
-    """The medians of a measure by queue and row; None when a run is missing."""
+    """Returns the medians of a measure by queue and row; None when a run is missing."""
 
     def value(runs: Runs) -> Mapping[Queue, Mapping[int, float]] | None:
         found = {(q, n): median_of(runs, Case(n, q).key, measure) for q in Queue for n in NUMBERS}
@@ -29,17 +29,20 @@ def by_row(measure: str) -> Value:
 
 
 def keys(queue: Queue, *numbers: int) -> list[str]:
-    """The keys of the cases with this queue in these rows of Table 2."""
+    """Returns the keys of the cases with this queue in these rows of Table 2."""
     return [Case(n, queue).key for n in numbers]
 
 
 def _two_with_most(table: Mapping[int, float]) -> list[int]:
-    """The numbers of the two rows with the largest values, in ascending order."""
+    """Returns the numbers of the two rows with the largest values, in ascending order."""
     return sorted(sorted(table, key=lambda n: (-table[n], n))[:2])
 
 
 def _retries(runs: Runs) -> float | None:
-    """The largest number of SYN retries in D04/21, over those seeds in which all retries were at the paper's times."""
+    """Returns the largest number of SYN retries in D04/21.
+
+    It counts only seeds in which all retries were at the paper's times.
+    """
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
 
@@ -60,7 +63,10 @@ _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """If a claim does not hold, adds the result for the same transfers without pages. `alone` has the runs of these transfers by case."""
+    """Adds, to each claim that does not hold, its result for the same transfers without pages.
+
+    `alone` has the runs of these transfers by case.
+    """
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}
 

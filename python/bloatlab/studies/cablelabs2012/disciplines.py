@@ -59,7 +59,7 @@ _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP",
 
 
 def tables(paper: Runs, runs: Runs) -> list[TextTable]:
-    """A table over all cases, then for each measure a table of the nine cases, then the table of parameters."""
+    """Returns a table over all cases, then for each measure a table of the nine cases, then the table of parameters."""
     seeds = min((len(s) for s in runs.values()), default=0)
     by_name = {q.value: [paper[Case(n, q).key][:seeds] for n in NUMBERS] for q in Queue}
     by_name |= {d.label: [runs[f"{n:02d} {d.label}"] for n in NUMBERS] for d in DISCIPLINES}
@@ -79,7 +79,7 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 
 
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
-    """The table with a row per discipline, over all cases."""
+    """Returns the table with a row per discipline, over all cases."""
     columns = [column for column in COLUMNS if column.head]
     values = {
         name: [_OVER[c.over]([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]

@@ -89,17 +89,22 @@ class Trial:
 
 
 def tables() -> list[Trial]:
-    """The 27 runs of Tables 3 to 8."""
+    """Returns the 27 runs of Tables 3 to 8."""
     return [Trial(c, "", Setup()) for c in grid()]
 
 
 def plateau() -> list[Trial]:
-    """The buffers with which one CUBIC flow does not stay at 75 % of the link, according to CableLabs 2012 §4.1.3."""
+    """Returns the buffers with which one CUBIC flow does not stay at 75 % of the link.
+
+    Source: CableLabs 2012 §4.1.3.
+    """
     return _each(_cases(Queue.CODEL, 3), {f"limit {n}p": {"limit": f"{n}p"} for n in (130, 170)})
 
 
 def alone() -> list[Trial]:
-    """The transfers of §4.1, of Figures 2 to 9 and of D02, without pages: the first page is requested in the last second.
+    """Returns the transfers of §4.1, of Figures 2 to 9 and of D02, without pages.
+
+    The first page is due in the last second.
 
     Only D04 runs for the whole time, because the paper's sentence about D04 is about the whole time.
     """
@@ -110,17 +115,20 @@ def alone() -> list[Trial]:
 
 
 def with_pages(key: str) -> str:
-    """The key of the same run with pages. Claims name this key."""
+    """Returns the key of the same run with pages. Claims name this key."""
     return key.removesuffix(" alone").removesuffix(",")
 
 
 def read(name: str, which: Case) -> Trial:
-    """The trial of one case with the reading `name`."""
+    """Returns the trial of one case with the reading `name`."""
     return Trial(which, name, Setup(**READINGS[name].changes))
 
 
 def trials(name: str) -> list[Trial]:
-    """The configurations of one experiment; for the name `readings`, the configurations of all readings. Raises `KeyError` for an unknown name."""
+    """Returns the configurations of one experiment. Raises `KeyError` for an unknown name.
+
+    The name `readings` stands for the configurations of all readings.
+    """
     if name in READINGS:
         return [read(name, c) for c in grid()]
     match name:
@@ -156,7 +164,7 @@ def _crossed(table: Mapping[str, Any]) -> list[Trial]:
 
 
 def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str, Changes]]:
-    """The values of an axis: the label of each, and the fields of a `Setup` that it changes."""
+    """Returns the values of an axis: the label of each, and the fields of a `Setup` that it changes."""
     if isinstance(values, str):
         return list(ALTERNATIVES.items())
     named = values if isinstance(values, dict) else {str(value): value for value in values}
@@ -164,7 +172,7 @@ def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str
 
 
 def _each(cases: Iterable[Case], variants: Mapping[str, Changes]) -> list[Trial]:
-    """A trial for every case with every variant."""
+    """Returns a trial for every case with every variant."""
     return [Trial(c, label, Setup(**changes)) for c in cases for label, changes in variants.items()]
 
 

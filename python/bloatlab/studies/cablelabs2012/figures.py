@@ -34,12 +34,12 @@ _ROWS = (3, 5)
 
 
 def needed() -> list[Case]:
-    """The cases whose series the figures draw."""
+    """Returns the cases whose series the figures draw."""
     return [Case(n, q) for q in Queue for n in _ROWS] + [Case(4, _SMALL)]
 
 
 def keep(result: Result) -> Frames:
-    """The part of a result that the figures draw."""
+    """Returns the part of a result that the figures draw."""
     up = pl.col("link") == UP
     return {
         "flow_series": forward_ftp(result).select("flow", "t_s", "wire_bytes"),

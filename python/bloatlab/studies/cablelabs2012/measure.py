@@ -32,12 +32,12 @@ SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
 
 
 def measure(result: Result) -> Measures:
-    """All measures of one run."""
+    """Measures one run."""
     return cells(result) | burst(result) | queueing(result) | {"syn_agree": syn_agreement(result)}
 
 
 def cells(result: Result) -> Measures:
-    """The measured values of Tables 3 to 8, by the names of `published.csv`."""
+    """Returns the measured values of Tables 3 to 8, by the names of `published.csv`."""
     apps = result.summary["apps"]
     voice, web = apps["voip"]["voip"], apps["web"]["web"]
     loads = web["page_load_s"]
@@ -63,7 +63,7 @@ def cells(result: Result) -> Measures:
 
 
 def burst(result: Result) -> Measures:
-    """The ramp of the bulk transfer, the duration of the burst, and the rate after the transfer has left the peak rate.
+    """Measures a bulk transfer: its ramp, the duration of its burst, and its rate after the burst.
 
     A rate is a mean over 0.3 s: three round trips, since in slow start a sender sends one bunch per round trip. Times
     count from the transfer's first packet. These definitions were fixed before the first runs. Finer ones were tried later (means
@@ -94,17 +94,20 @@ def burst(result: Result) -> Measures:
 
 
 def upstream(result: Result) -> pl.DataFrame:
-    """The series of the rate shaping queue; `t_s` is the start of a bin."""
+    """Returns the series of the rate shaping queue; `t_s` is the start of a bin."""
     return result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
 
 
 def forward_ftp(result: Result) -> pl.DataFrame:
-    """The series of the bulk transfers' data, flow by flow."""
+    """Returns the series of the bulk transfers' data, flow by flow."""
     return result.table("flow_series").filter((pl.col("app") == "ftp") & (pl.col("direction") == "forward"))
 
 
 def _burst_used(up: pl.DataFrame) -> float:
-    """The time when the token bucket first falls under 2 % of its 10 MB: tokens <- min(burst, tokens + rate dt) - sent."""
+    """Returns the time at which the token bucket first falls under 2 % of its 10 MB.
+
+    Between bins, tokens <- min(burst, tokens + rate dt) - sent.
+    """
     begin, sent = up["t_s"].to_numpy(), up["sent_bytes"].to_numpy() * 1e-6
     width = float(begin[1] - begin[0])
     tokens = BURST_MB
@@ -142,14 +145,17 @@ def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) ->
 
 
 def _nearly_full(result: Result) -> float:
-    """The share of time in which the rate shaping queue has room for at most 5 more packets."""
+    """Returns the share of time in which the rate shaping queue has room for at most 5 more packets."""
     frame = result.table("queue_histogram").filter(pl.col("link") == UP)
     limit = _limit_packets(result)
     return float(frame.filter(pl.col("packets") >= limit - 5)["time_share"].sum()) if limit else math.nan
 
 
 def _limit_packets(result: Result) -> int | None:
-    """The number of packets that the rate shaping queue can store. ns-2's DropTail stores one less than its limit."""
+    """Returns the number of packets that the rate shaping queue holds.
+
+    ns-2's DropTail stores one less than its limit.
+    """
     ((_, queue),) = result.scenario.data["link"][UP]["queue"].items()
     limit = str(queue.get("limit", ""))
     if not limit.endswith("p"):
@@ -158,7 +164,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """The number of retries of the connection with most, if all its retries are at the paper's times; otherwise NaN."""
+    """Returns the retries of the connection with the most, if all retries are at the paper's times; otherwise NaN."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")
@@ -167,7 +173,7 @@ def syn_agreement(result: Result) -> float:
 
 
 def syn_match(times: Sequence[float]) -> float:
-    """The number of retries in `times` (seconds, ascending), if all are at the paper's offsets; NaN if one is not."""
+    """Returns the number of retries in `times` (ascending, in s) if all are at the paper's offsets; otherwise NaN."""
     offsets = [t - times[0] for t in times[: len(SYN_OFFSETS_S)]]
     agree = all(abs(ours - theirs) < 0.02 for ours, theirs in zip(offsets, SYN_OFFSETS_S, strict=False))
     return float(max(0, len(offsets) - 1)) if agree else math.nan

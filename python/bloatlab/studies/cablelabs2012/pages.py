@@ -65,7 +65,10 @@ Column = tuple[str, Sequence[Cell | None]]
 
 
 def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[tuple[str, list[Column]]]:
-    """The columns of one of Tables 3 to 8 by heading: Tables 7 and 8 are arranged by metric, the others by queue."""
+    """Returns the columns of one of Tables 3 to 8 by heading.
+
+    Tables 7 and 8 are arranged by metric, the others by queue.
+    """
     cells = {(c.case, c.metric): c for c in card.cells}
 
     def column(head: str, queue: Queue, metric: str, against: str = "") -> Column:
@@ -106,7 +109,10 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
 
 
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
-    """The fields of one cell in one table: the published value (for CoDel, that of the run in this table) and ours."""
+    """Returns the fields of one cell in one table: the published value and ours.
+
+    For CoDel, the published value is that of the run in this table.
+    """
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
     runs = cell.printed.split(" / ")
@@ -119,7 +125,7 @@ def _pair(cell: Cell | None, table: int) -> list[TextCell]:
 
 
 def _four(cell: Cell | None, table: int) -> list[TextCell]:
-    """The fields of one cell: published value, ours, its interval, and the mark."""
+    """Returns the fields of one cell: published value, ours, its interval, and the mark."""
     printed, ours = _pair(cell, table)
     if cell is None:
         return [printed, ours, TextCell(""), TextCell("")]
@@ -132,7 +138,7 @@ def _interval(cell: Cell, to: str) -> str:
 
 
 def unknowns_table() -> TextTable:
-    """A table of the free parameters, which the paper leaves open and this study fixes."""
+    """Returns a table of the free parameters, which the paper leaves open and this study fixes."""
     rows = [
         row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others)), "D01, D02" if u.calibrated else "none")
         for u in UNKNOWNS
@@ -142,7 +148,7 @@ def unknowns_table() -> TextTable:
 
 
 def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTable:
-    """A table of the shares of values within tolerance, for the study and for each reading that was run."""
+    """Returns a table of the shares of values within tolerance, for the study and for each reading that was run."""
     what = {name: reading.what for name, reading in READINGS.items()}
     rows = [
         row(
@@ -158,7 +164,7 @@ def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTa
 
 
 def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
-    """The tables of an experiment. `paper` has the runs of the paper's own cases, for comparison."""
+    """Returns the tables of an experiment. `paper` has the runs of the paper's own cases, for comparison."""
     title = f"{name}: {EXPERIMENTS[name]}"
     match name:
         case "parameters" | "page":
@@ -172,7 +178,7 @@ def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
 
 
 def tried_table(title: str, runs: Runs) -> TextTable:
-    """A table of the calibration cases: the paper's values, then ours for each tried value of a parameter."""
+    """Returns a table of the calibration cases: the paper's values, then ours for each tried value of a parameter."""
     columns = DECLARED.columns("tried")
     rows: list[list[TextCell]] = []
     for case in dict.fromkeys(key.split(" ")[0] for key in runs):
@@ -187,7 +193,7 @@ def tried_table(title: str, runs: Runs) -> TextTable:
 
 
 def peak_table(title: str, runs: Runs) -> TextTable:
-    """A table of the transfer during the burst, with medians over seeds."""
+    """Returns a table of the transfer during the burst, with medians over seeds."""
     columns = DECLARED.columns("peak")
     rows = [
         row(
@@ -259,7 +265,7 @@ def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Besi
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Is CoDel better than a 50 ms buffer, and for whom? Answered from the runs."""
+    """Answers from the runs whether CoDel is better than a 50 ms buffer, and for whom."""
     pairs = [(metric, other) for metric in (MOS, MEDIAN, FTP) for other in (SMALL, LARGE)]
     return DECLARED.answer(
         seeds,
@@ -316,7 +322,7 @@ _LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE
 
 
 def draw(runs: Runs) -> Drawn:
-    """A figure of calls and pages in each load: our values with their intervals, and the paper's values."""
+    """Draws calls and pages in each load: our values with their intervals, and the paper's values."""
     ticks: list[tuple[float, str]] = []
     for n in NUMBERS:
         load = Case(n, CODEL)

@@ -63,13 +63,16 @@ class PublishedCell:
 
 
 def rows() -> Sequence[Row]:
-    """Every row of the file."""
+    """Returns every row of the file."""
     return published.rows("cablelabs2012")
 
 
 @functools.cache
 def measured() -> Sequence[PublishedCell]:
-    """The measured cells of Tables 3 to 8. CoDel's two runs are one cell, and a value that two tables print is one cell, too."""
+    """Returns the measured cells of Tables 3 to 8.
+
+    CoDel's two runs are one cell, and a value that two tables print is one cell, too.
+    """
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():
         which = _case_of(row.case)
@@ -88,7 +91,7 @@ def derived() -> Sequence[PublishedCell]:
 
 @functools.cache
 def by_key() -> Mapping[tuple[str, str], PublishedCell]:
-    """The measured cells by case key and metric."""
+    """Returns the measured cells by case key and metric."""
     return {(cell.case.key, cell.metric): cell for cell in measured()}
 
 

@@ -98,7 +98,7 @@ def calibration(case: Case) -> bool:
 
 
 def cells(runs: Runs) -> Sequence[Cell]:
-    """Every cell of the paper, with our value and its verdict. `runs` holds all 27 cases."""
+    """Returns every cell of the paper, with our value and its verdict. `runs` holds all 27 cases."""
     spreads = {
         key: {name: found for name in seeds[0] if (found := over_seeds(runs, key, name)) is not None}
         for key, seeds in runs.items()
@@ -107,7 +107,7 @@ def cells(runs: Runs) -> Sequence[Cell]:
 
 
 def band(case: Case, metric: str, published: float) -> Band:
-    """The range of our values that agree with `published` for this case and metric."""
+    """Returns the range of our values that agree with `published` for this case and metric."""
     if metric == LOST and case.number == 1:
         return IDLE_LOST[case.queue is Queue.DROPTAIL_21]
     long = metric == MEDIAN and published > LONG_LOAD_S
@@ -150,7 +150,10 @@ def _unjudged(cell: PublishedCell, ours: Spread, reason: str) -> Cell:
 
 
 def _difference(case: Case, spreads: Spreads) -> Finding | None:
-    """The second half of the FTP rule: a finding if the difference between the queues does not agree with the paper's, or else None."""
+    """Judges the second half of the FTP rule, the difference between the queues.
+
+    Returns a finding if the difference does not agree with the paper's, and otherwise None.
+    """
     codel = Case(case.number, Queue.CODEL)
     droptails = [Queue.DROPTAIL_417, Queue.DROPTAIL_21] if case.queue is Queue.CODEL else [case.queue]
     for droptail in (Case(case.number, queue) for queue in droptails):
@@ -162,7 +165,7 @@ def _difference(case: Case, spreads: Spreads) -> Finding | None:
 
 
 def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
-    """A cell that repeats or combines measured ones: shown, not judged. A combination has no interval."""
+    """Returns a cell that repeats or combines measured ones: shown, not judged. A combination has no interval."""
     own = spreads[cell.case.key]
     if cell.metric not in COMPARISONS:
         return _unjudged(cell, own[MEDIAN], "repeats a measured cell, rounded")
@@ -197,17 +200,17 @@ EXPLANATIONS = tuple(Explanation(**table) for table in toml("cablelabs2012", "re
 
 
 def candidates(case: str, metric: str) -> Sequence[Explanation]:
-    """The explanations that may apply to a value. More specific explanations come first."""
+    """Returns the explanations that may apply to a value. More specific explanations come first."""
     return [e for e in EXPLANATIONS if fnmatchcase(case, e.cases) and fnmatchcase(metric, e.metrics)]
 
 
 def _row(key: str) -> Sequence[str]:
-    """The keys of the cases with the same load: this case, and those with the other queues."""
+    """Returns the keys of the cases with the same load: this case, and those with the other queues."""
     return [Case(int(key[1:3]), queue).key for queue in Queue]
 
 
 def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
-    """The readings that could explain differing values, and the cases to run with each reading: whole rows of Table 2.
+    """Returns the readings that could explain differing values, and the cases to run with each: whole rows of Table 2.
 
     Whole rows are run because the bytes of a transfer are judged by their difference between the queues.
     """
@@ -238,7 +241,10 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 
 
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
-    """The cause of a differing value; `rows` has the counted cells of its case, by metric, under each reading that was run."""
+    """Returns the cause of a differing value.
+
+    `rows` has the counted cells of its case, by metric, under each reading that was run.
+    """
     tried: list[str] = []
     for entry in candidates(cell.case, cell.metric):
         row = rows.get(entry.reading)
@@ -257,20 +263,20 @@ def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
 
 @functools.cache
 def _resolved(key: str) -> Any:
-    """The scenario of the case `key` as plain values."""
+    """Returns the scenario of the case `key` as plain values."""
     (case,) = [case for congested in (False, True) for case in grid(congested=congested) if case.key == key]
     return build(case, 1).data
 
 
 def read_back() -> Sequence[Cell]:
-    """Every parameter of the paper, and its value in the scenarios that the study runs."""
+    """Returns every parameter of the paper with its value in the scenarios that the study runs."""
     printed = {(r.case, r.metric): r for r in rows()}
     found = parameters("cablelabs2012", _resolved)
     return [parameter_cell(printed[key], float(printed[key].value), read()) for key, read in found.items()]
 
 
 def parameters_table() -> TextTable:
-    """The parameters for a reader."""
+    """Returns the parameters for a reader."""
 
     def ours(cell: Cell) -> TextCell:
         same = cell.verdict is Verdict.PARAMETER

@@ -38,7 +38,7 @@ MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series for the figures; empty unless this is the first seed of a case that figures draw."""
+    """Returns the series for the figures; empty unless this is the first seed of a case that figures draw."""
     drawn = {scenario_name(c) for c in figures.needed()}
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
@@ -53,7 +53,7 @@ def _build(trial: Trial, seed: int, *, quick: bool = False) -> Scenario:
 
 
 def batches(options: Options) -> list[Batch]:
-    """The tables, the transfers without pages, and the requested experiments."""
+    """Returns the tables, the transfers without pages, and the requested experiments."""
     build = partial(_build, quick=options.quick)
     names = dict.fromkeys(n for name in options.experiments for n in (READINGS if name == "readings" else [name]))
     return [
@@ -78,7 +78,7 @@ def further(results: Results) -> list[Batch]:
 
 
 def _of_cases(ran: Ran) -> Runs:
-    """The measures of a reading's runs, by the key of the case."""
+    """Returns the measures of a reading's runs, by the key of the case."""
     return {at["case"].case.key: rows for at, rows in ran.gathered.rows().items()}
 
 
@@ -91,7 +91,7 @@ def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
 
 
 def _readings(results: Results) -> dict[str, Scorecard]:
-    """The scorecard of each requested reading, judged by the study's rules."""
+    """Returns the scorecard of each requested reading, judged by the study's rules."""
     return {name: STUDY.scorecard(_of_cases(results.ran[name])) for name in results.asked if name in READINGS}
 
 
@@ -121,7 +121,7 @@ def _beyond(results: Results) -> Iterable[Block]:
 
 
 def _data(results: Results) -> Mapping[str, Any]:
-    """The paper's parameters as the scenarios have them, and the shares of the requested readings."""
+    """Returns the paper's parameters as the scenarios have them, and the shares of the requested readings."""
     shares = {
         name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
         for name, card in _readings(results).items()

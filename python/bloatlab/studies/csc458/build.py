@@ -56,11 +56,11 @@ class Lab:
         return 4.0 * self.delay
 
     def packet_ms(self, size: int = MTU) -> float:
-        """Time that the bottleneck takes to send a packet of `size` bytes, in ms."""
+        """Returns the time in ms that the bottleneck takes to send a packet of `size` bytes."""
         return size * 8.0 / (self.bw_net * 1000.0)
 
     def eq2_ms(self, packets: float) -> float:
-        """Equation (2) of the CSC458 report: the round-trip time behind `packets` of MTU size."""
+        """Returns the round-trip time behind `packets` of MTU size by equation (2) of the CSC458 report."""
         return packets * self.packet_ms() + self.rtt_ms
 
 
@@ -95,33 +95,36 @@ class Case:
 
 
 def kit() -> list[Case]:
-    """The cases as Mininet runs them, with super-segments in the queue. The published tables are of Reno."""
+    """Returns the cases as Mininet runs them, with super-segments in the queue. The published tables are of Reno."""
     return [Case(cc, q, SUPER) for cc in CONGESTION for q in QUEUES]
 
 
 def second_reading() -> list[Case]:
-    """The kit's cases with loss detection by duplicate ACKs alone, as in kernels before RACK (README, "Two readings")."""
+    """Returns the kit's cases with loss detection by duplicate ACKs alone.
+
+    Kernels before RACK detect losses in this way (README, "Two readings").
+    """
     chosen = [case for case in kit() if case.congestion == "reno" or case == Case("bbr", 100, SUPER)]
     return [replace(case, detection=DUPTHRESH) for case in chosen]
 
 
 def plain() -> list[Case]:
-    """The kit's cases with ordinary packets instead of super-segments, as in equation (2) and on kernels."""
+    """Returns the kit's cases with ordinary packets instead of super-segments, as in equation (2) and on kernels."""
     return [Case(cc, q) for cc in CONGESTION for q in QUEUES]
 
 
 def today() -> list[Case]:
-    """The cases of today's queue disciplines with their defaults, with Reno."""
+    """Returns the cases of today's queue disciplines with their defaults, with Reno."""
     return [Case("reno", queue=name) for name in TODAY]
 
 
 def cases() -> list[Case]:
-    """All cases of the study."""
+    """Returns all cases of the study."""
     return [*kit(), *second_reading(), *plain(), *today()]
 
 
 def live_cases() -> list[Case]:
-    """The cases that can also run on kernels: their packets are at most as large as the MTU."""
+    """Returns the cases that can also run on kernels: their packets are at most as large as the MTU."""
     return [*plain(), *today()]
 
 
@@ -131,7 +134,7 @@ JITTER_SECONDS = 180
 
 
 def experiment_cases(name: str) -> list[Case]:
-    """The cases of an experiment. Raises `KeyError` for an unknown one."""
+    """Returns the cases of an experiment. Raises `KeyError` for an unknown one."""
     return {"jitter": [Case("bbr", 100, jitter_us=us) for us in (0, 20, 50, 100, 200)]}[name]
 
 
@@ -141,14 +144,14 @@ _STARTS: Mapping[str, tuple[float, float]] = {LONG: (0.0, 1.0), PING: (0.0, 0.1)
 
 
 def _start(name: str, seed: int) -> str:
-    """The start of an application, which differs from seed to seed."""
+    """Returns the start of an application, which differs from seed to seed."""
     base, spread = _STARTS[name]
     share = random.Random(f"csc458/{seed}/{name}").random()  # noqa: S311
     return ns(base + share * spread)
 
 
 def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
-    """The validated scenario of one run."""
+    """Returns the validated scenario of one run."""
     lab, name, network = lab or Lab(), f"csc458 {case}", toml("csc458", "network.toml")
     for way, link in network["link"].items():
         narrow = way in (UP, "down")
@@ -167,5 +170,5 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
 
 
 def network_card(seed: int) -> Scenario:
-    """The run for equation (1)."""
+    """Returns the scenario for equation (1)."""
     return from_dict(toml("csc458", "card.toml") | {"seed": seed}, source=NIC)

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def measure(result: Result) -> Measures:
-    """All measures of one run of the lab's network."""
+    """Measures one run of the lab's network."""
     return fetches(result) | pings(result) | flow(result) | queue(result) | equation_2(result, Lab())
 
 
@@ -42,12 +42,12 @@ def fetches(result: Result) -> Measures:
 
 
 def fetch_times(result: Result) -> Floats:
-    """The duration of each finished fetch, in s."""
+    """Returns the duration of each finished fetch, in s."""
     return result.table("files").filter(pl.col("app") == PAGE)["took_s"].to_numpy()
 
 
 def pings(result: Result) -> Measures:
-    """Round-trip times of pings."""
+    """Measures the round-trip times of pings."""
     rtt = answered(result)["rtt_ms"].to_numpy()
     if len(rtt) == 0:
         return dict.fromkeys(("rtt_median_ms", "rtt_p95_ms", "rtt_max_ms", "pings_lost_percent"), math.nan)
@@ -66,7 +66,7 @@ def answered(result: Result) -> pl.DataFrame:
 
 
 def flow(result: Result) -> Measures:
-    """The long flow: goodput, losses, changes of its window."""
+    """Measures the long flow: its goodput, its losses, and the changes of its window."""
     app = result.summary["apps"][LONG]
     window = cwnd(result)["cwnd_bytes"].to_numpy()
     steps = np.diff(window[window > 0])
@@ -82,18 +82,18 @@ def flow(result: Result) -> Measures:
 
 
 def known(count: float | None) -> float:
-    """A counter, or NaN if the kernel does not report it."""
+    """Returns a counter, or NaN if the kernel does not report it."""
     return math.nan if count is None else float(count)
 
 
 def cwnd(result: Result) -> pl.DataFrame:
-    """The long flow's congestion window: `t_s`, `cwnd_bytes`."""
+    """Returns the long flow's congestion window: `t_s`, `cwnd_bytes`."""
     forward = (pl.col("app") == LONG) & (pl.col("direction") == "forward")
     return result.table("flow_series").filter(forward).sort("t_s").select("t_s", "cwnd_bytes").fill_nan(0).fill_null(0)
 
 
 def queue(result: Result) -> Measures:
-    """The bottleneck's queue, in segments, and its drops."""
+    """Measures the bottleneck's queue, in segments, and its drops."""
     link = result.summary["links"][UP]
     shares = result.table("queue_histogram").filter(pl.col("link") == UP)
     longest = link["queue_packets"]["max"]
@@ -114,7 +114,10 @@ TREND_S = 1.0
 
 
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
-    """The share of the time in which the queue, averaged over `span_s`, is longer than in the span before; NaN if the series is too short."""
+    """Returns the share of time in which the queue is longer than in the span before, each averaged over `span_s`.
+
+    NaN if the series is too short.
+    """
     t, packets = frame["t_s"].to_numpy(), frame["packets"].to_numpy()
     bins = round(span_s / (t[1] - t[0])) if len(t) > 1 else 0
     if bins == 0 or len(packets) < 3 * bins:
@@ -124,7 +127,7 @@ def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
 
 
 def queue_series(result: Result) -> pl.DataFrame:
-    """The bottleneck's queue: `t_s`, `packets` (mean of the bin, in segments)."""
+    """Returns the bottleneck's queue: `t_s`, `packets` (mean of the bin, in segments)."""
     up = result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
     return up.select("t_s", pl.col("queue_packets_mean").fill_nan(0).fill_null(0).alias("packets"))
 
@@ -147,7 +150,7 @@ def equation_2(result: Result, lab: Lab) -> Measures:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series for figures and for the lab's text files: queue and window every 0.1 s, pings, fetches."""
+    """Returns the series for figures and for the lab's text files: queue and window every 0.1 s, pings, fetches."""
     tenth = pl.int_range(pl.len()) % 10 == 0
     fetched = result.table("files").filter(pl.col("app") == PAGE).select("start_s", "took_s").sort("start_s")
     return {

@@ -41,7 +41,7 @@ COLUMNS = DECLARED.columns("cases")
 
 
 def published_tables(results: Results) -> list[TextTable]:
-    """A table of the published numbers with ours and the verdicts; then a table of all simulated cases."""
+    """Makes a table of the published numbers with ours and the verdicts, and a table of all simulated cases."""
     fields: dict[str, t.Field] = {
         "case": lambda c: c.case,
         "metric": lambda c: c.metric,
@@ -60,12 +60,15 @@ def published_tables(results: Results) -> list[TextTable]:
 
 
 def readings(results: Results) -> list[Checked]:
-    """The claims, checked in the runs whose losses are detected by duplicate ACKs alone."""
+    """Returns the claims, checked in the runs whose losses are detected by duplicate ACKs alone."""
     return results.study.check(in_second_reading(results.runs))
 
 
 def readings_table(results: Results) -> TextTable:
-    """A table of the claims whose verdict depends on the loss detection, and the number of claims that hold with each detection."""
+    """Makes a table of the claims whose verdict depends on the loss detection.
+
+    It also has the number of claims that hold with each detection.
+    """
 
     def held(claim: Checked) -> TextCell:
         word = {True: "holds", False: "differs", None: "not run"}[claim.holds]
@@ -92,7 +95,10 @@ REPORTED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 
 
 def live_tables(results: Results) -> list[TextTable]:
-    """The table of simulated, live and published values. The numbers of an invalid run are muted, and the reason is given."""
+    """Makes the table of simulated, live and published values.
+
+    The numbers of an invalid run are muted, and the reason is given.
+    """
     if results.live is None:
         return []
     columns, groups = ["case"], [("", 1)]
@@ -121,7 +127,7 @@ def _live_row(case: Case, runs: Runs, live: Live) -> list[TextCell]:
 
 
 def setup_table() -> TextTable:
-    """The report's parameters."""
+    """Returns the report's parameters."""
     parameters = [r for r in published("csc458") if r.note.startswith(("parameter", "incidental"))]
     rows = [row(r.case, r.metric, f"{r.value} {r.unit}".strip(), r.where) for r in parameters]
     return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)
@@ -147,12 +153,15 @@ MSS = 1448
 
 
 def needed() -> list[Case]:
-    """The cases whose series the figures draw."""
+    """Returns the cases whose series the figures draw."""
     return [*(Case("reno", q, 2) for q in QUEUES), Case("bbr", 100, 2), *(Case("reno", queue=q) for q in TODAY)]
 
 
 def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """The report's figures 1 to 10 from our runs (window, queue, round-trip time), the fetch times, and the remedies."""
+    """Draws the report's figures 1 to 10 from our runs, the fetch times, and the remedies.
+
+    Figures 1 to 10 show window, queue and round-trip time.
+    """
     lab, numbers = Lab(), {5: ("1", "2", "8"), 20: ("3", "4", "9"), 100: ("5", "6", "10")}
     drawn: list[Drawn] = []
     for q, (first, second, third) in numbers.items():
@@ -165,7 +174,7 @@ def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
 
 
 def lab_panels(frames: Frames, packets: int | None, lab: Lab) -> list[Panel]:
-    """The four plots of one run of the lab."""
+    """Makes the four plots of one run of the lab."""
     marks = () if packets is None else (packets,)
     waits = (lab.eq2_ms(p) for p in marks)
     return [
@@ -192,7 +201,7 @@ def _rtt(frames: Frames, title: str, *levels: float) -> Panel:
 
 
 def _fetch(frames: Frames, title: str, *means: float) -> Panel:
-    """A panel of fetch times. All such panels have the same scale, unless the values do not fit."""
+    """Makes a panel of fetch times. All such panels have the same scale, unless the values do not fit."""
     took, most = frames["fetch"]["took_s"].to_numpy(), 2.5
     series = [Series("fetch", frames["fetch"]["start_s"].to_numpy(), took, "points")]
     top = None if len(took) and float(took.max()) > most else most
@@ -201,7 +210,7 @@ def _fetch(frames: Frames, title: str, *means: float) -> Panel:
 
 
 def _compared(frames: Mapping[str, Frames]) -> Drawn:
-    """A figure of the report's and of today's remedies: distributions of pings and fetches."""
+    """Draws the report's and today's remedies: distributions of pings and fetches."""
     shown = {
         "Reno, Q = 100": Case("reno", 100, 2),
         "Reno, Q = 20": Case("reno", 20, 2),
@@ -267,7 +276,7 @@ def _point(name: str, ping: float, fetch: float, flow: float) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """A figure of pings and pages behind each queue: our values with their intervals, and the report's means."""
+    """Draws pings and pages behind each queue: our values with their intervals, and the report's means."""
     chosen = [*BUFFERS.values(), *MODERN.values()]
     xs, means = list(range(len(chosen))), [PRINTED[q, MEAN] for q in QUEUES]
     report = Series("the report", xs[:3], means, "points", style.PUBLISHED, hollow=True)

@@ -65,7 +65,7 @@ PUBLISHED: Sequence[Published] = [
 
 
 def in_second_reading(runs: Runs) -> Runs:
-    """The runs, with the kit's cases replaced by the same cases with loss detection by duplicate ACKs."""
+    """Returns the runs, but with the kit's cases replaced by those with loss detection by duplicate ACKs."""
     return {**runs, **{key.removesuffix(f" {DUPTHRESH}"): seeds for key, seeds in runs.items() if DUPTHRESH in key}}
 
 

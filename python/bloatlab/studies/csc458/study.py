@@ -34,14 +34,14 @@ QUICK = DECLARED.quick(full=Lab().seconds)
 
 
 def _reduced(result: Result) -> Measures:
-    """The measures of one run. The run for equation (1) has only a wait."""
+    """Measures one run. The run for equation (1) has only a wait."""
     if result.scenario.name == NIC:
         return {"wait_max_s": result.summary["links"][NIC]["sojourn_ms"]["max"] / 1e3}
     return measure(result)
 
 
 def _kept(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series for the figures; empty unless this is the first seed of a case that figures draw."""
+    """Returns the series for the figures; empty unless this is the first seed of a case that figures draw."""
     drawn = {f"csc458 {case}" for case in pages.needed()}
     return series(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
@@ -58,7 +58,10 @@ def _scenario(case: Case | str, seed: int, *, lab: Lab) -> Scenario:
 
 
 def batches(options: Options) -> list[Batch]:
-    """The batch of all cases with the network card, and the requested experiments, which have longer runs and at most three seeds."""
+    """Returns the batch of all cases with the network card, and the requested experiments.
+
+    Experiments have longer runs and at most three seeds.
+    """
     lab = _lab(options)
     long = partial(_scenario, lab=lab if options.quick else replace(lab, seconds=JITTER_SECONDS))
     return [

@@ -113,15 +113,15 @@ class Case:
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:
-        """The case with some stacks replaced."""
+        """Returns the case with some stacks replaced."""
         return replace(self, loads=tuple(replace(x, stack=stacks.get(x.stack, x.stack)) for x in self.loads))
 
     def of_version(self, prague: str) -> Case:
-        """The case with another version of Prague."""
+        """Returns the case with another version of Prague."""
         return self.instead({"prague": prague})
 
     def loaded(self, **changes: Any) -> Case:
-        """The case with every load changed."""
+        """Returns the case with every load changed."""
         return replace(self, loads=tuple(replace(x, **changes) for x in self.loads))
 
 
@@ -129,7 +129,7 @@ class Case:
 
 
 def _row(key: str) -> Case:
-    """The case of a row such as "dualpi2: cubic 10 / prague 10 at 50"."""
+    """Returns the case of a row such as "dualpi2: cubic 10 / prague 10 at 50"."""
     queue, rest = key.split(": ")
     flows, rate = rest.split(" at ")
     loads = tuple(Load(stack, float(rtt)) for stack, rtt in (load.split() for load in flows.split(" / ")))
@@ -147,7 +147,7 @@ SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in
 
 
 def of_queue(name: str) -> tuple[Case, ...]:
-    """The pairs of a queue: "dualpi2", "pfifo", "fq_codel"."""
+    """Returns the pairs of a queue: "dualpi2", "pfifo", "fq_codel"."""
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
@@ -163,7 +163,7 @@ STEPS_TO = (25.0, 10.0, 5.0, 1.0)
 
 
 def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = False) -> Case:
-    """One upload whose rate steps down from 50 Mbit/s."""
+    """Returns the case of one upload whose rate steps down from 50 Mbit/s."""
     return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
 
 
@@ -186,13 +186,13 @@ RTT, HALF, SHORT = 20.0, 10.0, 5.0
 
 
 def beside(rate: float, flows: int, rtt: float = RTT, mss: int = MSS) -> Case:
-    """The case of Prague flows beside the same number of CUBIC flows."""
+    """Returns the case of Prague flows beside the same number of CUBIC flows."""
     loads = (Load("prague7", rtt, flows), Load("cubic-noecn", rtt, flows))
     return Case("beside", "dualpi2", loads, rate, 40, 10, mss)
 
 
 def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss: int = MSS) -> Case:
-    """The case of Prague flows alone, in which only the step of the L queue marks packets."""
+    """Returns the case of Prague flows alone, in which only the step of the L queue marks packets."""
     return Case("alone", "dualpi2", (Load(stack, rtt, flows),), rate, 40, 10, mss)
 
 
@@ -250,7 +250,7 @@ WEIGHTED, TURN = _full(0.5), _full(SPARSE)
 
 
 def cases() -> list[Case]:
-    """All cases of the study."""
+    """Returns all cases of the study."""
     return [
         *PAIRS, *SHARED, *STEPS, *OTHER_FORMS, *JITTERED, *OWN_CUBIC, *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *STEP_BEHIND,
         *OF_THE_RFC, *EVEN, *COUPLED, *SEVERAL, RENO_ALONE, STEP_ALONE, *NOT_ECT, *ECT1, NO_DROPS, *WEIGHTED, *TURN,
@@ -267,7 +267,7 @@ _PICKED = (
 
 
 def quick() -> list[Case]:
-    """A few cases of each group, for a quick look."""
+    """Returns a few cases of each group, for a quick look."""
     picked = [case for case in PAIRS if str(case) in _PICKED]
     return [
         *picked, picked[1].of_version("prague7"), SHARED[0], SHARED[5], step("prague", 80.0, "fq_codel", 25.0),
@@ -284,7 +284,10 @@ SIDES = ("first", "second")
 
 
 def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
-    """The validated scenario of one run. `seconds` shortens its duration; a third of it is then the warm-up, none with a step."""
+    """Returns the validated scenario of one run.
+
+    `seconds` shortens its duration; a third of that is then the warm-up, but there is none in a case with a step.
+    """
     name = f"l4s {case}"
     if seconds is not None and seconds < case.seconds:
         case = replace(case, seconds=seconds, warm_up=0 if case.then else seconds // 3)
@@ -365,5 +368,5 @@ def _app(load: Load, place: int, case: Case) -> dict[str, Any]:
 
 
 def packet_ms(load: Load, case: Case) -> float:
-    """Time to send a packet of a load."""
+    """Returns the time in ms to send a packet of a load."""
     return (load.size if load.share else case.mss + HEADERS) * 8e-3 / case.rate

@@ -56,7 +56,10 @@ PAYLOAD = MSS / (MSS + HEADERS) / FRAME
 
 
 def _step(result: Result, case: Case) -> Measures:
-    """The smoothed round trip of the first flow after its rate stepped down, and its use of the link before and after."""
+    """Measures the first flow around the step of the rate.
+
+    The measures are its smoothed round trip after the step, and its use of the link before and after.
+    """
     flow = result.table("flow_series").filter(pl.col("direction") == "forward")
     t, srtt, sent = (flow[name].to_numpy() for name in ("t_s", "srtt_ms", "goodput_bytes"))
     duration = result.summary["duration_s"]

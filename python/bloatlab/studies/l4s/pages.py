@@ -70,7 +70,7 @@ def pairs_tables(results: Results) -> list[TextTable]:
 
 
 def shared_tables(results: Results) -> list[TextTable]:
-    """A table of scenario 6: in one queue, Prague's rate divided by that of the other flow."""
+    """Makes a table of scenario 6: in one queue, Prague's rate divided by that of the other flow."""
     judged = {cell.case: cell for cell in results.scorecard.cells if cell.metric == IMBALANCE}
     cases = [case for case in c.SHARED if str(case) in judged]
     rows = [
@@ -85,13 +85,13 @@ def shared_tables(results: Results) -> list[TextTable]:
 
 
 def steps_table(runs: Runs) -> TextTable:
-    """A table of scenario 2: the effect of a step of the rate on the round trip, and the throughput lost by bursts."""
+    """Makes a table of scenario 2: how a step of the rate changes the round trip, and the throughput lost by bursts."""
     columns = DECLARED.columns("steps")
     return medians_table("Steps of the rate", runs, c.STEPS, columns, note=DECLARED.text("steps"))
 
 
 def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
-    """A table of the numbers of ratios within tolerance, by queue."""
+    """Returns a table of the numbers of ratios within tolerance, by queue."""
     ratios = [x for name in ("pairs", "shared") for x in groups.get(name, ()) if x.metric in RATIOS]
     shares = [share_of(words, [x for x in ratios if belongs(x)]) for words, belongs in PARTS]
     rows = [row(share.name, str(share.within), str(share.cells)) for share in shares if share.cells]
@@ -99,14 +99,14 @@ def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
 
 
 def group_tables(results: Results, *names: str) -> list[TextTable]:
-    """The tables of groups of cells, each cell with verdict and reason."""
+    """Makes a table of each group of cells, each cell with its verdict and reason."""
     found = groups(results.scorecard.cells)
     card = results.scorecard
     return [statements_table(replace(card, cells=found[n]), DECLARED.table("titles")[n]) for n in names if n in found]
 
 
 def why_tables(runs: Runs) -> list[TextTable]:
-    """Two tables: variants of DualPI2 at 4 Mbit/s, and the queues of flows alone beside their closed forms.
+    """Makes two tables: variants of DualPI2 at 4 Mbit/s, and the queues of flows alone beside their closed forms.
 
     At 4 Mbit/s, sending a packet takes three times the step's 1 ms.
     """
@@ -204,7 +204,7 @@ def _alone(runs: Runs) -> Drawn:
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Is the low-latency queue as short as promised, and fair to other traffic? Answered from the runs."""
+    """Answers from the runs whether the low-latency queue is as short as promised, and fair to other traffic."""
     return DECLARED.answer(
         seeds,
         draw(runs),
@@ -253,7 +253,7 @@ def _points(waits: Mapping[Case, float], runs: Runs) -> list[Point]:
 
 
 def draw(runs: Runs) -> Drawn:
-    """A figure of the waits in both queues and the shares of both kinds of traffic, over the rate."""
+    """Draws the waits in both queues and the shares of both kinds of traffic, over the rate."""
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         return _line(label, place, 3, runs, [c.beside(rate, flows) for rate in c.RATES], measure)

@@ -30,13 +30,13 @@ _RFC, _BOOK = "RFC 9330 §5.1", "RFC 9332 App. C"
 
 
 def rates() -> dict[str, tuple[float, float]]:
-    """Both rates of every row of the tests' tables, in Mbit/s."""
+    """Returns both rates of every row of the tests' tables, in Mbit/s."""
     found = (r for r in published.rows("l4s") if r.metric == "rates")
     return {r.case: (float(r.value.split(";")[0]), float(r.value.split(";")[1])) for r in found}
 
 
 def ratio_band(published_ratio: float, *, alike: bool = False) -> Band:
-    """The accepted ratios of rates: within a factor of 1.5 of the published ratio, and on the same side of 1.
+    """Returns the accepted ratios of rates: within a factor of 1.5 of the published ratio, and on the same side of 1.
 
     The side does not count for `alike` flows, or if the published ratio is so near to 1 that repeated tests differ in it.
     """
@@ -57,7 +57,7 @@ def _row(
 
 
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
-    """The ratio of the rates of each pair; at 50 Mbit/s, also their sum.
+    """Yields the ratio of the rates of each pair; at 50 Mbit/s, also their sum.
 
     There is no sum at 10 Mbit/s, since the tests' own sums of ss's delivery rates are up to 3 % below a full link there.
     """
@@ -206,7 +206,7 @@ _GROUP_OF = {(value.case, value.metric): group for group, values in VALUES.items
 
 
 def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """The compared values by group, in the order of the page."""
+    """Returns the compared values by group, in the order of the page."""
     by_group: dict[str, list[Cell]] = {}
     for cell in found:
         by_group.setdefault(_GROUP_OF[cell.case, cell.metric], []).append(cell)
@@ -224,7 +224,7 @@ _CASES = {str(case): case for case in c.cases()}
 
 
 def explain(runs: Runs, value: Published, ours: Spread) -> str:
-    """The experiment that explains a value outside its band, with its result; "" for none.
+    """Returns the experiment that explains a value outside its band, with its result; "" for none.
 
     Each experiment changes one thing. Experiments are preferred in this order: one that brings the value into the band; one that
     brings it to the other side of the band, because then the changed thing matters, and the tests' own value lies between; one that
@@ -250,7 +250,7 @@ def explain(runs: Runs, value: Published, ours: Spread) -> str:
 
 
 def experiments(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
-    """The experiments on a case, each with the mechanism that it changes."""
+    """Yields the experiments on a case, each with the mechanism that it changes."""
     packet = f"one packet takes {number(case.packet_ms, 2)} ms"
     match case.group:
         case "beside":

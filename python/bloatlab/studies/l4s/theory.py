@@ -20,7 +20,7 @@ RENO = math.sqrt(1.5)
 
 
 def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
-    """r_L / r_C of two flows with one round trip; `scaled` with Prague's law of short round trips."""
+    """Returns r_L / r_C of two flows with one round trip; `scaled` with Prague's law of short round trips."""
     seen = max(rtt + STEP, PRAGUE) if scaled else rtt + STEP
     return (2.0 / COUPLING) * (rtt + TARGET) / seen / RENO
 
@@ -31,7 +31,7 @@ def window(rate: float, rtt: float, packet: int = 1500) -> float:
 
 
 def reno_drops(rate: float, rtt: float) -> float:
-    """p_C of one Reno flow alone: 1.5 / W^2."""
+    """Returns p_C of one Reno flow alone: 1.5 / W^2."""
     return 1.5 / window(rate, rtt) ** 2
 
 
@@ -41,17 +41,17 @@ def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
 
 
 def excess(offered: float) -> float:
-    """p_C of unresponsive datagrams at `offered` times the link's rate."""
+    """Returns p_C of unresponsive datagrams that are offered at `offered` times the link's rate."""
     return 1.0 - 1.0 / offered
 
 
 def coupled(p_c: float) -> float:
-    """The marking probability of L that is coupled to C's drop probability: k sqrt(p_C)."""
+    """Returns the marking probability of L that is coupled to C's drop probability: k sqrt(p_C)."""
     return min(COUPLING * math.sqrt(p_c), 1.0)
 
 
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
-    """The growth of Prague's queue, in ms, in the round trip before its marks return.
+    """Returns the growth of Prague's queue, in ms, during the round trip before its marks return.
 
     Each flow adds one segment, or with `scaled` (rtt / 25 ms)^2 of a segment.
     """
@@ -59,10 +59,10 @@ def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> floa
 
 
 def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
-    """The queue, in ms, of flows that have the smallest window, two segments."""
+    """Returns the wait, in ms, behind flows that have the smallest window, two segments."""
     return max(2.0 * flows * packet_ms - rtt, 0.0)
 
 
 def under_way(packet_ms: float, share: float = 0.5) -> float:
-    """The smallest possible 99th percentile of L's waits, in ms, since a packet of C may be in transmission."""
+    """Returns the smallest possible 99th percentile of L's waits, in ms, since a packet of C may be in transmission."""
     return packet_ms * max(1.0 - 0.01 / share, 0.0)

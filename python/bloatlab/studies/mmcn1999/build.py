@@ -78,22 +78,22 @@ class Case:
 
 
 def main_cases() -> list[Case]:
-    """The nine queues under the slides' workload."""
+    """Returns the nine queues under the slides' workload."""
     return [Case(s.key, s.queue) for s in SCHEMES]
 
 
 def limited_transmit(key: str) -> str:
-    """The case of a queue whose senders use limited transmit."""
+    """Returns the case of a queue whose senders use limited transmit."""
     return f"{key}, limited transmit"
 
 
 def second_reading() -> list[Case]:
-    """The queues in the rankings by tagged datagrams, with limited transmit in the senders."""
+    """Returns the cases of the rankings by tagged datagrams, with limited transmit in the senders."""
     return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
 def experiment_cases(name: str) -> list[Case]:
-    """The cases of an experiment. Raises `KeyError` for an unknown one."""
+    """Returns the cases of an experiment. Raises `KeyError` for an unknown one."""
     if name == "thresholds":
         pairs = itertools.product((2, 5, 10, 20), (1, 2, 5, 10))
         return [Case(f"mm-th {mm}, udp-th {udp}", cbt(mm=mm, udp=udp)) for mm, udp in pairs]
@@ -116,7 +116,9 @@ def cbt(
     apart: bool = False,
     early: float = 0.0,
 ) -> Json:
-    """CBT with other thresholds, other weights of the classes without RED, or other classes. The weight of TCP's RED stays.
+    """Returns CBT with other thresholds, other weights of the classes without RED, or other classes.
+
+    The weight of TCP's RED stays.
 
     With `early`, the classes of datagrams drop early instead: drops begin at half the threshold, and all packets are dropped at
     `early` times the threshold.
@@ -143,7 +145,7 @@ def cbt(
 
 
 def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
-    """The scenario of one case."""
+    """Returns the scenario of one case."""
     network = toml("mmcn1999", "network.toml")
     network["link"][LINK]["queue"] = dict(case.queue)
     network["tcp"] = {"reno": RENO_2001 if case.limited_transmit else RENO}

@@ -27,7 +27,7 @@ _BEFORE = pl.col("t_s").is_between(5, BLAST_S[0], closed="left")
 
 
 def measure(result: Result) -> dict[str, float]:
-    """The measures of one run, by name."""
+    """Measures one run."""
     apps = result.summary["apps"]
     tcp = tcp_series(result)
     mm, voice, before = (_datagrams(apps, prefix) for prefix in ("mm_blast_", "voice_blast_", "mm_before_"))
@@ -69,7 +69,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """The measures of all sessions whose names begin with `prefix`, weighted by the packets that arrived."""
+    """Measures all sessions whose names begin with `prefix`, weighted by the packets that arrived."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)
@@ -92,7 +92,7 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def tcp_series(result: Result) -> pl.DataFrame:
-    """The sums of all transfers by bin: bytes on the wire that arrived, and their delay weighted by those bytes."""
+    """Sums all transfers by bin: bytes on the wire that arrived, and their delay weighted by those bytes."""
     series = result.table("flow_series").filter(
         pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")
     )
@@ -111,7 +111,7 @@ def tcp_series(result: Result) -> pl.DataFrame:
 
 
 def _tcp(bins: pl.DataFrame) -> tuple[float, float]:
-    """kB/s on the wire, and mean waiting in ms."""
+    """Returns TCP's rate on the wire in kB/s, and its mean wait in ms."""
     t = bins["t_s"].to_numpy()
     width = float(t[1] - t[0])
     kbs = float(np.sum(bins["wire_bytes"].to_numpy())) / (len(t) * width) / 1000.0
@@ -120,13 +120,13 @@ def _tcp(bins: pl.DataFrame) -> tuple[float, float]:
 
 
 def _goodput(bins: pl.DataFrame) -> float:
-    """kB/s of payload in order."""
+    """Returns the goodput in kB/s: the payload that arrived in order."""
     t = bins["t_s"].to_numpy()
     return float(bins["goodput_bytes"].sum()) / (len(t) * float(t[1] - t[0])) / 1000.0
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """TCP in kB/s over time, for the figures; empty unless this is the first seed."""
+    """Returns TCP's kB/s over time, for the figures; empty unless this is the first seed."""
     if result.seed != 1:
         return {}
     tcp = tcp_series(result)

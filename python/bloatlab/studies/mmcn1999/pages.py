@@ -46,13 +46,13 @@ def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
 
 
 def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = False, note: str = "") -> TextTable:
-    """A table of cases with the slides' workload."""
+    """Returns a table of cases with the slides' workload."""
     columns, groups = ([*COLUMNS, *VOICE], [*_GROUPS, ("", 3)]) if voice else (COLUMNS, _GROUPS)
     return tables.medians_table(title, runs, cases, columns, note=note, groups=groups)
 
 
 def slides_table(card: Scorecard) -> TextTable:
-    """A table of every row of the slides."""
+    """Returns a table of every row of the slides."""
     fields: dict[str, tables.Field] = {
         "slide": lambda c: c.case,
         "what": lambda c: c.metric,
@@ -66,7 +66,7 @@ def slides_table(card: Scorecard) -> TextTable:
 
 
 def small_table(runs: Runs) -> TextTable:
-    """A table of the small networks, with the measures that apply to each."""
+    """Returns a table of the small networks, with the measures that apply to each."""
     return tables.medians_table("Small networks", runs, small_cases(), SMALL, note=DECLARED.text("small"))
 
 
@@ -90,7 +90,10 @@ def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[D
 
 
 def over_time(keys: Sequence[str], frames: Frames, *, published: bool = False) -> list[Series]:
-    """TCP in kB/s over time behind each queue; with `published` the slides' chart, dashed in the same colour."""
+    """Draws TCP's kB/s over time behind each queue.
+
+    With `published`, it adds the slides' chart, dashed in the same colour.
+    """
     lines: list[Series] = []
     for place, key in enumerate(k for k in keys if k in frames):
         colour = style.COLOURS[place % len(style.COLOURS)]
@@ -107,7 +110,10 @@ _PERIODS = {"0-20": (0.0, 20.0), "20-60": (20.0, 60.0), "60-100": (60.0, 100.0),
 
 
 def _printed(name: str) -> tuple[list[float], list[float]]:
-    """The chart's TCP throughput of a queue as steps. The value of a period is that of the first slide that has it."""
+    """Returns the chart's TCP throughput of a queue as steps.
+
+    A period has the value of the first slide that shows it.
+    """
     found: dict[str, float] = {}
     for row in rows("mmcn1999"):
         period = next((p for p in _PERIODS if row.metric.startswith("TCP throughput") and p in row.metric), None)
@@ -162,7 +168,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def answer(runs: Runs, frames: Frames, seeds: int) -> Answer:
-    """Which queue protects TCP and the conferences from traffic that does not respond? Answered from the runs."""
+    """Answers from the runs which queue protects TCP and the conferences from traffic that does not respond."""
     keys = [key for key in NAMES if key in PAPER or key in runs]
     return DECLARED.answer(
         seeds,

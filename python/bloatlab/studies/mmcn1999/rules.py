@@ -38,7 +38,7 @@ class Gate:
     chosen: str = ""
 
     def cell(self, runs: Runs) -> Cell:
-        """The cell with the ratio in our runs. The worst seed decides the verdict."""
+        """Returns the cell with the ratio in our runs. The worst seed decides the verdict."""
         pairs = zip(runs[self.low], runs[self.high], strict=True)
         ratios = [_ratio(a[self.measure], b[self.measure]) for a, b in pairs]
         ours, worst = spread(ratios), max(ratios)
@@ -91,7 +91,7 @@ RULES: Sequence[tuple[str, str]] = [
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """The cells of the rankings, then those of every row of the slides."""
+    """Returns the cells of the rankings, then those of every row of the slides."""
     return [gate.cell(runs) for gate in GATES] + [_row(row, runs) for row in rows("mmcn1999")]
 
 
@@ -109,7 +109,7 @@ _PERIODS = {"0-20": "tcp_before_kbs", "20-60": "tcp_kbs", "60-100": "tcp_after_k
 
 
 def _row(row: Row, runs: Runs) -> Cell:
-    """A row of the slides as a cell."""
+    """Returns a row of the slides as a cell."""
     printed = [float(n[0]) for n in re.finditer(r"\d+(\.\d+)?", row.value)][:1]
     if row.metric.startswith("TCP throughput"):
         period = next(key for key in _PERIODS if key in row.metric)
@@ -129,7 +129,10 @@ def _row(row: Row, runs: Runs) -> Cell:
 
 
 def _two_flows(row: Row, runs: Runs) -> Cell:
-    """The cell of two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s: "10 -> 9 and 1 -> 0.9", each to the printed digit."""
+    """Returns the cell of two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s.
+
+    The slides say "10 -> 9 and 1 -> 0.9"; ours is compared with each to the printed digit.
+    """
     fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
     slow = median_of(runs, "two flows, red", "slow_mbit")
     if slow is None:
@@ -149,7 +152,7 @@ def _result(row: Row, runs: Runs, run: tuple[str, str], value: float, band: Band
 
 
 def explain(row: Row, runs: Runs) -> str:
-    """The experiment that explains a differing number of the chart, with its value; or `NOT_EXPLAINED`."""
+    """Returns the experiment that explains a differing number of the chart, with its value; or `NOT_EXPLAINED`."""
     smooth = median_of(runs, LAW, "tcp_kbs")
     if row.case.startswith("FIFO") and smooth is not None and "0-20" not in row.metric and "60-100" not in row.metric:
         printed = float(re.findall(r"\d+", row.value)[0])
@@ -163,13 +166,13 @@ def explain(row: Row, runs: Runs) -> str:
 
 @functools.cache
 def _resolved(key: str) -> Mapping[str, Any]:
-    """The scenario of one of the slides' queues as it runs."""
+    """Returns the scenario of one of the slides' queues as it runs."""
     (queue,) = [s.queue for s in SCHEMES if s.key == key]
     return build(Case(key, queue), 1).data
 
 
 def _session_kbps() -> float:
-    """The rate of one session: its audio packets and its video frames."""
+    """Returns the rate of one session: its audio packets and its video frames."""
     traffic = at_path(_resolved("red"), "app.mm_blast_0.traffic.proshare")
     streams = (("audio_size", "audio_interval"), ("frame_size", "frame_interval"))
     return sum(quantity(traffic[size], "B") * 8e-3 / quantity(traffic[every], "s") for size, every in streams)
@@ -196,7 +199,7 @@ Settings = Sequence[tuple[float, float]]
 
 
 def _power(runs: Runs) -> Settings | None:
-    """For each of RED's throughputs, the queue that drop-tail needs for it, interpolated between its buffers."""
+    """Returns the queue that drop-tail needs for each of RED's throughputs, interpolated between its buffers."""
     keys = [*(f"two ftp, red {n}" for n in TWO_FTP_MIN_TH), *(f"two ftp, droptail {n}" for n in TWO_FTP_LIMITS)]
     points = [(median_of(runs, key, "rate_share"), median_of(runs, key, "queue_mean_packets")) for key in keys]
     known = [(share, queue) for share, queue in points if share is not None and queue is not None]
@@ -221,7 +224,9 @@ OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
 def _identity(key: str) -> Callable[[Runs], float | None]:
-    """The largest relative error over seeds of TCP = C - U (1 - p), if all traffic had the same drop rate.
+    """Returns a function for the largest relative error over seeds of TCP = C - U (1 - p).
+
+    The formula assumes the same drop rate for all traffic.
 
     C is the link's rate, U the unresponsive traffic that is offered, and p its drop rate.
     """
@@ -236,7 +241,10 @@ _CLASSES = (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent"), ("
 
 
 def _allocation(runs: Runs) -> float | None:
-    """The largest difference between a class's share of the link and of the queued bytes, over classes and seeds."""
+    """Returns the largest difference between a class's share of the link and its share of the queued bytes.
+
+    The maximum is over classes and seeds.
+    """
     differences = [
         abs(seed[rate] / sum(seed[name] for name, _ in _CLASSES) - seed[share] / 100.0)
         for seed in runs.get("cbt", ())

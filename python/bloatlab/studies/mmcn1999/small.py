@@ -52,7 +52,7 @@ class Small:
 
 
 def small_cases() -> list[Small]:
-    """All small networks."""
+    """Returns all small networks."""
     red, droptail = {"red": RED}, {"droptail": {"limit": "60p"}}
     return [
         Small("two flows, red", "two flows", red),
@@ -66,7 +66,7 @@ def small_cases() -> list[Small]:
 
 
 def two_ftp_red(min_th: int) -> Json:
-    """RED of 1993 with a buffer that never fills."""
+    """Returns a queue with RED of 1993 and a buffer that never fills."""
     thresholds = {"min": f"{min_th}p", "max": f"{3 * min_th}p", "probability": 0.02, "weight": 0.002}
     return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
 
@@ -76,7 +76,10 @@ _AT_MS = {"first": 200, "second": 600}
 
 
 def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
-    """The scenario of one small network. Applications start within a fifth of a second, so that seeds differ behind drop-tail."""
+    """Returns the scenario of one small network.
+
+    Applications start within a fifth of a second, so that seeds differ behind drop-tail.
+    """
     network = toml("mmcn1999", "small.toml")
     kind = network.pop("kinds")[case.kind]
     network["link"][LINK]["queue"] = dict(case.queue)
@@ -91,7 +94,7 @@ def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def measure_small(result: Result) -> dict[str, float]:
-    """The measures of a small network; those that do not apply are left out."""
+    """Measures a small network; measures that do not apply are left out."""
     apps = result.summary["apps"]
     if "fast" in apps:
         return _of_two_flows(result)
@@ -111,7 +114,7 @@ def _of_two_flows(result: Result) -> dict[str, float]:
 
 
 def _of_transfers(result: Result) -> dict[str, float]:
-    """Queue and throughput after the warm-up, and the correlation of the senders' windows."""
+    """Returns the queue and the throughput after the warm-up, and the correlation of the senders' windows."""
     queue = result.table("queue_series").filter((pl.col("link") == LINK) & (pl.col("t_s") >= WARM_UP_S))
     t = queue["t_s"].to_numpy()
     width = float(t[1] - t[0])
@@ -130,7 +133,7 @@ def _of_transfers(result: Result) -> dict[str, float]:
 
 
 def windows(result: Result) -> NDArray[np.float64]:
-    """Congestion windows after the warm-up: one row per transfer, one column per bin."""
+    """Returns the congestion windows after the warm-up: one row per transfer, one column per bin."""
     frame = result.table("flow_series").filter((pl.col("direction") == "forward") & (pl.col("t_s") >= WARM_UP_S))
     rows = [
         part.sort("t_s")["cwnd_bytes"].fill_nan(0.0).fill_null(0.0).to_numpy()
@@ -140,7 +143,7 @@ def windows(result: Result) -> NDArray[np.float64]:
 
 
 def in_step(rows: NDArray[np.float64]) -> float:
-    """Mean correlation of two of n series, from the variance of their sum: from 0 to 1 (all move together).
+    """Returns the mean correlation of two of n series, from the variance of their sum; 1 if all move together.
 
     With standard scores, Var(sum) = n + n (n - 1) r. NaN if fewer than two of the series vary at all.
     """
@@ -153,7 +156,10 @@ def in_step(rows: NDArray[np.float64]) -> float:
 
 
 def dispersion(counts: NDArray[np.float64]) -> float:
-    """Variance over mean of counts: 1 for independent drops, more for drops in clusters; NaN for none."""
+    """Returns the variance of counts divided by their mean.
+
+    It is 1 for independent drops, more for drops in clusters, and NaN for no drops.
+    """
     mean = float(counts.mean())
     return float(counts.var()) / mean if mean else float("nan")
 
@@ -163,7 +169,10 @@ DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 
 
 def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The queue and the windows over time for the figure; empty unless this is the first seed of a network in `DRAWN`."""
+    """Returns the queue and the windows over time for the figure.
+
+    Empty unless this is the first seed of a network in `DRAWN`.
+    """
     if result.seed != 1 or result.scenario.name not in {f"mmcn1999 {key}" for key in DRAWN}:
         return {}
     queue = result.table("queue_series").filter(pl.col("link") == LINK).select("t_s", "queue_packets_mean")

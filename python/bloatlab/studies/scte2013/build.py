@@ -59,7 +59,7 @@ COLLISION_DSCP = 46
 
 
 def lred(min_th_ms: float, p_min: float = 0.01, p_max: float = 0.05, free: Free = OURS) -> dict[str, Any]:
-    """LRED with the curve of Figure 10c and MAXth twice MINth, as in all the paper's sets."""
+    """Returns LRED with the curve of Figure 10c and MAXth twice MINth, as in all the paper's sets."""
     return {
         "curve": "10c",
         "min_th": f"{min_th_ms:g}ms",
@@ -74,7 +74,7 @@ Discipline = Callable[[str, Free], Spec]
 
 
 def _discipline(name: str, declared: Mapping[str, Any]) -> Discipline:
-    """A queue of `queues.toml`."""
+    """Returns a queue of `queues.toml`."""
     own = {key: value for key, value in declared.items() if key not in ("limit", "lred", "overflow")}
 
     def spec(limit: str, free: Free) -> Spec:
@@ -133,12 +133,12 @@ class Case:
 
 
 def build(case: Case, seed: int, name: str = "scte2013") -> Scenario:
-    """The validated scenario of one run."""
+    """Returns the validated scenario of one run."""
     return from_dict(describe(case, seed, name), source=name, sets=case.sets)
 
 
 def describe(case: Case, seed: int, name: str) -> ScenarioDict:
-    """The scenario of one run as plain values, without `case.sets`."""
+    """Returns the scenario of one run as plain values, without `case.sets`."""
     free = case.free
     return {
         "name": name,
@@ -165,7 +165,7 @@ def describe(case: Case, seed: int, name: str) -> ScenarioDict:
 
 
 def _links(case: Case) -> dict[str, LinkDict]:
-    """The link with the buffer, its reverse direction, and a link to each server."""
+    """Returns the link with the buffer, its reverse direction, and a link to each server."""
     limit = f"{buffer_bytes(case.buffer_ms, case.tmax_mbit)}B"
     queue = case.queue or DISCIPLINES[case.discipline](limit, case.free)
     buffered: LinkDict = {"rate": f"{round(case.tmax_mbit * 1e6)}bit", "queue": queue}
@@ -183,12 +183,15 @@ def _links(case: Case) -> dict[str, LinkDict]:
 
 
 def _server(rtt_ms: float) -> str:
-    """The node whose round trip without queues is `rtt_ms`."""
+    """Returns the node whose round trip without queues is `rtt_ms`."""
     return f"net{rtt_ms:g}"
 
 
 def _apps(case: Case, seed: int) -> dict[str, AppDict]:
-    """The FTP sessions of each round trip (files of 90 MB with 4 s between them), the gamer, and further applications."""
+    """Returns the FTP sessions of each round trip, the gamer, and further applications.
+
+    The sessions send files of 90 MB with 4 s between them.
+    """
     dice = random.Random(f"scte2013/{seed}")  # noqa: S311  no secret
     made: dict[str, AppDict] = {}
     colliding = case.discipline == "sfq_collision"

@@ -30,7 +30,7 @@ Setting = tuple[float, float, str]
 
 
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
-    """The settings of LRED at 1 Mbit/s with a loss below 5 %, in the order of their latency."""
+    """Returns the settings of LRED at 1 Mbit/s with a loss below 5 %, in the order of their latency."""
     found: list[Setting] = []
     for min_th, p_max, p_min in itertools.product(*e.ASKED["lred_low"].axes.values()):
         run = f"lred_low {min_th} {p_max} {p_min}"
@@ -59,7 +59,10 @@ def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
 
 
 def _late_drops(runs: Runs) -> tuple[float, int] | None:
-    """The gamer's drops after 10 s, over all seeds, in buffers above 1.2 MINth; and the number of these buffer sizes."""
+    """Returns the gamer's drops after 10 s, over all seeds, in buffers above 1.2 MINth.
+
+    The second value is the number of these buffer sizes.
+    """
     keys = [r.place("fig14", size) for size in e.BUFFERS_MS if size > ABOVE_700_MS]
     keys += [r.place("fig16", size) for size in e.BUFFERS_MS if size > ABOVE_200_MS]
     if not all(runs.get(key) for key in keys):
@@ -77,7 +80,7 @@ def _by_sessions(knees: Sequence[Spread]) -> str:
 
 
 def _telling(value: float, limit: float, digits: int) -> str:
-    """A value with the digits that show on which side of the limit it lies."""
+    """Formats a value with the digits that show on which side of the limit it lies."""
     return number(value, claims.telling(value, Band(0.0, limit), digits))
 
 
@@ -86,7 +89,7 @@ _TABLE_1 = list(itertools.product(*(e.ASKED["table1"].axes[axis] for axis in ("b
 
 
 def _off(rates: Sequence[float]) -> float:
-    """The largest relative difference between our rate and the printed one in Table 1."""
+    """Returns the largest relative difference between our rate and the printed one in Table 1."""
     return max(abs(rate / peak_rate_mbit(*cell) - 1.0) for rate, cell in zip(rates, _TABLE_1, strict=True))
 
 
@@ -105,7 +108,7 @@ NAMES: Mapping[str, Any] = {
 
 
 def _in_range(ident: str, table: Mapping[str, Any]) -> Claim:
-    """A claim about named numbers: it holds if each lies in its range."""
+    """Makes a claim about named numbers: it holds if each lies in its range."""
     readings = {name: evaluate(of, NAMES) for name, of in table["readings"].items()}
 
     def holds(*ours: Spread) -> bool:

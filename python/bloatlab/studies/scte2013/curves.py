@@ -53,14 +53,14 @@ class Curve:
         return DEEP_HEADS if self.by_depth else HEADS
 
     def says(self, ms: float) -> float:
-        """The probability in the figure."""
+        """Returns the probability in the figure."""
         low, high, above = self.probability
         if ms < MIN_MS:
             return 0.0
         return above if ms > MAX_MS else low + (high - low) * (ms - MIN_MS) / (MAX_MS - MIN_MS)
 
     def x(self, ms: float) -> float:
-        """The value on the curve's axis: kB in the queue, or ms."""
+        """Returns the value on the curve's axis: kB in the queue, or ms."""
         return buffer_bytes(ms, TMAX_MBIT) / 1000 if self.by_depth else ms
 
 
@@ -120,7 +120,7 @@ def check() -> tuple[str, bool]:
 
 
 def draw() -> Drawn:
-    """Figure 10: the shares that the law drops (points) over the figure's probabilities (lines)."""
+    """Draws Figure 10: the shares that the law drops (points) over the figure's probabilities (lines)."""
     caption = (
         "Drop probability curves of RED and LRED (thresholds of Figure 11, Pa 40 %): the figure's, and the shares that the law drops of "
         f"{HEADS} heads ({DEEP_HEADS} in a)."

@@ -64,7 +64,7 @@ class Experiment:
     named: bool = False
 
     def grid(self, seeds: Sequence[int], seconds: int | None = None) -> Grid:
-        """Every grid point with every seed; `seconds` shortens the runs."""
+        """Makes the grid of every grid point with every seed; `seconds` shortens the runs."""
 
         def scenario(*, seed: int, **at: Any) -> Scenario:
             case = self.case(**at) or Case()  # a grid point without a case is left out by `keeps`
@@ -74,12 +74,12 @@ class Experiment:
         return Grid(self.axes, scenario, seeds, keeps=lambda at: self.case(**at) is not None)
 
     def places(self) -> list[tuple[Mapping[str, Any], str]]:
-        """The grid points, each with the key of its runs."""
+        """Returns the grid points, each with the key of its runs."""
         return [(at, f"{self.name} {key(at)}") for at in self.grid((1,)).places()]
 
 
 def key(at: Mapping[str, Any]) -> str:
-    """The name of a grid point in results: its values in the order of the axes."""
+    """Returns the name of a grid point in results: its values in the order of the axes."""
     return " ".join(str(value) for value in at.values())
 
 
@@ -121,7 +121,10 @@ FALLS_MBIT = (20.0, 5.0)
 
 
 def _effective_tmax(curve: str, queue: str) -> Case:
-    """Figure 10's curves with the same thresholds: times, or for 10a the bytes that the first Tmax sends in these times."""
+    """Returns the case of a curve of Figure 10 with the same thresholds for every Tmax.
+
+    They are times, or for 10a the bytes that the first Tmax sends in these times.
+    """
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}
     if curve == "10a":
@@ -146,7 +149,10 @@ def _latency_wred(profile: str) -> Case:
 
 
 def _table_1(limit: str, buffer_kb: int, rtt_ms: int) -> Case:
-    """One session with segments of 1000 bytes, limited by its window, or by a buffer in front of a link with the printed rate."""
+    """Returns the case of one session with segments of 1000 bytes.
+
+    Its window limits it, or a buffer in front of a link with the printed rate.
+    """
     by_window = limit == "window"
     window = {"tcp.study.receive_window": f"{buffer_kb}KB"} if by_window else {}
     return Case(
@@ -170,7 +176,7 @@ ACK_DSCP = 46
 
 
 def _acks(discipline: str, buffer_ms: int) -> Case:
-    """SCTE 2013, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s.
+    """Returns the case of SCTE 2013, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s.
 
     An upload fills the buffer, so a download at 20 Mbit/s waits for its ACKs.
 
@@ -243,31 +249,37 @@ CONSIDERED = (
 
 
 def _considered(discipline: str, **changes: Any) -> Case:
-    """The baseline with a discipline of `CONSIDERED`."""
+    """Returns the baseline with a discipline of `CONSIDERED`."""
     if discipline == "droptail_bdp":
         return Case("droptail", buffer_ms=50, **changes)
     return Case(discipline, buffer_ms=500, **changes)
 
 
 def _app(traffic: dict[str, Any], tcp: str = "study") -> AppDict:
-    """An application between the user and the servers 25 ms away."""
+    """Returns an application between the user and the servers 25 ms away."""
     return {"from": "user", "to": ["net50"], "tcp": tcp, "traffic": traffic}
 
 
 def _ledbat(discipline: str, others: int) -> Case:
-    """Five LEDBAT uploads and `others` Reno sessions."""
+    """Returns the case of five LEDBAT uploads and `others` Reno sessions."""
     background = _app({"ftp": {"flows": 5, "stagger": "200ms"}}, "ledbat")
     return _considered(discipline, sessions=others, more={"background": (1.0, background)})
 
 
 def _bursts(discipline: str, transport: str) -> Case:
-    """150 kB at once every 6 s beside five sessions; this is half of the default memory, and takes the line 240 ms."""
+    """Returns the case of 150 kB at once every 6 s beside five sessions.
+
+    This is half of the default memory, and takes the line 240 ms.
+    """
     burst = {"burst": {"bytes": "150KB", "transport": transport, "interval": "6s", "packet": "1500B"}}
     return _considered(discipline, sessions=5, more={"burst": (5.0, _app(burst))})
 
 
 def _short(discipline: str, load: float) -> Case:
-    """Short transfers (Pareto, 3 kB to 1 MB, shape 1.2: 11 kB on average) that offer `load` of Tmax, beside five sessions."""
+    """Returns the case of short transfers that offer `load` of Tmax, beside five sessions.
+
+    Their sizes are Pareto, 3 kB to 1 MB, shape 1.2: 11 kB on average.
+    """
     low, high, shape = 3e3, 1e6, 1.2
     size = {"pareto": {"min": f"{low:.0f}B", "max": f"{high:.0f}B", "shape": shape}}
     short = {
@@ -277,19 +289,28 @@ def _short(discipline: str, load: float) -> Case:
 
 
 def _video(discipline: str, sessions: int) -> Case:
-    """A video viewer beside downloads. Their packets and the game's messages pass the buffer in the CMTS."""
+    """Returns the case of a video viewer beside downloads.
+
+    Their packets and the game's messages pass the buffer in the CMTS.
+    """
     return _considered(discipline, sessions=sessions, direction="down", more={"video": (5.0, _app({"video": {}}))})
 
 
 def _swarm(discipline: str, swarm: str) -> Case:
-    """A BitTorrent seed with fifty peers, ten of them unchoked, instead of the FTP sessions; beside it a game and a call."""
+    """Returns the case of a BitTorrent seed instead of the FTP sessions, beside a game and a call.
+
+    The seed has fifty peers, ten of them unchoked.
+    """
     seed = _app({"bittorrent": {}}, "ledbat" if swarm == "ledbat" else "study")
     call: AppDict = {"from": "user", "to": ["net50"], "traffic": {"voip": {}}}
     return _considered(discipline, sessions=0, more={"swarm": (0.0, seed), "call": (1.0, call)})
 
 
 def _rate_change(discipline: str, sessions: int) -> Case:
-    """A rate that alternates between 20 and 5 Mbit/s, like a burst allowance that is used up and refilled."""
+    """Returns the case of a rate that alternates between 20 and 5 Mbit/s.
+
+    It changes like that of a burst allowance that is used up and refilled.
+    """
 
     def steps(length: int) -> list[tuple[int, float]]:
         times = enumerate(range(HALF_PERIOD_S, length, HALF_PERIOD_S))
@@ -342,7 +363,10 @@ CASES: Mapping[str, Callable[..., Case | None]] = {
 
 
 def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experiment, ...]:
-    """The grids of a group of `experiments.toml`. With `common` axes, the scenarios have the names of their grids."""
+    """Reads the grids of a group of `experiments.toml`.
+
+    With `common` axes, the scenarios have the names of their grids.
+    """
 
     def grid(name: str, what: str, axes: Mapping[str, Any], **more: Any) -> Experiment:
         values = {

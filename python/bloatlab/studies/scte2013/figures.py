@@ -45,7 +45,7 @@ Frames = Mapping[str, Sequence[pl.DataFrame]]
 
 
 def draw(runs: Runs, frames: Frames) -> list[Drawn]:
-    """Every figure; `frames` holds the distributions of each seed by series."""
+    """Draws every figure; `frames` holds the distributions of each seed by series."""
     drawn = [_against_buffer(row, runs) for row in DECLARED.table("against_buffer")]
     drawn += [_distribution(row, frames) for row in DECLARED.table("distributions")]
     drawn += [curves.draw(), _sessions(runs), _collisions(), _falling_tmax(runs), _frontier(runs), *_sweet_spot(runs)]
@@ -53,19 +53,22 @@ def draw(runs: Runs, frames: Frames) -> list[Drawn]:
 
 
 def curve(runs: Runs, series: str, measure: str, label: str, colour: str | None = None) -> Series:
-    """A measure of a series against buffer size, as medians over seeds."""
+    """Makes a series of a measure against buffer size, as medians over seeds."""
     keys = [place(series, size) for size in BUFFERS_MS]
     return points(label, BUFFERS_MS, of_cases(runs, keys, measure), colour, "line")
 
 
 def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
-    """The median of each run; NaN for one that was not made."""
+    """Returns the median of each run; NaN for one that was not made."""
     found = [median_of(runs, key, measure) for key in keys]
     return [np.nan if value is None else value for value in found]
 
 
 def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
-    """Further lines of a figure, if it has them: tail-dropping, another Pmax for Figure 13, and the text's values."""
+    """Makes further lines of a figure, if it has them.
+
+    They are tail-dropping, another Pmax for Figure 13, and the text's values.
+    """
     drawn: list[Series] = []
     if series not in ("fig2", "fig3"):
         base = "fig2" if SERIES[series].tmax_mbit == SERIES["fig2"].tmax_mbit else "fig3"
@@ -84,7 +87,10 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
 
 
 def _against_buffer(about: Mapping[str, Any], runs: Runs) -> Drawn:
-    """Three panels over buffer size: latency, the rate near its knee, and loss. Figures with the same Tmax have the same scales."""
+    """Draws three panels over buffer size: latency, the rate near its knee, and loss.
+
+    Figures with the same Tmax have the same scales.
+    """
     number, series = about["number"], about["series"]
     tmax = SERIES[series].tmax_mbit
     delays = [curve(runs, series, LATENCY, "FTP", FTP), curve(runs, series, "gamer_mean_ms", "gamer", GAMER)]
@@ -115,7 +121,7 @@ def _distribution(about: Mapping[str, Any], frames: Frames) -> Drawn:
 
 
 def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> list[Series]:
-    """An application's distribution over all seeds; empty if there are none."""
+    """Returns an application's distribution over all seeds; empty if there are none."""
     if not frames:
         return []
     shares = cumulative_share(merged(frames, app), "upper_ms", "count")
@@ -132,7 +138,10 @@ def _sessions(runs: Runs) -> Drawn:
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
-    """One figure for two sentences of the text: the ideal buffer for two round trips, and LRED's curves when Tmax falls."""
+    """Draws one figure for two sentences of the text.
+
+    They are about the ideal buffer for two round trips, and about LRED's curves when Tmax falls.
+    """
     buffers = ASKED["two_rtts"].axes["buffer_ms"]
     shared = [f"two_rtts droptail {b}" for b in buffers]
     goodputs = [
@@ -157,7 +166,7 @@ def _falling_tmax(runs: Runs) -> Drawn:
 
 
 def _frontier(runs: Runs) -> Drawn:
-    """A figure of the price of low latency at 1 Mbit/s with ten sessions, for every law."""
+    """Draws the price of low latency at 1 Mbit/s with ten sessions, for every law."""
     settings = [key for _, key in ASKED["lred_low"].places()]
     lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
     for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):
@@ -176,7 +185,10 @@ def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
 
 
 def _sweet_spot(runs: Runs) -> list[Drawn]:
-    """LRED's latency against its target, for each rate and number of sessions; empty if the experiment was not run."""
+    """Draws LRED's latency against its target, for each rate and number of sessions.
+
+    Returns no figure if the experiment was not run.
+    """
     targets, rates, sessions, rtts = ASKED["sweetspot"].axes.values()
     if f"sweetspot {targets[0]} {rates[0]} {sessions[0]} {rtts[0]}" not in runs:
         return []
@@ -201,12 +213,12 @@ def _numbers(text: str) -> list[float]:
 
 
 def _rows(case: str) -> list[Row]:
-    """The rows of published.csv whose case begins with `case`."""
+    """Returns the rows of published.csv whose case begins with `case`."""
     return [row for row in rows("scte2013") if row.case.startswith(case)]
 
 
 def _said_collisions() -> Series:
-    """The text's values for hashing into 256 queues: the probability of any collision in %.
+    """Returns the text's values for hashing into 256 queues: the probability of any collision in %.
 
     If the number in a row is corrected, the corrected number is the last one in the row, and is used here.
     """
@@ -216,7 +228,7 @@ def _said_collisions() -> Series:
 
 
 def _said_overfull() -> Series:
-    """The text's probability that some group of four is overfull, by the number of sessions."""
+    """Returns the text's probability that some group of four is overfull, by the number of sessions."""
     said = _rows("set-assoc 64x4, ")
     sessions = [_numbers(row.case)[-1] for row in said]
     return Series("the text (Monte Carlo)", sessions, [float(row.value) for row in said], "points", PAPER, hollow=True)

@@ -33,24 +33,27 @@ SETTLED_S = 10.0
 
 
 def measure(result: Result) -> Measures:
-    """All measures of one run."""
+    """Measures one run."""
     (link,) = result.scenario.data["record"]["links"]
     found = rates(result, link) | latencies(result) | fates(result, link) | stability(result) | each_flow(result)
     return found | beside(result) | after_changes(result) | before_and_after(result)
 
 
 def after_warm_up(result: Result, table: str) -> pl.DataFrame:
-    """A table of series without the warm-up."""
+    """Returns a table of series without the warm-up."""
     return result.table(table).filter(pl.col("t_s") >= warm_up(result) - 1e-9)
 
 
 def warm_up(result: Result) -> float:
-    """The length of the part at the start that is left out, in s."""
+    """Returns the length in s of the part at the start that is left out."""
     return quantity(result.scenario.data["record"]["warm_up"])
 
 
 def rates(result: Result, link: str) -> Measures:
-    """The total rate on the wire, and the loss: the number of dropped packets times the mean size of a dropped packet."""
+    """Returns the total rate on the wire, and the loss.
+
+    The loss is the number of dropped packets times the mean size of a dropped packet.
+    """
     series = after_warm_up(result, "queue_series").filter(link=link)
     seconds = result.measured_s
     totals = result.summary["links"][link]
@@ -75,7 +78,7 @@ def rates(result: Result, link: str) -> Measures:
 
 
 def latencies(result: Result) -> Measures:
-    """One-way latency of the gamer's packets and of those of all FTP sessions together, in ms."""
+    """Returns the one-way latency in ms of the gamer's packets, and of those of all FTP sessions together."""
     found: Measures = {}
     for name in ("gamer", "ftp"):
         part = _forward(result.table("delay_histogram"), name)
@@ -88,12 +91,12 @@ def latencies(result: Result) -> Measures:
 
 
 def _forward(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows of packets sent by applications whose names begin with `name`."""
+    """Returns the rows of packets sent by applications whose names begin with `name`."""
     return frame.filter(pl.col("app").str.starts_with(name) & (pl.col("direction") == "forward"))
 
 
 def _mean(result: Result, name: str) -> float:
-    """Mean latency over all packets of the applications whose names begin with `name`."""
+    """Returns the mean latency over all packets of the applications whose names begin with `name`."""
     given = [app["delay_ms"] for key, app in result.summary["apps"].items() if key.startswith(name)]
     count = sum(d["count"] for d in given)
     return sum(d["mean"] * d["count"] for d in given if d["count"]) / count if count else math.nan
@@ -116,7 +119,9 @@ def fates(result: Result, link: str) -> Measures:
 
 
 def stability(result: Result) -> Measures:
-    """Goodput of the FTP sessions after the warm-up: its mean, and its coefficient of variation from second to second.
+    """Measures the goodput of the FTP sessions after the warm-up.
+
+    The measures are its mean, and its coefficient of variation from second to second.
 
     There are two coefficients: that of the sum of all sessions, and the mean over the sessions. All are NaN if there are more
     sessions than have series (32).
@@ -137,13 +142,16 @@ def stability(result: Result) -> Measures:
 
 
 def variation(values: NDArray[np.float64]) -> float:
-    """Standard deviation over mean; NaN for a mean of 0."""
+    """Returns the standard deviation divided by the mean; NaN for a mean of 0."""
     mean = float(values.mean()) if len(values) else 0.0
     return float(values.std()) / mean if mean else math.nan
 
 
 def each_flow(result: Result) -> Measures:
-    """Goodput in Mbit/s after the warm-up, by round trip; and with a forced collision, the share of all bytes that its queue carried."""
+    """Returns the goodput in Mbit/s after the warm-up, by round trip.
+
+    With a forced collision, it adds the share of all bytes that the common queue carried.
+    """
     apps = result.summary["apps"]
     flows = {
         name: app["goodput_bytes"] * 8e-6 / result.measured_s for name, app in apps.items() if name.startswith("ftp")
@@ -189,7 +197,7 @@ def beside(result: Result) -> Measures:
 
 
 def after_changes(result: Result) -> Measures:
-    """After each step down of the link: the worst latency, and the time until it has recovered.
+    """Measures, after each step down of the link, the worst latency and the time until it has recovered.
 
     The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; it settles at the median of the last
     10 s before the next change. It has recovered in the first second after the worst bin whose mean is at most half
@@ -227,7 +235,10 @@ def after_changes(result: Result) -> Measures:
 
 
 def before_and_after(result: Result) -> Measures:
-    """Mean FTP latency in the last 60 s (or half of the time) before the link's only change, and in the last 60 s of the run."""
+    """Returns the mean FTP latency before and after the link's only change.
+
+    Before is the last 60 s (or half of the time) before it, after the last 60 s of the run.
+    """
     changes = _changes(result)
     if len(changes) != 1:
         return {}
@@ -245,17 +256,17 @@ def before_and_after(result: Result) -> Measures:
 
 
 def _changes(result: Result) -> Sequence[Mapping[str, Any]]:
-    """The changes of the upstream link's rate."""
+    """Returns the changes of the upstream link's rate."""
     return result.scenario.data["link"]["up"].get("changes") or []
 
 
 def cdf(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The distributions that the CDF figures draw."""
+    """Returns the distributions that the CDF figures draw."""
     frame = result.table("delay_histogram").filter(direction="forward")
     return {"delay": frame.select("app", "lower_ms", "upper_ms", "count")}
 
 
 def merged(frames: Sequence[pl.DataFrame], app: str) -> pl.DataFrame:
-    """One application's distribution over several runs."""
+    """Returns one application's distribution over several runs."""
     both = pl.concat(frames).filter(pl.col("app").str.starts_with(app))
     return both.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")

@@ -21,7 +21,7 @@ HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["hea
 
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
-    """A table of medians over seeds; the hint of a cell gives the central 80 %."""
+    """Makes a table of medians over seeds; the hint of a cell gives the central 80 %."""
     rows = [
         ([f"{v:g}" if isinstance(v, float) else str(v) for v in at.values()], run) for at, run in experiment.places()
     ]
@@ -33,7 +33,7 @@ def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
 
 
 def unknowns_table() -> TextTable:
-    """A table of the free parameters, which the paper leaves open and this study fixes."""
+    """Makes a table of the free parameters, which the paper leaves open and this study fixes."""
     rows = [row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others))) for u in UNKNOWNS]
     columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
     return TextTable("Free parameters, one set for the whole study", columns, rows, left=4)
@@ -61,7 +61,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Which way to manage a modem's buffer keeps a game playable while uploads fill the line? Answered from the runs."""
+    """Answers from the runs which way to manage a modem's buffer keeps a game playable while uploads fill the line."""
     return DECLARED.answer(
         seeds,
         draw(runs),
@@ -98,7 +98,7 @@ def _point(of: Values, series: str) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """A figure of the game's latency and of the loss over buffer size, all types on one scale, with the BDP."""
+    """Draws the game's latency and the loss over buffer size, all types on one scale, with the BDP."""
 
     def lines(measure: str) -> list[Series]:
         return [curve(runs, series, measure, name, colour) for series, name, colour in TYPES]

@@ -39,7 +39,7 @@ class Reading:
     digits: int = 2
 
     def words(self, ours: Spread) -> str:
-        """The number as text, with the digits that show on which side of a limit it lies."""
+        """Formats the number with the digits that show on which side of a limit it lies."""
         return words(ours, self.unit, telling(ours.median, self.band, self.digits))
 
 
@@ -55,12 +55,12 @@ def read(number: Callable[..., float], *lines: Line) -> Callable[[Runs], Spread 
 
 
 def r_squared(series: str, measure: str) -> Reading:
-    """R squared of the line through latency over buffer size, beyond the BDP."""
+    """Reads r squared of the line through latency over buffer size, beyond the BDP."""
     return Reading(read(lambda c: line(c)[1], (series, measure)), Band(0.99, 1.0), digits=4)
 
 
 def flat(series: str, measure: str) -> Reading:
-    """The smallest value beyond the BDP, divided by the largest; accepted within 3 % of 1."""
+    """Reads the smallest value beyond the BDP, divided by the largest; accepted within 3 % of 1."""
     return Reading(read(flatness, (series, measure)), Band(0.97, 1.0), digits=3)
 
 
@@ -70,23 +70,26 @@ def slope(series: str, measure: str) -> Reading:
 
 
 def knee(series: str) -> Reading:
-    """The knee of the total rate; accepted within half a BDP of the BDP."""
+    """Reads the knee of the total rate; accepted within half a BDP of the BDP."""
     return Reading(read(knee_ms, (series, "rate_mbit")), Band(BDP_MS / 2, 1.5 * BDP_MS), "ms", 0)
 
 
 def point(series: str, buffer_ms: float, measure: str, band: Band, unit: str = "ms", digits: int = 0) -> Reading:
-    """A measure at one buffer size."""
+    """Reads a measure at one buffer size."""
     return Reading(lambda runs: over_seeds(runs, place(series, buffer_ms), measure), band, unit, digits)
 
 
 def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: bool = False) -> Reading:
-    """The largest value of a curve from a buffer size on; with `low`, the smallest."""
+    """Reads the largest value of a curve from a buffer size on; with `low`, the smallest."""
     pick = np.min if low else np.max
     return Reading(read(lambda c: float(pick(beyond(c, least_ms))), (series, measure)), band, "ms", 0)
 
 
 def ratio(first: Line, second: Line, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """The ratio of two curves from a buffer size on: the one farthest from 1, or with `worst` false, the median."""
+    """Reads the ratio of two curves from a buffer size on.
+
+    It is the ratio farthest from 1, or with `worst` false, the median.
+    """
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 
@@ -95,29 +98,32 @@ def ratio(first: Line, second: Line, band: Band, least_ms: float, *, worst: bool
 
 
 def place(series: str, buffer_ms: float) -> str:
-    """The key of a point of a figure."""
+    """Returns the key of a point of a figure."""
     return f"figures {series} {buffer_ms:g}"
 
 
 def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
-    """A measure against the 20 buffer sizes, one curve per seed; a seed with a missing run has none."""
+    """Returns a measure against the 20 buffer sizes, one curve per seed; a seed with a missing run has none."""
     points = [runs.get(place(series, size), ()) for size in BUFFERS_MS]
     seeds = min(len(p) for p in points)
     return [np.array([p[seed][measure] for p in points]) for seed in range(seeds)]
 
 
 def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
-    """The part of a curve at buffer sizes from `least_ms` on."""
+    """Returns the part of a curve at buffer sizes from `least_ms` on."""
     return curve[least_ms <= _SIZES]
 
 
 def below_bdp(curve: Curve) -> float:
-    """The mean at buffer sizes below the BDP."""
+    """Returns the mean at buffer sizes below the BDP."""
     return float(curve[_SIZES < BDP_MS].mean())
 
 
 def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
-    """(slope, R squared) of the least-squares line through the part from `least_ms` on; the slope in ms per ms."""
+    """Returns slope and R squared of the least-squares line through the part from `least_ms` on.
+
+    The slope is in ms per ms.
+    """
     x, y = beyond(_SIZES, least_ms), beyond(curve, least_ms)
     slope, intercept = np.polyfit(x, y, 1)
     residual = float(((y - slope * x - intercept) ** 2).sum())
@@ -126,7 +132,10 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
 
 
 def knee_ms(rate: Curve) -> float:
-    """The smallest buffer, interpolated, from which on the rate stays above 98 % of its last value. If all rates are above it, the smallest size."""
+    """Returns the smallest buffer, interpolated, from which on the rate stays above 98 % of its last value.
+
+    If all rates are above it, returns the smallest size.
+    """
     wanted = KNEE_SHARE * rate[-1]
     below = np.flatnonzero(rate < wanted)
     if not len(below):
@@ -139,22 +148,22 @@ def knee_ms(rate: Curve) -> float:
 
 
 def flatness(curve: Curve, least_ms: float = BDP_MS) -> float:
-    """Smallest divided by largest value from `least_ms` on: 1 is constant."""
+    """Returns the smallest value from `least_ms` on divided by the largest; 1 for a constant curve."""
     part = beyond(curve, least_ms)
     return float(part.min() / part.max())
 
 
 def worst_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """The ratio first / second that is farthest from 1, from `least_ms` on."""
+    """Returns the ratio first / second that is farthest from 1, from `least_ms` on."""
     ratios = beyond(first, least_ms) / beyond(second, least_ms)
     return float(ratios[np.argmax(np.abs(np.log(ratios)))])
 
 
 def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """The median ratio first / second over the sizes from `least_ms` on."""
+    """Returns the median ratio first / second over the sizes from `least_ms` on."""
     return float(np.median(beyond(first, least_ms) / beyond(second, least_ms)))
 
 
 def worst_difference(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """The largest absolute difference from `least_ms` on."""
+    """Returns the largest absolute difference from `least_ms` on."""
     return float(np.abs(beyond(first, least_ms) - beyond(second, least_ms)).max())

@@ -91,7 +91,10 @@ def _cell(row: Row, runs: Runs) -> Cell:
 
 
 def published_number(text: str) -> float | None:
-    """The number in a printed value, if there is one: "~50", ">500 (marginally)", "<=1", "200+"; None for "0.5..1.0"."""
+    """Returns the number in a printed value, if there is one.
+
+    Examples are "~50", ">500 (marginally)", "<=1" and "200+"; None for "0.5..1.0".
+    """
     match = re.match(r"^[~<>=≥≤]*\s*(-?\d+(?:\.\d+)?)(?!\.\.)", text)
     return float(match[1]) if match and ".." not in text else None
 
@@ -100,7 +103,7 @@ def published_number(text: str) -> float | None:
 
 
 def rule_of(row: Row | Cell) -> Rule:
-    """The rule of a row, or of its cell. Raises `KeyError` for a row without one."""
+    """Returns the rule of a row, or of its cell. Raises `KeyError` for a row without one."""
     if match := re.fullmatch(r"buffer=(\d+)kB,RTT=(\d+)ms", row.case):
         return {"theory": f"peak_rate_mbit({match[1]}, {match[2]})", "why": "8 x buffer / RTT, kB = 1000 bytes"}
     return RULES[row.case, row.metric]
@@ -114,12 +117,12 @@ GOALS = (
 
 @functools.cache
 def _resolved(series: str) -> Mapping[str, Any]:
-    """The resolved scenario of a series: a buffer of 960 ms, seed 1."""
+    """Returns the resolved scenario of a series: a buffer of 960 ms, seed 1."""
     return build(replace(SERIES[series], buffer_ms=960), 1).data
 
 
 def read_back(series: str, path: str, unit: str = "") -> float:
-    """The value at `path` ("app.ftp.traffic.ftp.size") of a series' resolved scenario, in `unit`."""
+    """Returns the value at `path` ("app.ftp.traffic.ftp.size") of a series' resolved scenario, in `unit`."""
     return quantity(at_path(_resolved(series), path), unit)
 
 
@@ -127,13 +130,13 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """The number of sessions in one group at which two must share a queue."""
+    """Returns the number of sessions in one group at which two must share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 
 
 def _times(runs: Runs) -> Spread | None:
-    """Ratio, for each seed, of LRED's drops per second with fifty sessions to those with one."""
+    """Returns LRED's drops per second with fifty sessions divided by those with one, over seeds."""
     one, fifty = (runs.get(f"bloat lred200 {n}", ()) for n in (1, 50))
     pairs = [(a["drops_per_s"], b["drops_per_s"]) for a, b in zip(one, fifty, strict=False)]
     ratios = sorted(b / a for a, b in pairs if a)
@@ -141,7 +144,7 @@ def _times(runs: Runs) -> Spread | None:
 
 
 def _loss_ratio(runs: Runs) -> Spread | None:
-    """Ratio of the loss at 1 Mbit/s to that at 5 Mbit/s, each as a part of Tmax, with a buffer of 200 ms."""
+    """Returns the loss at 1 Mbit/s divided by that at 5 Mbit/s, each as a part of Tmax, with a buffer of 200 ms."""
     slow, fast = (point(s, 200, "loss_percent", Band(0, 1)).value(runs) for s in ("fig3", "fig2"))
     if slow is None or fast is None:
         return None
@@ -149,7 +152,10 @@ def _loss_ratio(runs: Runs) -> Spread | None:
 
 
 def _recommended(runs: Runs) -> Spread | None:
-    """The smallest share of Tmax that any round trip reaches with a buffer of 250 ms, which is 1.25 times the longest round trip's BDP."""
+    """Returns the smallest share of Tmax that any round trip reaches with a buffer of 250 ms.
+
+    This buffer is 1.25 times the BDP of the longest round trip.
+    """
     points = [runs.get(f"rtt droptail 250 {rtt}", ()) for rtt in ASKED["rtt"].axes["rtt_ms"]]
     worst = [min(run["rate_share"] for run in seed) for seed in zip(*points, strict=False)]
     return Spread(float(np.median(worst)), min(worst), max(worst)) if worst else None
@@ -160,13 +166,13 @@ def _buffer_kb(ms: float, mbit: float) -> float:
 
 
 def _chance(metric: str, shape: tuple[int, int], sessions: int) -> float:
-    """The probability of a collision, or of none, in percent."""
+    """Returns the probability of a collision, or of none, in percent."""
     some = collision(*shape, sessions)[sessions]
     return 100 * float(1 - some if metric == "P(no collision)" else some)
 
 
 def _buffer_sizes() -> float:
-    """The number of buffer sizes of a series."""
+    """Returns the number of buffer sizes of a series."""
     return float(sum(at["series"] == "fig2" for at in ASKED["figures"].grid((1,)).places()))
 
 
@@ -203,7 +209,7 @@ class Explanation:
     ours: Callable[..., str]
 
     def words(self, runs: Runs) -> str:
-        """The cause with its value, or the reason why it explains nothing here."""
+        """Returns the cause with its value, or the reason why it explains nothing here."""
         found = judged(runs, self.values, self.holds, self.ours)
         if found is None:
             return f"{NOT_EXPLAINED}: -e {self.experiment} was not run"
@@ -214,7 +220,7 @@ class Explanation:
 
 
 def explain(case: str, metric: str, runs: Runs) -> str:
-    """The cause of a differing statement with the value of its experiment, or `NOT_EXPLAINED`."""
+    """Returns the cause of a differing statement with the value of its experiment, or `NOT_EXPLAINED`."""
     for entry in EXPLANATIONS:
         if fnmatchcase(case, entry.case) and fnmatchcase(metric, entry.metric):
             return entry.words(runs)
@@ -226,7 +232,7 @@ KNEE_SESSIONS, KNEE_MS = ASKED["knee"].axes.values()
 
 
 def _knees(runs: Runs) -> list[float] | None:
-    """The knee for each number of sessions, in ms of buffer, interpolated."""
+    """Returns the knee for each number of sessions, in ms of buffer, interpolated."""
     found: list[float] = []
     for sessions in KNEE_SESSIONS:
         rate = [

@@ -30,7 +30,7 @@ DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
 
 
 def _batches(options: Options) -> list[Batch]:
-    """The distributions, the grids of claims and statements, and the requested experiments."""
+    """Returns the distributions, the grids of claims and statements, and the requested experiments."""
     seconds = QUICK.seconds if options.quick else None
     drawn = Batch(name=CDF.name, measure=DISTRIBUTIONS, grid=lambda seeds: CDF.grid(seeds, seconds), key=key, apart=True,
                   columns=None)  # fmt: skip
@@ -38,12 +38,12 @@ def _batches(options: Options) -> list[Batch]:
 
 
 def _made(asked: Sequence[str]) -> list[Experiment]:
-    """The grids that always run, and the requested ones."""
+    """Returns the grids that always run, and the requested ones."""
     return [*ALWAYS, *TEXT, *(e for name in asked if (e := ASKED[name]) not in (*ALWAYS, *TEXT))]
 
 
 def _batch(experiment: Experiment, seconds: int | None) -> Batch:
-    """The batch of all runs of a grid."""
+    """Returns the batch of all runs of a grid."""
     return Batch(
         name=experiment.name,
         measure=CELLS,

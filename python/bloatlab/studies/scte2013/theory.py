@@ -6,12 +6,18 @@ from bloatlab import machines
 
 
 def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
-    """Table 1: the rate of one TCP session whose window is the buffer, W / RTT, in Mbit/s; kB = 1000 bytes."""
+    """Returns the rate in Mbit/s of one TCP session whose window is the buffer: W / RTT, as in Table 1.
+
+    kB = 1000 bytes.
+    """
     return buffer_kb * 8.0 / rtt_ms
 
 
 def queue_wait(ahead: int, service: float) -> float:
-    """The wait behind `ahead` packets in a FIFO that serves each in the time `service`, measured with the drop-tail queue itself."""
+    """Returns the wait behind `ahead` packets in a FIFO that serves each in the time `service`.
+
+    The drop-tail queue itself is driven to measure it.
+    """
     queue = machines.discipline("droptail", limit=f"{ahead + 1}p")
     for _ in range(ahead + 1):
         if queue.enqueue(0, 1500):

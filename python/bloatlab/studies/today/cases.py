@@ -88,17 +88,20 @@ class Case:
 
 
 def considered(line: Line, stack: Stack, what: Consideration) -> Case:
-    """The case of a consideration."""
+    """Returns the case of a consideration."""
     return Case(line, stack, 2, what)
 
 
 def cases() -> list[Case]:
-    """All cases: every load and consideration on every line with every TCP."""
+    """Returns all cases: every load and consideration on every line with every TCP."""
     return _of(list(Stack), NUMBERS, list(Consideration))
 
 
 def quick() -> list[Case]:
-    """The cases of a quick look: two TCPs, three loads (none, one transfer, five transfers with a stream), two considerations."""
+    """Returns the cases of a quick look.
+
+    They have two TCPs, three loads (none, one transfer, five transfers with a stream) and two considerations.
+    """
     return _of([Stack.OF_2012, Stack.PRAGUE], (1, 2, 6), [Consideration.LEDBAT, Consideration.RATE])
 
 
@@ -131,7 +134,7 @@ LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
 
 
 def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
-    """The validated scenario of one run."""
+    """Returns the validated scenario of one run."""
     name = f"today {case}"
     data: Any = {"name": name, **describe(case.home, seed, replace(OPEN, seconds=seconds))}
     data["record"] = {"warm_up": f"{min(WARM_UP, seconds // 4)}s"}
@@ -173,7 +176,10 @@ def _set_line(links: dict[str, Any], line: Line) -> None:
 
 
 def _modem31(link: dict[str, Any]) -> dict[str, Any]:
-    """One direction of a DOCSIS 3.1 link with the shaping of the 2012 link. The channel has the rate of DOCSIS 3.1."""
+    """Returns one direction of a DOCSIS 3.1 link with the shaping of the 2012 link.
+
+    The channel has the rate of DOCSIS 3.1.
+    """
     of: dict[str, Any] = (
         {"flow": link["docsis"]["flow"]} if "docsis" in link else {"flow": link["shaper"], "downstream": {}}
     )
@@ -181,7 +187,7 @@ def _modem31(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shaped(line: Line, mbit: float) -> dict[str, Any]:
-    """A router's queue, which shapes to this rate."""
+    """Returns a router's queue that shapes to this rate."""
     if line is Line.CAKE:
         return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
     return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}

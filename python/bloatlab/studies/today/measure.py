@@ -13,7 +13,7 @@ Measures = dict[str, float]
 
 
 def measure(result: Result) -> Measures:
-    """One-way delays in ms, page loads in s, uploads in Mbit/s.
+    """Measures one-way delays in ms, page loads in s, and uploads in Mbit/s.
 
     Infinity means that no page was finished or no packet arrived; NaN, that the case has no such application.
     """
@@ -43,7 +43,7 @@ def measure(result: Result) -> Measures:
 
 
 def _or_never(delay: float | None) -> float:
-    """A delay; infinity if no packet arrived."""
+    """Returns a delay; infinity if no packet arrived."""
     return math.inf if delay is None else delay
 
 

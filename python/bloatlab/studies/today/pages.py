@@ -30,13 +30,13 @@ TICKS = ticks(("2012", "PIE", "LLD", "fq_codel", "CAKE"))
 
 
 def _with_interval(s: Spread, digits: int) -> str:
-    """A median; with its interval in brackets, unless the ends are equal in `digits` decimals."""
+    """Formats a median; with its interval in brackets, unless the ends are equal in `digits` decimals."""
     low, high = number(s.low, digits), number(s.high, digits)
     return number(s.median, digits) if low == high else f"{number(s.median, digits)} ({low}-{high})"
 
 
 def lines_table(runs: Runs) -> TextTable:
-    """A table of each line with each TCP: the median over the loads, with its interval over seeds."""
+    """Makes a table of each line with each TCP: the median over the loads, with its interval over seeds."""
     rows: list[list[TextCell]] = []
     for line, stack in ((line, stack) for line in Line for stack in Stack):
         if any(Case(line, stack, n).key in runs for n in LOADED):
@@ -47,7 +47,7 @@ def lines_table(runs: Runs) -> TextTable:
 
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
-    """A table of a measure for each load: the modem of 2012 with its TCP, and every line with a TCP of today."""
+    """Makes a table of a measure for each load: the modem of 2012 with its TCP, and every line with a TCP of today."""
     ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Line for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
     columns = [(Line.MODEM_2012, Stack.OF_2012), *((line, now) for line in Line)]
@@ -66,7 +66,7 @@ def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
 def _considered_table(
     title: str, runs: Runs, columns: Sequence[tuple[Stack, str, str, int]], asked: Sequence[Consideration]
 ) -> TextTable:
-    """A table of considerations by line; a column without any value is left out."""
+    """Makes a table of considerations by line; a column without any value is left out."""
 
     def text(line: Line, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
         stack, measure, _, digits = column
@@ -84,14 +84,14 @@ def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
 
 
 def game_table(runs: Runs) -> TextTable:
-    """A table of the game under every consideration, with a row per consideration and line and a column per TCP."""
+    """Makes a table of the game, with a row per consideration and line and a column per TCP."""
     title = "The game under every consideration: 99th percentile, ms"
     columns = [(s, "game_p99_ms", str(s), 0) for s in Stack]
     return _considered_table(title, runs, columns, _asked(runs, list(Stack)))
 
 
 def considerations_table(runs: Runs, stack: Stack) -> TextTable:
-    """A table of every consideration on every line, with one TCP."""
+    """Makes a table of every consideration on every line, with one TCP."""
     columns = [(stack, measure, head, digits) for measure, head, digits in ASKED]
     return _considered_table(f"All measures, with {stack}", runs, columns, _asked(runs, [stack]))
 
@@ -106,7 +106,7 @@ ByStack = Mapping[Stack, Mapping[str, float]]
 
 
 def _medians(runs: Runs) -> dict[Line, dict[Stack, dict[str, float]]]:
-    """The medians of every line and TCP that have all measures."""
+    """Returns the medians of every line and TCP that have all measures."""
     found: dict[Line, dict[Stack, dict[str, float]]] = {}
     for line, stack in ((line, stack) for line in Line for stack in Stack):
         spreads = {m: over_loads(runs, line, stack, m) for m in MEASURES}
@@ -117,7 +117,7 @@ def _medians(runs: Runs) -> dict[Line, dict[Stack, dict[str, float]]]:
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """What have thirteen years changed for a call, a page, a game and an upload? Answered from the runs."""
+    """Answers from the runs what thirteen years have changed for a call, a page, a game and an upload."""
     found = _medians(runs)
     before = found.get(Line.MODEM_2012, {}).get(Stack.OF_2012, {})
     of = {line: {s: v for s, v in own.items() if s is not Stack.OF_2012} for line, own in found.items()}
@@ -132,7 +132,7 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
-    """A sentence about the line that delays the game least with the worst TCP: its range over TCPs, and the effect of TCP."""
+    """Describes the line that delays the game least with the worst TCP: its range over TCPs, and the effect of TCP."""
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Line.MODEM_2012, {})
 
@@ -152,7 +152,7 @@ def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
 
 
 def _range(of: ByStack, measure: str, digits: int) -> str:
-    """The range of a measure over all TCPs, from its smallest to its largest value, as text."""
+    """Formats the range of a measure over all TCPs, from its smallest to its largest value."""
     medians = [values[measure] for values in of.values()]
     low, high = number(min(medians), digits), number(max(medians), digits)
     return low if low == high else f"{low} to {high}"
@@ -179,7 +179,7 @@ def _points(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> list[Poi
 
 
 def draw(runs: Runs) -> Drawn:
-    """A figure of the four measures by equipment, with a colour for each TCP."""
+    """Draws the four measures by equipment, with a colour for each TCP."""
 
     def lines(measure: str) -> list[Series]:
         found: list[Series] = []

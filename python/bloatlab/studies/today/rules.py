@@ -97,7 +97,7 @@ LAWS = tuple(map(_law, toml("today", "laws.toml")["laws"]))
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """The cell of every bound, judged by its worst run."""
+    """Returns the cell of every bound, judged by its worst run."""
     return [cell for law in LAWS if (cell := _cell(law, runs)) is not None]
 
 
@@ -121,7 +121,7 @@ def _cell(law: Law, runs: Runs) -> Cell | None:
 
 
 def over_loads(runs: Runs, line: Line, stack: Stack, measure: str) -> Spread | None:
-    """The spread over seeds of each seed's median over the loads; None if no load was run."""
+    """Returns the spread over seeds of each seed's median over the loads; None if no load was run."""
     of = [runs[key] for n in LOADED if (key := Case(line, stack, n).key) in runs]
     medians = [spread([rows[seed][measure] for rows in of]).median for seed in range(min(map(len, of), default=0))]
     return spread(medians) if medians else None
