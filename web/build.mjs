@@ -51,7 +51,7 @@ const slug = (words) => words.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(
 const named = JSON.parse(await readFile(presets, "utf8"))
   .map((p) => ({ id: slug(p.group === "Examples" ? p.title : `${p.group.split(",")[0]} ${p.title}`), ...p }));
 const texts = await essays();
-const words = await glossary(["droptail", "MOS", "grade", "goodput", "BDP", "RTT", "99th percentile", "Jain's index", "codel", "fq_codel"]);
+const words = await glossary(["droptail", "MOS", "grade", "goodput", "BDP", "RTT", "99th percentile", "Jain's index", "codel", "fq_codel", "in flight", "congestion window", "slow start threshold", "smoothed round trip", "pacing rate"]);
 const index = {
   addresses: { preset: "#preset/ID", essay: "#essay/ID/STEP" },
   presets: named.map(({ id, group, title }) => ({ id, group, title })),

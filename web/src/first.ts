@@ -50,7 +50,7 @@ export class First {
     ];
     this.steps = trees.map(({ label, tree }) => ({ label, tree, button: h("button", { type: "button", onclick: () => this.press(tree) }, label) }));
     const door = (label: string, open: () => void) => h("button", { type: "button", class: "link", onclick: open }, label);
-    this.next = h("p", { class: "next" }, "What next? ", door("Read why a buffer bloats", () => doors.essay()), ", ", door("change the link’s rate", () => doors.rate()), " or ", door("run a scenario of your own", () => doors.own()), ".");
+    this.next = h("p", { class: "next" }, "What next? ", door("Read why a buffer bloats", () => doors.essay()), ", ", door("change the link’s rate", () => doors.rate()), " or ", door("write a scenario of your own (TOML)", () => doors.own()), ".");
     put(this.root, h("p", {}, "Someone at home is on a call."), h("div", { class: "buttons" }, ...this.steps.map((s) => s.button)), this.next);
     lab.listen({ changed: () => this.update(), shown: (ms) => this.shown(ms) });
     this.update();

@@ -187,7 +187,7 @@ function wire(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   c.fillRect(Math.min(from, to), hop.y - half, Math.abs(to - from), 2 * half);
   // an arrow shows the direction of the link
   const middle = hop.x0 + (hop.x1 - hop.x0) * 0.5;
-  c.strokeStyle = ink.line;
+  c.strokeStyle = ink.muted;
   c.lineWidth = 1.5;
   for (const shift of [-36, 0, 36]) {
     const x = middle + shift;
@@ -229,7 +229,7 @@ function queueBox(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
     if (hop.chosen) text(c, "transmit queue", hop.modem.x + hop.modem.w / 2, hop.modem.y + hop.modem.h + 14, 150, "center");
   }
   c.fillStyle = ink.muted;
-  if (hop.chosen) text(c, `queue of link ${hop.name}`, hop.way > 0 ? x + 2 : x + w - 2, y - 8, w, hop.way > 0 ? "left" : "right");
+  if (hop.chosen) text(c, `queue of link ${hop.name}`, hop.way > 0 ? x + 2 : x + w - 2, y + h + 15, w, hop.way > 0 ? "left" : "right");
 }
 
 function lineNames(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {

@@ -2,6 +2,7 @@
 
 import { h, put } from "../dom";
 import { bytesText, rateText, secondsText } from "../quantities";
+import { explained } from "../terms";
 import { flowName, type PacketTable } from "./table";
 
 export interface Belief {
@@ -59,9 +60,9 @@ export class BeliefPanel {
   private readonly inside = h("span", { class: "inside" });
   private readonly edge = h("span", { class: "edge" });
   private readonly none = h("p", { class: "line" }, "No TCP sender has sent yet.");
-  private readonly values = ["in flight", "window", "slow start up to", "round trip, as estimated", "paced at"].map((name) => {
+  private readonly values = ["in flight", "congestion window", "slow start threshold", "smoothed round trip", "pacing rate"].map((name) => {
     const value = h("dd");
-    return { value, row: h("div", {}, h("dt", {}, name), value) };
+    return { value, row: h("div", {}, h("dt", {}, ...explained(name)), value) };
   });
   private readonly all = h("div", {}, h("div", { class: "window" }, this.inside, this.edge), h("dl", {}, ...this.values.map(({ row }) => row)));
 

@@ -195,6 +195,7 @@ export class Stage {
     clock.speed = SPEEDS.reduce((best, s) => (Math.abs(Math.log(s / speed)) < Math.abs(Math.log(best / speed)) ? s : best));
     clock.seek(clock.loop[0]);
     if (!this.still) clock.play();
+    this.bar.say(`loop: ${secondsText(seconds(from))} to ${secondsText(seconds(until))}`);
     this.bar.update();
   }
 
