@@ -43,8 +43,8 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Number of workers that may die with a run in their batch. If another dies with the run alone in its batch, the run
-#: counts as the cause.
+#: Number of failed batches that a run may have been in. A batch fails when Dask has lost several workers with it. If a
+#: run fails once more, alone in its batch, it counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler with TLS.
@@ -260,7 +260,7 @@ class _Sending:
     idle: bool = False
 
     def run(self) -> None:
-        """Returns when every value has been passed to `done`. Raises `RunError`, `Stopped`."""
+        """Runs all points, and returns when every value has been passed to `done`. Raises `RunError`, `Stopped`."""
         self.waiting = collections.deque(range(len(self.points)))
         self.name = f"bloatlab-{secrets.token_hex(6)}"
         self.build = stamp(self.work)

@@ -148,7 +148,7 @@ def _capacity(p: Parameters) -> Data:
 
 
 def _both_ways(p: Parameters) -> Data:
-    """Describes the traffic of 9.1 in one direction and mild congestion in the other.
+    """Describes the traffic of 9.1 in one direction and bulk flows in the other, with mild congestion in both.
 
     Both links have the same rate and queue.
     """
