@@ -27,7 +27,7 @@ from bloatlab.errors import nearest
 from bloatlab.scenario import Scenario, ScenarioError, Sets, amount, quantity, resolved
 from bloatlab.simulation import Result, frames, summary_of
 
-#: Units in which `Link.set` passes numbers on (those of times are in s); a loss is a fraction.
+#: The unit with which a number in `Link.set` is passed to the core, by key. Callers pass times in s.
 _UNITS = {
     "rate": "bit",
     "max_sustained_rate": "bit",
@@ -262,10 +262,10 @@ class _Part(ABC):
 class Link(_Part):
     """A link of a simulation.
 
-    Its attributes: `packets`, `bytes` and `sojourn` (s that the head has waited; None if none waits, or if it is
-    not known) of the queue; `rate` (bit/s, None without one); since the start `offered_packets`,
-    `delivered_packets`, `delivered_bytes`, `dropped_packets`, `marked_packets`, `drops` (packets by reason); and
-    `in_flight_packets`, those that have left the queue and not yet arrived.
+    The queue has the attributes `packets`, `bytes` and `sojourn`: the time in s that its head has waited, or None if no
+    packet waits or the time is not known. `rate` is in bit/s, None without one. The counters since the start are
+    `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`, `marked_packets`, and `drops` (packets
+    by reason). `in_flight_packets` have left the queue and have not yet arrived.
     """
 
     __slots__ = ()

@@ -98,7 +98,10 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
 
 @cache
 def _by_key() -> Mapping[str, Measure]:
-    """Declarations by the last key of their paths, and statistics by their column names in sweeps: `sojourn_p99_ms`."""
+    """Returns declarations by the last key of their paths.
+
+    Statistics are also there by their column names in sweeps: `sojourn_p99_ms`.
+    """
     found: dict[str, Measure] = {}
     for measure in declarations():
         if "*" in measure.label:

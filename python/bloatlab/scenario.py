@@ -88,7 +88,7 @@ class Scenario:
         return _core.tc_commands(self.text, link)
 
     def with_sets(self, *sets: Override) -> Scenario:
-        """This scenario with some values replaced. Raises `ScenarioError`."""
+        """Returns this scenario with some values replaced. Raises `ScenarioError`."""
         return parse(self.text, form="json", source=self.name, sets=sets)
 
 
@@ -160,7 +160,10 @@ def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = (
 
 
 def overrides(sets: Sets) -> list[Override]:
-    """Overrides as pairs of texts. A text is used as after `--set path=`; other values are written as TOML."""
+    """Converts overrides to pairs of texts.
+
+    A text is used as after `--set path=`; other values are written as TOML.
+    """
     if not isinstance(sets, Mapping):
         return list(sets)
     return [(path, value if isinstance(value, str) else toml_value(value)) for path, value in sets.items()]

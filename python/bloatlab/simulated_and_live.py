@@ -255,7 +255,7 @@ def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Q
 def lateness(real: Result) -> Lateness:
     """Returns the lateness of packets in a live run, in the form of a link's `lateness`.
 
-    Empty if no packet left the bench.
+    The result is empty if no packet left the bench.
     """
     measured = real.summary["live"]["lateness_ms"]
     if measured["p50"] is None:

@@ -86,7 +86,7 @@ class Result:
         return public.find("diff")(self, other)
 
     def plot(self, kind: str | None = None, output: str | Path | None = None, **options: Any) -> Any:
-        """Plots this result: `bloatlab.plot(result, kind=kind, output=output, ...)`."""
+        """Draws this result: `bloatlab.plot(result, kind=kind, output=output, ...)`."""
         return public.find("plot")(self, kind=kind, output=output, **options)
 
     def frame(self, per: Literal["run", "link", "app"] = "run") -> pl.DataFrame:

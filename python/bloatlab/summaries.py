@@ -115,7 +115,7 @@ def _table(title: str, label: str, rows: Mapping[str, Of], fields: Sequence[_Fie
 
 
 def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
-    """Headings above groups of columns; empty if no column has one."""
+    """Returns the headings above groups of columns; empty if no column has one."""
     groups = ["", *(field.group for field in fields)]
     return [(group, len(list(of))) for group, of in itertools.groupby(groups)] if any(groups) else []
 
@@ -165,9 +165,9 @@ def frame(
     results: Iterable[Result | str | Path] | Mapping[str, Result | str | Path],
     per: Literal["run", "link", "app"] = "run",
 ) -> pl.DataFrame:
-    """Summaries of results as one flat frame: a row per run, per link (`per="link"`) or per application (`"app"`).
+    """Makes one flat frame of summaries: a row per run, per link (`per="link"`) or per application (`"app"`).
 
-    `results` are results or result folders; a mapping gives each a name. The columns are `run` (that name, else the
+    `results` are results or result folders; a mapping gives each a name. The columns are `run` (that name, or the
     folder's or the scenario's), `seed` and `scenario_hash`, then every number of the summary by its dotted path
     (docs/results.md); per link or application, its name and the path below it. Missing values are null. Raises
     `ResultError` for a folder that is not a result.

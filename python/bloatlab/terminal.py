@@ -194,7 +194,7 @@ def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Bloc
 
 
 def _units(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
-    """Groups of columns to keep together: the columns under one heading if they fit, otherwise single columns."""
+    """Yields groups of columns to keep together: those under one heading if they fit, otherwise single columns."""
     unit: list[_Column] = []
     for column in columns:
         if unit and (column.group < 0 or column.group != unit[0].group):

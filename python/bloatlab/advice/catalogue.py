@@ -150,7 +150,7 @@ class Objective:
     floor: float = 10.0
 
     def weighted(self, weights: Mapping[str, float]) -> Objective:
-        """This objective with new weights for the measures named in `weights`. Raises `AdviceError`."""
+        """Returns this objective with new weights for the measures named in `weights`. Raises `AdviceError`."""
         known = [m.name for m in self.measures]
         for name, weight in weights.items():
             if name not in known:

@@ -90,7 +90,7 @@ def race(
 ) -> Raced:
     """Races settings. `judge` runs settings with n seeds and returns each by its name, with the points of these seeds.
 
-    The setting `kept` is not dropped before its second seed.
+    The setting `kept` is not dropped before it has two seeds.
     """
     found: dict[str, Judged] = {}
     dropped: dict[str, Verdict] = {}

@@ -93,8 +93,8 @@ def answered(
 def preferred(question: Question, raced: Raced) -> Judged:
     """Returns the setting to choose among equally good ones.
 
-    Prefers the device's default, then the settings that its standard names, then other buffers of these disciplines;
-    then the setting with the most points.
+    The device's default comes first, then the settings that its standard names, then other buffers of these
+    disciplines. Among equals, the setting with the most points is chosen.
     """
     named = [today(question.device, question.line), *standards(question.device, question.line)]
 

@@ -219,7 +219,7 @@ def _remedy(of: Recommendation, remedy: Remedy) -> str:
 
 
 def grouped(all_: Iterable[Judged]) -> str:
-    """Settings by discipline: "droptail 40 ms, 63 ms; codel 1 s"."""
+    """Lists settings by discipline: "droptail 40 ms, 63 ms; codel 1 s"."""
     by: dict[str, list[str]] = {}
     for one in all_:
         name = one.option.discipline.name

@@ -48,7 +48,7 @@ def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
 def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "") -> TextTable:
     """Makes a table with a row per setting.
 
-    Columns: points, measures with intervals, the time in the queue, and whether the setting is on the front.
+    The columns are the points, the measures with intervals, the time in the queue, and a mark for the front.
     """
     wanted = of.question.wanted
     rows: list[list[TextCell]] = []

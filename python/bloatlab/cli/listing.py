@@ -132,7 +132,10 @@ _MODEMS = {"docsis": "DocsisParams", "docsis31": "Docsis31Params", "shaper": "Sh
 
 
 def _modems() -> list[Entry]:
-    """Modems and shapers between a link's queue and its wire; parameters of nested tables have dotted names."""
+    """Returns the modems and shapers between a link's queue and its wire.
+
+    Parameters of nested tables have dotted names.
+    """
     types = schema()["$defs"]
     link = types["Link"]["properties"]
     return [

@@ -27,7 +27,7 @@ def means(
     width: int,
     counted_seeds: bool = False,
 ) -> Iterator[TextTable]:
-    """Tables with a row per grid point: the means over seeds with their intervals.
+    """Yields tables with a row per grid point: the means over seeds with their intervals.
 
     If the axes' columns do not fit the width, a first table numbers the grid points, and the rows have only the
     numbers.
@@ -136,7 +136,7 @@ def _plain(value: float | None) -> str:
 
 
 def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
-    """Summarizes in a line or two what `until` reached."""
+    """Summarises in a line or two which grid points reached the targets of `until`."""
     wanted = ", ".join(map(str, until.targets))
     met = [stop for stop in stops if stop.met]
     line = f"until {wanted}: reached at {len(met)} of {counted(len(stops), 'point')}"

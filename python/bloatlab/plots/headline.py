@@ -76,7 +76,7 @@ def _bulk(runs: Sequence[Run]) -> str | None:
 
 
 def scores(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """Rows for a table: a label, and a value for each run."""
+    """Makes the rows of a table: a label, and a value for each run."""
     rows = [(s.row.format(safe(app, 12)), [number(v, s.digits) for v in values]) for s, app, values in _found(runs)]
     bulk, link = _bulk(runs), bottleneck(runs)
     if bulk is not None:
@@ -130,7 +130,7 @@ def _of_one(run: Run) -> list[str]:
 
 
 def _of_several(runs: Sequence[Run]) -> list[str]:
-    """Clauses of the sentence for several runs: each run's value for up to four runs, otherwise the range."""
+    """Writes the clauses for several runs: each run's value for up to four runs, otherwise the range."""
     many = len(runs) > 4
     prefix = f"{len(runs)} results: " if many else ""
     score, app, values = next((f for f in _found(runs) if f[0].clause), (None, "", []))

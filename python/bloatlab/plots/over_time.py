@@ -178,7 +178,7 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Line:
 def ticks_of(found: Sequence[TimePanel]) -> str:
     """Returns the legend's entry that explains ticks without labels, in a plot of several results.
 
-    Empty without ticks.
+    The text is empty without ticks.
     """
     return "drops" if any(len(t.times) and not t.label for panel in found for t in panel.ticks) else ""
 

@@ -129,7 +129,7 @@ def _warm_up(runs: Sequence[Run]) -> list[Mark]:
 
 
 def _over_time(runs: Sequence[Run]) -> list[Block]:
-    """Charts over time of each run: rates of flows, queues, times in queues, windows and round trips, if recorded."""
+    """Draws each run over time: rates of flows, queues, times in queues, windows and round trips, if recorded."""
     each = [[_panel(run, panel) for panel in time_panels([run])] for run in runs]
     caption = "Means of each bin; shaded up to the maximum, where it was recorded."
     return [
@@ -194,7 +194,7 @@ def _distributions(runs: Sequence[Run]) -> list[Block]:
 
 
 def _differences(runs: Sequence[Run]) -> list[Block]:
-    """Tables of the settings in which the scenarios differ, and of the measures that changed most."""
+    """Makes tables of the settings in which the scenarios differ, and of the measures that changed most."""
     blocks: list[Block] = []
     scenarios = [run.scenario for run in runs if run.scenario is not None]
     names = [run.label for run in runs]

@@ -70,7 +70,7 @@ def places(study: str) -> Sequence[Place]:
 
 
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
-    """Returns a function that reads our value, for each row of a study's `readback.csv`, by case and metric.
+    """Returns, by case and metric, a function that reads our value of a row of a study's `readback.csv`.
 
     `resolved` returns the resolved scenario of a name.
     """
@@ -82,7 +82,7 @@ def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str,
 
 
 def text(study: str, name: str) -> str:
-    """Returns a data file of a study."""
+    """Reads a data file of a study."""
     return resources.files(f"bloatlab.studies.{study}").joinpath(name).read_text(encoding="utf-8")
 
 

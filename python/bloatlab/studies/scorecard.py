@@ -266,7 +266,10 @@ def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> S
 
 
 def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
-    """Shares per table of the paper. A value that two tables print appears in both, and once in the total."""
+    """Returns the shares per table of the paper.
+
+    A value that two tables print appears in both, and once in the total.
+    """
     numbers = sorted({n for cell in cells for n in cell.tables})
     return {str(n): share_of(str(n), [c for c in cells if n in c.tables]) for n in numbers}
 

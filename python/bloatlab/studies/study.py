@@ -221,7 +221,7 @@ class Study:
     #: Further runs on request, by name, with the question of each: `batches` reads `Options.experiments`.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
-    #: `further` returns batches that depend on the results so far. The other two add reasons from their results to values and claims.
+    #: `further` returns batches that depend on the results so far. `explain_cells` and `explain_claims` add reasons from them.
     further: Callable[[Results], Sequence[Batch]] | None = None
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells
     explain_claims: Callable[[Results, Sequence[Checked]], Sequence[Checked]] = lambda _, claims: claims

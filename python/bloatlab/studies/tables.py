@@ -136,7 +136,10 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 
 
 def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
-    """Lines for a terminal: the metrics with the most values outside their tolerance, and the paper's claims that differ."""
+    """Lists, for a terminal, the metrics with the most values outside their tolerance.
+
+    The paper's claims that differ follow.
+    """
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
     if outside:

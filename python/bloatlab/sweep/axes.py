@@ -232,7 +232,7 @@ def _by_step(place: str, between: Between, step: Any) -> list[Any]:
 
 
 def _zips(given: Any, listed: Mapping[str, Any], sampled: Mapping[str, Between]) -> list[list[str]]:
-    """Groups of axes that vary together: all of the same length, no axis in two groups."""
+    """Reads the groups of axes that vary together. Axes of a group are equally long, and no axis is in two groups."""
     if not isinstance(given, list) or not all(isinstance(z, list) and len(z) > 1 for z in given):
         raise GridError('zip: expected a list of groups of axes, such as [["link.up.rate", "link.down.rate"]]')
     used: dict[str, int] = {}

@@ -50,7 +50,7 @@ class Effect:
 def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequence[str] = ()) -> list[Effect]:
     """Returns the sources of the variance of `column`: axes, then pairs, rest and seeds.
 
-    Empty if the values do not vary.
+    There are none if the values do not vary.
 
     `frame` has a row per run, as `Gathered.frame()` returns it; `sampled` names the sampled axes.
     """
@@ -88,7 +88,7 @@ def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
 def _p(squares: float, columns: int, within: float, freedom: int) -> float:
     """Returns the probability (F test) that seeds alone give at least these squares.
 
-    NaN if seeds make no difference.
+    The result is NaN if seeds make no difference.
     """
     if freedom < 1:
         return math.nan

@@ -78,7 +78,7 @@ class Grid:
         return Point(at, self.build(**at, seed=seed), seed)
 
     def with_(self, *, seeds: Sequence[int] | None = None, **axes: Sequence[Any]) -> Grid:
-        """This grid with other seeds, or with other values of some axes, in every combination.
+        """Returns this grid with other seeds, or with other values of some axes, in every combination.
 
         Raises `KeyError` for an unknown axis.
         """
@@ -89,7 +89,7 @@ class Grid:
         return replace(self, axes={**self.axes, **axes}, seeds=self.seeds if seeds is None else seeds, given=given)
 
     def where(self, keeps: Callable[[At], bool]) -> Grid:
-        """This grid without the points that `keeps` refuses."""
+        """Returns this grid without the points that `keeps` refuses."""
         own = self.keeps
         return replace(self, keeps=keeps if own is None else lambda at: own(at) and keeps(at))
 

@@ -165,7 +165,7 @@ SUMMARY = Measure("summary", summary)
 
 
 def _seeds(given: Any) -> Sequence[int]:
-    """Seeds from 1 to a number, or a list of seeds. Raises `GridError`."""
+    """Reads the seeds: those from 1 to a number, or a list. Raises `GridError`."""
     if type(given) is int and 0 < given <= MOST_RUNS:
         return range(1, given + 1)
     seeds: list[Any] = given if isinstance(given, list) else []

@@ -195,14 +195,17 @@ def _wire(source: str, to: str, rate: int) -> LinkDict:
 
 
 def _hosts(entry: Entry, side: str) -> dict[str, str]:
-    """Nodes by address, in the order of the flows; without addresses, the one node of pings, datagrams and pages."""
+    """Returns the nodes by address, in the order of the flows.
+
+    Without addresses, there is one node, for pings, datagrams and pages.
+    """
     node = {"src": "h1", "dst": "h2"}[side]
     given = list(dict.fromkeys(str(flows.rest[side]) for flows in entry.flows if side in flows.rest))
     return {address: node if k == 0 else f"{node}_{k + 1}" for k, address in enumerate(given or [""])}
 
 
 def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
-    """Nodes of a group's sender and receiver."""
+    """Returns the nodes of a group's sender and receiver."""
     nodes = [
         _hosts(entry, side).get(str(flows.rest.get(side, "")), home) for side, home in (("src", "h1"), ("dst", "h2"))
     ]

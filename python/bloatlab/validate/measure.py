@@ -143,7 +143,7 @@ class _Flows:
         return found
 
     def beginning(self) -> dict[str, float]:
-        """Metrics of the first 5 s of the run, and of the end of the first flow's slow start."""
+        """Measures the first 5 s of the run, and the end of the first flow's slow start."""
         window = (0.0, BEGINNING_S)
         frame = _queue(self.result, window)
         found = {
@@ -213,7 +213,7 @@ def _queue(result: Result, window: Window) -> pl.DataFrame:
 
 
 def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Metrics of the queue under test: drops and length."""
+    """Measures the queue under test: drops and length."""
     frame = _queue(result, window)
     dropped, sent = float(frame["dropped_packets"].sum()), _sent(result, entry, frame, window)
     lengths = _sampled(result, frame)["queue_packets"]
@@ -225,7 +225,7 @@ def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> float:
-    """Packets that left the queue, as tc counts them: each segment of a packet (drops and marks count packets).
+    """Counts the packets that left the queue as tc does: each segment of a packet (drops and marks count packets).
 
     Pings and datagrams are subtracted, since the bulk flows have full segments only.
     """
@@ -263,7 +263,7 @@ def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
-    """Metrics of the flows upstream and of the bottleneck of the ACKs."""
+    """Measures the flows upstream and of the bottleneck of the ACKs."""
     of: Mapping[str, Any] | None = result.summary.get("links", {}).get(ACKS)
     if of is None:
         return {}

@@ -137,7 +137,7 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 
 
 def _squarewave(p: Parameters) -> Data:
-    """Flows of `length` each, the first from the start of the run.
+    """Describes flows of `length` each, the first from the start of the run.
 
     flent sends no ICMP in this test; it is added here.
     """

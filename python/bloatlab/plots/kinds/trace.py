@@ -78,7 +78,7 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
     chosen = of or max(names, key=lambda name: int(run.links.get(name, {}).get("dropped_packets", 0)))
     frame = run.table("trace_links").filter(pl.col("link") == chosen)
     two = any(has(frame, column) for column in _TWO_QUEUES)
-    # Of `_LINK`, the first panel is for disciplines with two queues, the second for disciplines with one.
+    # The first panel of `_LINK` is for disciplines with two queues, the second for disciplines with one.
     found = list(_panels(frame, ((label, columns, 1.0) for label, columns in (_LINK[0], *_LINK[2:]) if two)))
     found = found or list(_panels(frame, ((label, columns, 1.0) for label, columns in _LINK[1:])))
     if "drop_next_s" in frame.columns and "dropping" in frame.columns:

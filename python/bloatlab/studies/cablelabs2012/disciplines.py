@@ -90,7 +90,7 @@ def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTa
 
 
 def _marked(values: Mapping[str, Sequence[float]], columns: Sequence[Column]) -> list[list[TextCell]]:
-    """Rows of printed values, the best of each column marked, unless all are printed alike."""
+    """Makes rows of printed values. The best of each column is marked, unless all are printed alike."""
     printed = {name: [number(v, c.digits) for v, c in zip(of, columns, strict=True)] for name, of in values.items()}
     best: list[str | None] = []
     for place, column in enumerate(columns):

@@ -148,7 +148,7 @@ def trials(name: str) -> list[Trial]:
 
 
 def _crossed(table: Mapping[str, Any]) -> list[Trial]:
-    """Trials of every case of an experiment with every combination of the values on its axes."""
+    """Returns the trials of every case of an experiment with every combination of the values on its axes."""
     variants: dict[str, Changes] = {}
     for chosen in itertools.product(*(_axis(name, values) for name, values in table["axes"].items())):
         words = dict(zip(table["axes"], (word for word, _ in chosen), strict=True))
@@ -181,7 +181,7 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 
 
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
-    """Trials that change one free parameter at a time: each of its values, in the cases where it matters."""
+    """Returns trials that change one free parameter at a time: each of its values, in the cases where it matters."""
     return [
         Trial(c, f"{unknown.field} {value}", Setup(**{unknown.field: value}))
         for unknown in UNKNOWNS

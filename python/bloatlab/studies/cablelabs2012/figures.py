@@ -49,7 +49,7 @@ def keep(result: Result) -> Frames:
 
 
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """Figures 2 to 9, and figures with all three queues. `frames` has the series from `keep`, by case key."""
+    """Draws Figures 2 to 9, and figures with all three queues. `frames` has the series from `keep`, by case key."""
     of = {queue: [frames[Case(n, queue).key] for n in _ROWS] for queue in Queue}
     every = list(zip(*of.values(), strict=True))
     drawn = [

@@ -85,7 +85,7 @@ def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[t
 
 
 def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
-    """Tables 3 to 8. Each field reads "published | ours"; the interval and the reason are its hint.
+    """Makes Tables 3 to 8. Each field reads "published | ours"; the interval and the reason are its hint.
 
     A terminal is narrow and shows no hints. So with `terminal`, each column has a heading of its own, and fields for the interval and
     for a mark.

@@ -84,7 +84,10 @@ def measured() -> Sequence[PublishedCell]:
 
 @functools.cache
 def derived() -> Sequence[PublishedCell]:
-    """Cells that repeat or combine measured ones. A comparison of DropTail with CoDel has DropTail's case."""
+    """Returns the cells that repeat or combine measured ones.
+
+    A comparison of DropTail with CoDel has DropTail's case.
+    """
     found = [row for row in rows() if row.metric in DERIVED]
     return tuple(_merge(which, row.metric, [row]) for row in found if (which := _case_of(row.case)) is not None)
 

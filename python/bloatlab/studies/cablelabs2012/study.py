@@ -68,7 +68,7 @@ def batches(options: Options) -> list[Batch]:
 
 
 def further(results: Results) -> list[Batch]:
-    """Batches of the readings that could explain differences, for the rows of Table 2 that differ."""
+    """Returns batches of the readings that could explain differences, for the rows of Table 2 that differ."""
     cases = {case.key: case for case in grid()}
     return [
         Batch(name=f"{WHY}{name}", cases=[experiments.read(name, cases[key]) for key in keys], build=_build, measure=CELLS,
@@ -100,7 +100,7 @@ def _experiment(results: Results, name: str) -> list[TextTable]:
 
 
 def _tables(results: Results) -> Sequence[TextTable]:
-    """Tables 3 to 8, and the requested experiments."""
+    """Makes Tables 3 to 8, and tables of the requested experiments."""
     readings = _readings(results)
     asked = [table for name in results.asked if name not in readings for table in _experiment(results, name)]
     compared = [pages.readings_table(results.scorecard, readings)] if readings else []

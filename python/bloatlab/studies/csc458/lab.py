@@ -63,7 +63,7 @@ def _pings(result: Result) -> str:
 
 
 def _digits(rtt_ms: float) -> int:
-    """Digits after the point as in iputils: three significant digits below 100 ms."""
+    """Returns the digits after the point as in iputils: three significant digits below 100 ms."""
     return 3 if rtt_ms < 1 else 2 if rtt_ms < 10 else 1 if rtt_ms < 100 else 0
 
 

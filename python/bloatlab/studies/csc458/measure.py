@@ -29,7 +29,7 @@ def measure(result: Result) -> Measures:
 
 
 def fetches(result: Result) -> Measures:
-    """Times of page fetches, with the mean and (population) standard deviation of the lab's `helper.py`."""
+    """Measures the page fetches, with the mean and (population) standard deviation of the lab's `helper.py`."""
     took = fetch_times(result)
     if len(took) == 0:
         return {"fetches": 0.0, **dict.fromkeys(("fetch_mean_s", "fetch_sd_s", "fetch_median_s"), math.nan)}
@@ -60,7 +60,7 @@ def pings(result: Result) -> Measures:
 
 
 def answered(result: Result) -> pl.DataFrame:
-    """Pings with an answer: `t_s`, `rtt_ms`."""
+    """Returns the pings with an answer: `t_s`, `rtt_ms`."""
     frame = result.table("pings").filter(pl.col("app") == PING)
     return frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan()).sort("t_s")
 
@@ -116,7 +116,7 @@ TREND_S = 1.0
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
     """Returns the share of time in which the queue is longer than in the span before, each averaged over `span_s`.
 
-    NaN if the series is too short.
+    The result is NaN if the series is too short.
     """
     t, packets = frame["t_s"].to_numpy(), frame["packets"].to_numpy()
     bins = round(span_s / (t[1] - t[0])) if len(t) > 1 else 0

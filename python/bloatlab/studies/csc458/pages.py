@@ -82,7 +82,7 @@ def readings_table(results: Results) -> TextTable:
 
 
 def experiment_tables(results: Results) -> list[TextTable]:
-    """Tables of the requested experiments, with medians over seeds."""
+    """Makes tables of the requested experiments, with medians over seeds."""
     return [
         t.medians_table(f"{name}: {EXPERIMENTS[name]}", results.ran[name].runs, experiment_cases(name), COLUMNS)
         for name in results.asked
@@ -242,7 +242,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Does a smaller buffer cure bufferbloat, and what do today's queues do instead? Answered from the runs."""
+    """Answers from the runs whether a smaller buffer cures bufferbloat, and what today's queues do instead."""
     shown = BUFFERS | MODERN
     return DECLARED.answer(
         seeds,

@@ -17,7 +17,10 @@ _CASES: Mapping[str, Case] = {f"l4s {case}": case for case in cases()}
 
 
 def measure(result: Result) -> Measures:
-    """Rates in Mbit/s, waits in the queue in ms (delay without the packet's own transmission), shares in [0, 1]."""
+    """Measures rates in Mbit/s, waits in the queue in ms, and shares in [0, 1].
+
+    A wait is the delay without the packet's own transmission.
+    """
     case = _CASES[result.scenario.name]
     neck = result.summary["links"][NECK]
     found: Measures = {
@@ -82,7 +85,7 @@ def _step(result: Result, case: Case) -> Measures:
 
 
 def _queue(name: str, one: Mapping[str, Any]) -> Measures:
-    """Bytes delivered by L or C, and its shares of packets dropped and marked."""
+    """Measures the queue L or C: the bytes delivered, and its shares of packets dropped and marked."""
     decided = one["delivered_packets"] + one["dropped_packets"]
     return {
         f"{name}_delivered": float(one["delivered_bytes"]),

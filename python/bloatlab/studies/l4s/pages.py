@@ -51,7 +51,10 @@ _PAIR = "pair (round trips in ms)"
 
 
 def pairs_tables(results: Results) -> list[TextTable]:
-    """Tables of scenario 1: the ratios within tolerance, then one for each queue and rate; that of DualPI2 has the other Pragues, too."""
+    """Makes the tables of scenario 1: the ratios within tolerance, then a table for each queue and rate.
+
+    The tables of DualPI2 have the other versions of Prague, too.
+    """
     runs, found = results.runs, groups(results.scorecard.cells)
     judged = {cell.case: cell for cell in found.get("pairs", ()) if cell.metric == RATIO}
     note = DECLARED.text("pairs")
@@ -145,12 +148,12 @@ BLOCKS: Mapping[str, Blocks] = {
 
 
 def figures(runs: Runs) -> list[Drawn]:
-    """Figures of the tests' ratios and ours, of the steps of the rate, and of the queue of Prague flows alone."""
+    """Draws figures of the tests' ratios and ours, of the steps of the rate, and of the queue of Prague flows alone."""
     return [_pairs(runs), _steps(runs), _alone(runs)]
 
 
 def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measure: str) -> Series:
-    """Series number `n` of `of` series at 0, 1, ..., shifted a little so that the series do not overlap."""
+    """Makes series number `n` of `of` series at 0, 1, ..., shifted a little so that the series do not overlap."""
     xs = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2)
     return points(label, xs, of_cases(runs, cases, measure), style.COLOURS[n])
 

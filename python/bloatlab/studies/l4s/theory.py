@@ -26,7 +26,7 @@ def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
 
 
 def window(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Packets in flight of a flow that fills the link and a queue with the target's delay."""
+    """Returns the packets in flight of a flow that fills the link and a queue with the target's delay."""
     return rate * 1e3 * (rtt + TARGET) / (8.0 * packet)
 
 
@@ -36,7 +36,7 @@ def reno_drops(rate: float, rtt: float) -> float:
 
 
 def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Marks of one DCTCP flow at a step, in whole rounds: sqrt(2 / W)."""
+    """Returns the share of marked packets of one DCTCP flow at a step that marks whole rounds: sqrt(2 / W)."""
     return math.sqrt(2.0 / (rate * 1e3 * (rtt + STEP) / (8.0 * packet)))
 
 

@@ -27,7 +27,7 @@ _GROUPS = [("", 1), ("under the blast", 6), ("share of the buffer, %", 3)]
 
 
 def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
-    """Tables of every queue with the slides' workload, of the rankings, and of the state that each queue holds."""
+    """Makes tables of the queues with the slides' workload, of the rankings, and of the state that each queue holds."""
     ratio: dict[str, tables.Field] = {
         "of": lambda c: c.metric,
         "ratio": lambda c: c.case,
@@ -79,7 +79,7 @@ NAMES = {s.key: s.name for s in SCHEMES}
 
 
 def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[Drawn]:
-    """Figures of TCP over time, of drops and latency of tagged traffic, and of Floyd and Jacobson's two FTPs."""
+    """Draws figures of TCP over time, of drops and latency of tagged traffic, and of Floyd and Jacobson's two FTPs."""
     later = [key for key in NAMES if key not in PAPER]
     return [
         DECLARED.drawn("tcp_over_time", over_time(PAPER, frames, published=True)),

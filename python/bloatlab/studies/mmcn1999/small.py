@@ -171,7 +171,7 @@ DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
     """Returns the queue and the windows over time for the figure.
 
-    Empty unless this is the first seed of a network in `DRAWN`.
+    The result is empty unless this is the first seed of a network in `DRAWN`.
     """
     if result.seed != 1 or result.scenario.name not in {f"mmcn1999 {key}" for key in DRAWN}:
         return {}

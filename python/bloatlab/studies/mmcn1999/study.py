@@ -51,7 +51,7 @@ def _queues(results: Results) -> list[TextTable]:
 
 
 def _beyond(results: Results) -> list[TextTable]:
-    """Tables of the small networks, of the sensitivity, and of the requested experiments."""
+    """Makes tables of the small networks, of the sensitivity, and of the requested experiments."""
     runs, note = results.runs, f"One thing is changed at a time. {FEW} seeds."
     asked = [name for name in results.asked if name != SENSITIVITY]
     return [

@@ -49,7 +49,10 @@ def _cheapest(settings: Sequence[Setting]) -> str:
 
 
 def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
-    """Drops per second with fifty sessions, divided by those with one; None if one session has no drops."""
+    """Returns a function for the drops per second with fifty sessions, divided by those with one session.
+
+    Its value is None if one session has no drops.
+    """
 
     def value(runs: Runs) -> float | None:
         one, fifty = (median_of(runs, f"bloat {discipline} {n}", "drops_per_s") for n in (1, 50))

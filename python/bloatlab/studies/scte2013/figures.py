@@ -235,7 +235,7 @@ def _said_overfull() -> Series:
 
 
 def _collisions() -> Drawn:
-    """Figures 8 and 9, from the exact probabilities."""
+    """Draws Figures 8 and 9 from the exact probabilities."""
     n = list(range(1, 61))
     shapes = {"256 queues": (256, 1), "64 queues": (64, 1), "exact": (64, 4)}
     lines = [Series(label, n, [100 * float(p) for p in collision(*of, n[-1])[1:]]) for label, of in shapes.items()]

@@ -103,7 +103,7 @@ def _mean(result: Result, name: str) -> float:
 
 
 def fates(result: Result, link: str) -> Measures:
-    """Drops at the head and at the tail, timeouts, and the gamer's losses: all of them, and those after `SETTLED_S`."""
+    """Counts drops at the head and at the tail, timeouts, and the gamer's losses: all, and those after `SETTLED_S`."""
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
     late = _forward(result.table("flow_series"), "gamer").filter(pl.col("t_s") >= SETTLED_S)
@@ -237,7 +237,8 @@ def after_changes(result: Result) -> Measures:
 def before_and_after(result: Result) -> Measures:
     """Returns the mean FTP latency before and after the link's only change.
 
-    Before is the last 60 s (or half of the time) before it, after the last 60 s of the run.
+    The first mean is over the last 60 s before the change (or half of the time before it), the second over the last
+    60 s of the run (or as long as the first).
     """
     changes = _changes(result)
     if len(changes) != 1:

@@ -65,7 +65,7 @@ def flat(series: str, measure: str) -> Reading:
 
 
 def slope(series: str, measure: str) -> Reading:
-    """Milliseconds of latency per millisecond of buffer."""
+    """Reads the milliseconds of latency per millisecond of buffer."""
     return Reading(read(lambda c: line(c)[0], (series, measure)), Band(0.75, 1.0), "ms/ms")
 
 

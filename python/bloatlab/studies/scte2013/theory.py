@@ -30,5 +30,5 @@ def queue_wait(ahead: int, service: float) -> float:
 
 
 def drain_s(kilobytes: float, rate_mbit: float) -> float:
-    """Seconds that a buffer of `kilobytes` takes to empty."""
+    """Returns the time in s that a buffer of `kilobytes` takes to empty."""
     return kilobytes * 8e-3 / rate_mbit

@@ -48,7 +48,7 @@ def _or_never(delay: float | None) -> float:
 
 
 def _missing(link: dict[str, Any]) -> int:
-    """Packets that a link does not account for.
+    """Counts the packets that a link does not account for.
 
     These are the packets queued at the start and those offered, minus those delivered, dropped, queued and in flight.
     """

@@ -21,7 +21,7 @@ def _laws(results: Results) -> list[TextTable]:
 
 
 def _considerations(results: Results) -> list[TextTable]:
-    """Tables of the considerations: the game with every TCP, and all measures with two TCPs of today."""
+    """Makes tables of the considerations: the game with every TCP, and all measures with two TCPs of today."""
     runs = results.runs
     made = [pages.considerations_table(runs, stack) for stack in (Stack.CUBIC, Stack.PRAGUE)]
     return [pages.game_table(runs), *(table for table in made if table.rows)]
