@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bloatlab.differences import diff
     from bloatlab.driving import Simulation, open  # noqa: A004  bloatlab.open, as gzip.open
     from bloatlab.laws import LawError
+    from bloatlab.network import EndpointError, Network
     from bloatlab.plots import plot
     from bloatlab.results import open_result, save
     from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "LawError", "Result", "Scenario", "ScenarioError", "Simulation", "__version__", "diff", "frame",
-    "from_dict", "laws", "live", "load", "machines", "open", "open_result", "parse", "plot", "recommend",
-    "run", "save", "schema", "sweep", "version",
+    "EndpointError", "LawError", "Network", "Result", "Scenario", "ScenarioError", "Simulation", "__version__",
+    "diff", "frame", "from_dict", "laws", "live", "load", "machines", "open", "open_result", "parse", "plot",
+    "recommend", "run", "save", "schema", "sweep", "version",
 ]  # fmt: skip
 
 # The public names of each module. Modules are imported on first use. So a command can report an interruption while
@@ -49,6 +50,7 @@ _NAMES = {
     "differences": "diff",
     "driving": "Simulation open",
     "laws": "LawError",
+    "network": "EndpointError Network",
     "plots": "plot",
     "results": "open_result save",
     "scenario": "Scenario ScenarioError from_dict load parse schema version",

@@ -1,6 +1,7 @@
 """The compiled core, built from crates/py; see `bloatlab.run` and `bloatlab.live`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 import numpy as np
@@ -145,6 +146,9 @@ def delivery_file(resolved: str, link: str) -> str:
 
 class LawFailure(Exception):  # noqa: N818  users see it as a LawError
     """A law in Python failed. `args` are link, method, and the mistake (None if the exception has a cause)."""
+
+class EndpointFailure(Exception):  # noqa: N818  users see it as an EndpointError
+    """An endpoint misbehaved. `args` are endpoint, time (ns), method and action. The cause is what it raised."""
 
 def quantity(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
     """Parse a number with a unit; return its kind and its value, or None if the text is not valid.
@@ -312,6 +316,51 @@ class DrivenRun:
         """Return the state of a flow's sender."""
     def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
+
+@final
+class Datagram:
+    """A datagram that arrives at an endpoint."""
+
+    @property
+    def sender(self) -> tuple[str, int]:
+        """Address and port of the sender."""
+    @property
+    def ecn(self) -> int:
+        """ECN field on arrival: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE."""
+    @property
+    def data(self) -> bytes:
+        """The bytes, as they were sent."""
+
+@final
+class NetworkRun:
+    """A network with endpoints in Python; see `bloatlab.Network`. Times are in nanoseconds.
+
+    Raises `ScenarioError` for what is not valid, `EndpointFailure`, and the failures of laws in Python.
+    """
+
+    def __new__(cls, resolved: str, laws: Mapping[str, Callable[[], object]] | None = None) -> Self:
+        """Build a network of a scenario (canonical JSON, see `resolve`) at time 0; `laws` as in `run`."""
+    @property
+    def now_ns(self) -> int:
+        """Time up to which the run has got, ns."""
+    @property
+    def over(self) -> bool:
+        """True after the end of the run, or the failure of an endpoint."""
+    @property
+    def scenario(self) -> str:
+        """The scenario, in which each endpoint is an application once the network has run, as canonical JSON."""
+    def add_endpoint(
+        self, node: str, methods: Sequence[Callable[..., object]], name: str | None, mtu: int, whole_packets: bool
+    ) -> tuple[tuple[str, int], str]:
+        """Add an endpoint with the methods of `bloatlab.network.METHODS`; return its address and its name."""
+    def capture(self, folder: str | Path, link: str | None = None) -> None:
+        """Capture whole packets at both ends of `link` (by default the slowest) in `folder`."""
+    def run_until(self, time_ns: int) -> None:
+        """Handle all events before a time."""
+    def finish(self) -> None:
+        """Run to the end, and write the rest of the captures."""
+    def outcome(self) -> RunOutput:
+        """Return the summary and the tables of the run so far, as `run` does."""
 
 EcnWord: TypeAlias = Literal["not-ect", "ect1", "ect0", "ce"]
 

@@ -19,13 +19,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from bloatlab import _core
 from bloatlab import laws as laws_in_python
 from bloatlab.errors import nearest
 from bloatlab.scenario import Scenario, ScenarioError, Sets, amount, quantity, resolved
 from bloatlab.simulation import Result, frames, summary_of
+
+#: A run in the compiled core.
+Run = TypeVar("Run")
 
 #: The unit with which a number in `Link.set` is passed to the core, by key. Callers pass times in s.
 _UNITS = {
@@ -49,12 +52,22 @@ def open(  # noqa: A001  bloatlab.open, as in gzip.open
     laws: Mapping[str, type] | None = None,
 ) -> Simulation:
     """Opens a scenario as a simulation at time 0; the arguments are those of `bloatlab.run`. Nothing is traced."""
+    scenario, makers = prepared(scenario, seed, sets, laws)
+    with _explained(makers):
+        return Simulation(scenario, makers, _core.DrivenRun(scenario.text, makers or None))
+
+
+def prepared(
+    scenario: Scenario | str | Path | Mapping[str, object],
+    seed: int | None,
+    sets: Sets,
+    laws: Mapping[str, type] | None,
+) -> tuple[Scenario, dict[str, laws_in_python.Maker]]:
+    """Returns the scenario with its seed, and the makers of its laws in Python. Raises `ScenarioError`."""
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
-    makers = laws_in_python.makers(scenario.text, laws or {})
-    with _explained(makers):
-        return Simulation(scenario, makers, _core.DrivenRun(scenario.text, makers or None))
+    return scenario, laws_in_python.makers(scenario.text, laws or {})
 
 
 @contextmanager
@@ -66,18 +79,18 @@ def _explained(makers: Mapping[str, laws_in_python.Maker]) -> Generator[None]:
         raise laws_in_python.explained(failure, makers) from failure.__cause__
 
 
-class _Core:
+class Core(Generic[Run]):
     """A run in the core, for one call at a time. A simulation shares it with its links and flows."""
 
-    def __init__(self, run: _core.DrivenRun, makers: Mapping[str, laws_in_python.Maker]) -> None:
+    def __init__(self, run: Run, makers: Mapping[str, laws_in_python.Maker]) -> None:
         self.run, self.makers = run, makers
         self._busy = threading.Lock()
 
     @contextmanager
-    def use(self) -> Generator[_core.DrivenRun]:
+    def use(self) -> Generator[Run]:
         """Yields the run. Raises `RuntimeError` while another call uses it."""
         if not self._busy.acquire(blocking=False):
-            raise RuntimeError("this simulation is running: another thread uses it, or one of its laws does")
+            raise RuntimeError("this simulation is running: another thread uses it, or its own law or endpoint does")
         try:
             with _explained(self.makers):
                 yield self.run
@@ -113,7 +126,7 @@ class Simulation:
 
     def __init__(self, scenario: Scenario, makers: Mapping[str, laws_in_python.Maker], run: _core.DrivenRun) -> None:
         """Wraps a run of the core. Use `bloatlab.open` instead."""
-        self._opened, self._core = scenario, _Core(run, makers)
+        self._opened, self._core = scenario, Core(run, makers)
         #: The end of the run in s.
         self.duration = quantity(scenario.data["duration"])
 
@@ -141,10 +154,7 @@ class Simulation:
 
         Raises `ScenarioError` for a time before now or after the end.
         """
-        ns = _whole(time, "duration", 1e9)
-        if ns is None:
-            valid = f'a time of 0 to {self.duration:g} s: a number of seconds, or a text such as "250ms"'
-            raise ScenarioError([f"run_until: {_shown(time)} is not valid; expected {valid}"])
+        ns = nanoseconds(time, self.duration)
         with self._core.use() as run:
             run.run_until(ns)
 
@@ -225,6 +235,15 @@ def _whole(value: object, kind: str, scale: float = 1) -> int | None:
     return round(value * scale) if 0 <= value * scale < 2**63 else None
 
 
+def nanoseconds(time: float | str, end: float) -> int:
+    """Converts the time of `run_until` to ns. Raises `ScenarioError` for a time that is none; `end` is in s."""
+    ns = _whole(time, "duration", 1e9)
+    if ns is None:
+        valid = f'a time of 0 to {end:g} s: a number of seconds, or a text such as "250ms"'
+        raise ScenarioError([f"run_until: {_shown(time)} is not valid; expected {valid}"])
+    return ns
+
+
 def _shown(value: object) -> str:
     """Clips a value for a message."""
     return repr(str(value)[:80])
@@ -237,7 +256,7 @@ class _Part(ABC):
     #: Names of the attributes.
     ATTRIBUTES: tuple[str, ...] = ()
 
-    def __init__(self, core: _Core, name: str) -> None:
+    def __init__(self, core: Core[_core.DrivenRun], name: str) -> None:
         object.__setattr__(self, "_core", core)
         object.__setattr__(self, "_name", name)
 
@@ -324,7 +343,7 @@ class Flow(_Part):
         "cwnd", "ssthresh", "in_flight", "delivered", "srtt", "pacing_rate", "state", "connection", "direction", "mss",
     )  # fmt: skip
 
-    def __init__(self, core: _Core, app: str, number: int) -> None:
+    def __init__(self, core: Core[_core.DrivenRun], app: str, number: int) -> None:
         """Names a sender of a run. Use `Simulation.flow` instead."""
         super().__init__(core, app)
         object.__setattr__(self, "_number", number)

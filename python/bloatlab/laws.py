@@ -96,7 +96,7 @@ class Law:
             elif isinstance(p.default, str) and (number := _number(p.default)) is not None:
                 why = f'the default of {name} is the text "{p.default}"; write a number, {number}'
             if why:
-                raise LawError([f"{path}.law: {self.label}:{_line_of(self.of, '__init__')}: {why}"])
+                raise LawError([f"{path}.law: {self.label}:{line_of(self.of, '__init__')}: {why}"])
             found[name] = p.default
         return found
 
@@ -108,7 +108,7 @@ class Law:
             hint = next(filter(None, (nearest(o, METHODS) for o in own)), "")
             has = ", ".join(own) or "none"
             text = f"{name} has neither arrive(self, packet, view) nor head(self, packet, view), but {has}{hint}"
-            raise LawError([f"{path}.law: {self.label}:{_line_of(self.of)}: {text}"])
+            raise LawError([f"{path}.law: {self.label}:{line_of(self.of)}: {text}"])
         for method, arguments in METHODS.items():
             function = getattr(self.of, method, None)
             if function is None:
@@ -117,12 +117,12 @@ class Law:
                 inspect.signature(function).bind(None, *arguments)
             except (TypeError, ValueError):
                 text = f"{method} is called with ({', '.join(('self', *arguments))})"
-                raise LawError([f"{path}.law: {self.label}:{_line_of(self.of, method)}: {text}"]) from None
+                raise LawError([f"{path}.law: {self.label}:{line_of(self.of, method)}: {text}"]) from None
 
     def line(self, method: str, error: BaseException) -> str:
         """Describes a law's error in one line: file, line, method and exception."""
         text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-        return f"{self.label}:{line_in(error, self.file) or _line_of(self.of, method)}: {method} raised {text[:300]}"
+        return f"{self.label}:{line_in(error, self.file) or line_of(self.of, method)}: {method} raised {text[:300]}"
 
 
 def _number(text: str) -> int | None:
@@ -290,7 +290,7 @@ def _library(name: str) -> bool:
     return any(Path(place).resolve().is_relative_to(folder) for place in places for folder in libraries())
 
 
-def _line_of(of: type, method: str = "") -> int:
+def line_of(of: type, method: str = "") -> int:
     """Returns the first line of a method of a class, or of its first method; 1 if unknown."""
     functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
     lines = [
@@ -354,7 +354,7 @@ def explained(failure: Exception, laws: Mapping[str, Maker]) -> LawError:
     if text is None and cause is not None:
         line = maker.law.line(method, cause)
     else:
-        line = f"{maker.law.label}:{_line_of(maker.law.of, method)}: {text}"
+        line = f"{maker.law.label}:{line_of(maker.law.of, method)}: {text}"
     error = LawError([f"{maker.path}: {line}"])
     error.__cause__ = cause
     return error

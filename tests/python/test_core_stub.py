@@ -89,7 +89,7 @@ def test_a_class_has_the_members_of_the_stub(name: str):
 @pytest.mark.parametrize(("of", "function"), FUNCTIONS, ids=lambda x: getattr(x, "name", getattr(x, "__name__", "")))
 def test_a_function_is_called_as_the_stub_says(of: Any, function: ast.FunctionDef):
     if any(ast.unparse(d) == "property" for d in function.decorator_list):
-        assert inspect.isgetsetdescriptor(vars(of)[function.name])
+        assert inspect.isdatadescriptor(vars(of)[function.name])
         return
     real = of if function.name == "__new__" else getattr(of, function.name)
     stub, found = stub_parameters(function), module_parameters(real)

@@ -19,6 +19,8 @@ pub struct Failure {
     pub endpoint: String,
     /// Time at which the run ended.
     pub at: Time,
+    /// Name of the method that misbehaved.
+    pub method: &'static str,
     /// The endpoint's action, as a verb with its objects.
     pub action: String,
 }
@@ -30,6 +32,24 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// The payload of an endpoint that unwinds (`std::panic::resume_unwind`) in order to name its own failure: the action of the
+/// [`Failure`]. Adapters of other languages use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+/// The misbehaviour of an endpoint during a call.
+#[derive(Debug)]
+pub(crate) struct Misbehaviour {
+    pub(crate) method: &'static str,
+    pub(crate) action: String,
+}
+
+impl Misbehaviour {
+    pub(crate) fn new(method: &'static str, action: impl Into<String>) -> Self {
+        Self { method, action: action.into() }
+    }
+}
 
 /// The calls of one endpoint at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,29 +68,37 @@ impl Moment {
         self
     }
 
-    /// Counts a timeout.   Errors: the action, if there have been too many.
-    pub(crate) fn timeout(&mut self, now: Time) -> Result<(), String> {
+    /// Counts a timeout.   Errors: there have been too many.
+    pub(crate) fn timeout(&mut self, now: Time) -> Result<(), Misbehaviour> {
         self.at(now).timeouts += 1;
         if self.timeouts <= MOST_TIMEOUTS {
             return Ok(());
         }
-        Err(format!("asked {MOST_TIMEOUTS} times in a row for a timeout that is not in the future"))
+        let action = format!("asked {MOST_TIMEOUTS} times in a row for a timeout that is not in the future");
+        Err(Misbehaviour::new("next_timeout", action))
     }
 
-    /// Counts a datagram.   Errors: the action, if there have been too many.
-    pub(crate) fn sent(&mut self, now: Time) -> Result<(), String> {
+    /// Counts a datagram.   Errors: there have been too many.
+    pub(crate) fn sent(&mut self, now: Time) -> Result<(), Misbehaviour> {
         self.at(now).sent += 1;
         if self.sent <= MOST_SENT {
             return Ok(());
         }
-        Err(format!("sent {MOST_SENT} datagrams at one moment, and there are more"))
+        let action = format!("sent {MOST_SENT} datagrams at one moment, and there are more");
+        Err(Misbehaviour::new("poll_transmit", action))
     }
 }
 
-/// Calls foreign code.   Errors: the action, if the code panics.
-pub(crate) fn call<T>(name: &str, code: impl FnOnce() -> T) -> Result<T, String> {
+/// Calls foreign code.   Errors: the code panics, or unwinds with a [`Fault`].
+pub(crate) fn call<T>(method: &'static str, code: impl FnOnce() -> T) -> Result<T, Misbehaviour> {
     // the endpoint is not called again after a panic, so a broken state does no harm
-    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| format!("panicked in {name}: {}", message(&*payload)))
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
+        let action = match payload.downcast::<Fault>() {
+            Ok(fault) => fault.0,
+            Err(panic) => format!("panicked in {method}: {}", message(&*panic)),
+        };
+        Misbehaviour::new(method, action)
+    })
 }
 
 /// Returns the message of a panic as one line.

@@ -19,13 +19,14 @@
 //! | [`Endpoint`] | the interface of a stack |
 //! | [`Network`] | a scenario with endpoints, run step by step |
 //! | [`Failure`] | the misbehaviour that ended a run |
+//! | [`Fault`] | how an adapter of another language names a failure |
 
 mod endpoint;
 mod guard;
 mod network;
 
 pub use endpoint::{Datagram, Endpoint, Framing, Transmit};
-pub use guard::{Failure, MOST_SENT, MOST_TIMEOUTS};
+pub use guard::{Failure, Fault, MOST_SENT, MOST_TIMEOUTS};
 pub use network::Network;
 pub use packet::Ecn;
 pub use sim::Outcome;

@@ -1,7 +1,7 @@
 //! A scenario with endpoints, run step by step.
 
 use crate::endpoint::{Datagram, Endpoint, Framing, Transmit};
-use crate::guard::{Failure, Moment, call};
+use crate::guard::{Failure, Misbehaviour, Moment, call};
 use packet::{Ecn, header};
 use record::{Sink, pcap};
 use scenario::Scenario;
@@ -19,7 +19,7 @@ const FIRST_PORT: u16 = 4433;
 const MOST_ENDPOINTS: usize = 1000;
 
 /// Builds the sink of a run from its scenario.
-type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem>>;
+type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem> + Send>;
 
 /// A network of a scenario, with endpoints at its nodes.
 ///
@@ -40,7 +40,7 @@ struct Place {
     node: String,
     address: SocketAddr,
     mtu: usize,
-    code: Box<dyn Endpoint>,
+    code: Box<dyn Endpoint + Send>,
     framing: Framing,
     /// Index of its application in the world.
     app: u16,
@@ -54,8 +54,12 @@ struct Place {
 impl Network {
     /// Reads a scenario.   Errors: all its problems.
     pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
-        let scenario = scenario(text, Format::Toml, &[])?;
-        let nodes = scenario.network().map_err(|p| vec![p])?.nodes;
+        Self::new(scenario(text, Format::Toml, &[])?).map_err(|p| vec![p])
+    }
+
+    /// Returns a network of a scenario without endpoints.   Errors: a problem of the scenario.
+    pub fn new(scenario: Scenario) -> Result<Self, Problem> {
+        let nodes = scenario.network()?.nodes;
         let sink: MakeSink<()> = Box::new(|_| Ok(()));
         Ok(Self { scenario, nodes, endpoints: Vec::new(), sink: Some(sink), world: None, failure: None })
     }
@@ -63,14 +67,14 @@ impl Network {
     /// Captures whole packets at both ends of a link, as [`sim::capture`] does. `None` chooses the slowest link.
     /// [`Network::into_sink`] returns the capture.
     #[must_use]
-    pub fn capture<W: Write + 'static>(self, link: Option<&str>, files: [W; 2]) -> Network<Capture<W>> {
+    pub fn capture<W: Write + Send + 'static>(self, link: Option<&str>, files: [W; 2]) -> Network<Capture<W>> {
         let link = link.map(str::to_owned);
         self.with_sink(move |scenario| Capture::new(scenario, link.as_deref(), files, pcap::WHOLE))
     }
 
     /// Sends the records of the run to the sink that `make` builds.
     #[must_use]
-    pub fn with_sink<T: Sink>(self, make: impl FnOnce(&Scenario) -> Result<T, Problem> + 'static) -> Network<T> {
+    pub fn with_sink<T: Sink>(self, make: impl FnOnce(&Scenario) -> Result<T, Problem> + Send + 'static) -> Network<T> {
         let Self { scenario, nodes, endpoints, .. } = self;
         Network { scenario, nodes, endpoints, sink: Some(Box::new(make)), world: None, failure: None }
     }
@@ -87,11 +91,23 @@ impl<S: Sink> Network<S> {
     /// is taken, with a number: `client-2`.
     ///
     /// Errors: an unknown node; too many endpoints; a network that has already run.
-    pub fn add_endpoint(&mut self, node: &str, endpoint: impl Endpoint + 'static) -> Result<SocketAddr, Problem> {
-        let taken = |name: &str| self.scenario.app.contains_key(name) || self.endpoints.iter().any(|e| e.name == name);
+    pub fn add_endpoint(
+        &mut self,
+        node: &str,
+        endpoint: impl Endpoint + Send + 'static,
+    ) -> Result<SocketAddr, Problem> {
+        self.add_named(&self.free_name(node), node, 1500, endpoint)
+    }
+
+    /// Returns the name of a node; if an application has it, with a number.
+    pub fn free_name(&self, node: &str) -> String {
         let numbered = (2..).map(|n| format!("{node}-{n}"));
-        let name = std::iter::once(node.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default();
-        self.add_named(&name, node, 1500, endpoint)
+        std::iter::once(node.to_owned()).chain(numbered).find(|name| !self.is_taken(name)).unwrap_or_default()
+    }
+
+    /// Returns true if an application has this name.
+    fn is_taken(&self, name: &str) -> bool {
+        self.scenario.app.contains_key(name) || self.endpoints.iter().any(|e| e.name == name)
     }
 
     /// Adds an endpoint whose application has the name `name`, and whose IP packets have at most `mtu` bytes; returns its address.
@@ -102,7 +118,7 @@ impl<S: Sink> Network<S> {
         name: &str,
         node: &str,
         mtu: u16,
-        endpoint: impl Endpoint + 'static,
+        endpoint: impl Endpoint + Send + 'static,
     ) -> Result<SocketAddr, Problem> {
         let refused = |message: String| Err(Problem::new(format!("endpoint.{}", shown(name)), message));
         let Some(ip) = self.address(node) else {
@@ -116,7 +132,7 @@ impl<S: Sink> Network<S> {
         if self.endpoints.len() == MOST_ENDPOINTS {
             return refused(format!("at most {MOST_ENDPOINTS} endpoints are possible"));
         }
-        if self.scenario.app.contains_key(name) || self.endpoints.iter().any(|e| e.name == name) {
+        if self.is_taken(name) {
             return refused("another application has this name".to_owned());
         }
         let address = SocketAddr::new(ip.into(), FIRST_PORT + self.endpoints.len() as u16);
@@ -178,8 +194,9 @@ impl<S: Sink> Network<S> {
         let Some(world) = &mut self.world else { return Ok(()) };
         while world.run_to_wake(t) {
             for wake in world.take_wakes() {
-                if let Err((endpoint, action)) = wake_one(world, &mut self.endpoints, wake) {
-                    let failure = Failure { endpoint: self.endpoints[endpoint].name.clone(), at: world.now(), action };
+                if let Err((i, Misbehaviour { method, action })) = wake_one(world, &mut self.endpoints, wake) {
+                    let endpoint = self.endpoints[i].name.clone();
+                    let failure = Failure { endpoint, at: world.now(), method, action };
                     world.stop();
                     self.failure = Some(failure.clone());
                     return Err(failure);
@@ -227,7 +244,7 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
 }
 
 /// Calls the endpoint that `wake` concerns.   Errors: the index of an endpoint, and its misbehaviour.
-fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Result<(), (usize, String)> {
+fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Result<(), (usize, Misbehaviour)> {
     let index = |app: u16| all.iter().position(|e| e.app == app).unwrap_or_default();
     let now = world.now();
     let (to, datagram) = match wake {
@@ -242,18 +259,18 @@ fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Res
     };
     let is_due = datagram.is_none();
     if let Some(datagram) = datagram {
-        call("handle", || all[to].code.handle(now, datagram)).map_err(|action| (to, action))?;
+        call("handle", || all[to].code.handle(now, datagram)).map_err(|misbehaviour| (to, misbehaviour))?;
     } else if all[to].armed != now {
         // wakes cannot be cancelled, and another has replaced this one
         return Ok(());
     } else {
         all[to].armed = Time::NEVER;
     }
-    serve(world, all, to, is_due).map_err(|action| (to, action))
+    serve(world, all, to, is_due).map_err(|misbehaviour| (to, misbehaviour))
 }
 
 /// Handles the timeouts of an endpoint if `is_due`, sends its datagrams, and schedules its next wake.
-fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: bool) -> Result<(), String> {
+fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: bool) -> Result<(), Misbehaviour> {
     let now = world.now();
     let mut fire = is_due && next_timeout(&mut all[i])?.is_some_and(|at| at <= now);
     // bounded: a moment has at most MOST_TIMEOUTS timeouts
@@ -265,7 +282,7 @@ fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: boo
         // bounded: a moment has at most MOST_SENT datagrams
         while let Some(transmit) = call("poll_transmit", || all[i].code.poll_transmit(now))? {
             all[i].moment.sent(now)?;
-            send(world, all, i, transmit)?;
+            send(world, all, i, transmit).map_err(|action| Misbehaviour::new("poll_transmit", action))?;
         }
         let Some(at) = next_timeout(&mut all[i])? else { return Ok(()) };
         fire = at <= now;
@@ -280,11 +297,11 @@ fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: boo
     }
 }
 
-fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, String> {
+fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, Misbehaviour> {
     call("next_timeout", || endpoint.code.next_timeout())
 }
 
-/// Sends a datagram of endpoint `i`.   Errors: a datagram that cannot be sent.
+/// Sends a datagram of endpoint `i`.   Errors: the action, if the datagram cannot be sent.
 fn send<S: Sink>(world: &mut World<S>, all: &[Place], i: usize, transmit: Transmit) -> Result<(), String> {
     let Transmit { to, ecn, mut bytes } = transmit;
     let own = &all[i];

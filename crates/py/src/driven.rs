@@ -1,6 +1,6 @@
 //! A run that Python drives step by step, and forks.
 
-use crate::error::{FirstError, refuse, scenario_of};
+use crate::error::{FirstError, scenario_of, wrong};
 use crate::law::{self, Laws};
 use face::Driven;
 use packet::DropReason;
@@ -9,11 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sim::Ended;
 use units::{Problem, Time};
-
-/// Raises a problem as `ScenarioError`.
-fn wrong(problem: Problem) -> PyErr {
-    refuse("", &[problem])
-}
 
 /// A run in progress; see `bloatlab.open`. Times are in nanoseconds.
 #[pyclass(module = "bloatlab._core")]

@@ -1,4 +1,4 @@
-//! The exceptions of the module, the reading of scenarios, and the first exception in a run.
+//! The exceptions of the module, the reading of scenarios, and the failures of a user's Python code in a run.
 
 use pyo3::prelude::*;
 use scenario::Scenario;
@@ -25,6 +25,11 @@ pub(crate) fn refuse(source: &str, problems: &[Problem]) -> PyErr {
     let lines: Vec<String> =
         problems.iter().map(|p| if source.is_empty() { p.to_string() } else { format!("{source}: {p}") }).collect();
     ScenarioError::new_err((lines,))
+}
+
+/// Raises a problem as `ScenarioError`.
+pub(crate) fn wrong(problem: Problem) -> PyErr {
+    refuse("", &[problem])
 }
 
 /// Reads a scenario from canonical JSON.
@@ -65,4 +70,29 @@ impl FirstError {
     pub(crate) fn take(&self) -> Option<PyErr> {
         locked(&self.0.1).take()
     }
+}
+
+/// The failure of a method of a user's object.
+pub(crate) enum Mistake {
+    /// The method raised an exception.
+    Raised(PyErr),
+    /// The method returned an invalid value.
+    Value(String),
+}
+
+impl From<PyErr> for Mistake {
+    fn from(error: PyErr) -> Self {
+        Self::Raised(error)
+    }
+}
+
+/// Returns the type and the message of an exception, on one line.
+pub(crate) fn one_line(py: Python<'_>, error: &PyErr) -> String {
+    let kind = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+    units::shown(&format!("{kind}: {}", error.value(py)))
+}
+
+/// Returns the `repr` of a value, clipped.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "a value that cannot be shown".into(), |r| units::shown(&r.to_string_lossy()).clone())
 }

@@ -4,7 +4,7 @@
 //! keeps the GIL. The first error in a law is stored. From then on, every law passes all packets, and the run ends at the next
 //! progress check. Times are integers in nanoseconds in both languages.
 
-use crate::error::{FirstError, locked};
+use crate::error::{FirstError, Mistake, locked, one_line, shown};
 use packet::{Ecn, Flags, LinkView, MarkReason, PacketMeta, Reading, Unit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
@@ -208,20 +208,6 @@ impl ForeignLaw for PassAll {
     }
 }
 
-/// The failure of a method of a law.
-enum Mistake {
-    /// The method raised an exception.
-    Raised(PyErr),
-    /// The method returned an invalid value.
-    Value(String),
-}
-
-impl From<PyErr> for Mistake {
-    fn from(error: PyErr) -> Self {
-        Self::Raised(error)
-    }
-}
-
 /// Returns the exception to raise: Ctrl-C unchanged, and any other mistake as a `LawFailure` with its cause.
 fn failure(py: Python<'_>, link: &str, method: &str, mistake: Mistake) -> PyErr {
     match mistake {
@@ -374,12 +360,6 @@ impl ForeignLaw for PythonLaw {
     }
 }
 
-/// Returns the type and the message of an exception, on one line.
-fn one_line(py: Python<'_>, error: &PyErr) -> String {
-    let kind = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
-    units::shown(&format!("{kind}: {}", error.value(py)))
-}
-
 /// Converts a method's return value to a verdict.
 fn verdict(method: Method, packet: &PacketMeta, answer: &Bound<'_, PyAny>) -> Result<Verdict, Mistake> {
     if answer.is_none() {
@@ -398,11 +378,6 @@ fn verdict(method: Method, packet: &PacketMeta, answer: &Bound<'_, PyAny>) -> Re
             shown(answer)
         ))),
     }
-}
-
-/// Returns the `repr` of a value, clipped.
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| "a value that cannot be shown".into(), |r| units::shown(&r.to_string_lossy()).clone())
 }
 
 impl Law for PythonLaw {

@@ -13,6 +13,7 @@ mod live;
 #[cfg(not(all(feature = "live", target_os = "linux")))]
 #[path = "no_live.rs"]
 mod live;
+mod network;
 mod parts;
 mod quantity;
 mod run;
@@ -102,6 +103,8 @@ mod _core {
     #[pymodule_export]
     use super::live::{has_live, live, live_clean};
     #[pymodule_export]
+    use super::network::{Datagram, NetworkRun};
+    #[pymodule_export]
     use super::parts::{Discipline, Fate, Packet, SentSegment, TcpSender};
     #[pymodule_export]
     use super::quantity::quantity;
@@ -117,6 +120,7 @@ mod _core {
         m.add("PanicException", py.get_type::<pyo3::panic::PanicException>())?;
         m.add("ScenarioError", py.get_type::<ScenarioError>())?;
         m.add("LiveError", py.get_type::<LiveError>())?;
-        m.add("LawFailure", py.get_type::<super::law::LawFailure>())
+        m.add("LawFailure", py.get_type::<super::law::LawFailure>())?;
+        m.add("EndpointFailure", py.get_type::<super::network::EndpointFailure>())
     }
 }

@@ -113,15 +113,25 @@ fn captured(
     beside: impl Sink,
     observe: &mut impl FnMut(f64) -> bool,
 ) -> PyResult<(Ended, Outcome)> {
-    let cannot = |name: &str, e: &io::Error| {
-        PyOSError::new_err((e.raw_os_error(), e.to_string(), folder.join(name).display().to_string()))
-    };
-    let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new).map_err(|e| cannot(name, &e));
-    let files = [create("left.pcap")?, create("right.pcap")?];
+    let files = capture_files(folder)?;
     let mut capture = Capture::new(scenario, link, files, KEPT).map_err(|p| refuse("", &[p]))?;
     let result = simulate(scenario, (beside, &mut capture), observe)?;
-    capture.finish().map_err(|e| cannot("", &e))?;
+    capture.finish().map_err(|e| cannot_write(folder, &e))?;
     Ok(result)
+}
+
+/// Creates the two files of a capture in `folder`.
+pub(crate) fn capture_files(folder: &Path) -> PyResult<[BufWriter<File>; 2]> {
+    let create = |name: &str| {
+        let path = folder.join(name);
+        File::create(&path).map(BufWriter::new).map_err(|e| cannot_write(&path, &e))
+    };
+    Ok([create("left.pcap")?, create("right.pcap")?])
+}
+
+/// Returns the exception for a file or folder that cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
+    PyOSError::new_err((error.raw_os_error(), error.to_string(), path.display().to_string()))
 }
 
 /// Converts an outcome to a dict with the summary as JSON text and the tables' columns as numpy arrays or lists.

@@ -77,7 +77,7 @@ impl<S: Sink> World<S> {
         };
         world.engine.tally.warm_up = Time(scenario.record.warm_up.0);
         world.engine.tally.known.ce_packets = world.engine.stacks.iter().any(|stack| stack.ecn.ecn)
-            || network.apps.iter().any(|app| matches!(app.declared.traffic, traffic::Traffic::Endpoint(_)));
+            || network.apps.iter().any(|app| app.declared.traffic.has_own_ecn());
         world.add_apps(scenario, &network.apps)?;
         world.engine.conns = pages::table(world.engine.tally.rows.len());
         world.engine.net.events.push(world.next_sample, Target::Clock);

@@ -86,6 +86,10 @@ macro_rules! applications {
             pub fn is_datagrams(&self) -> bool {
                 matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Endpoint(_))
             }
+            /// Returns true if its datagrams have ECN fields whatever the stacks of the scenario have.
+            pub fn has_own_ecn(&self) -> bool {
+                matches!(self, Self::Endpoint(_))
+            }
             /// Returns the number of rows of counters for its flows.
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ Self::Endpoint(p) => p.rows() }

@@ -87,7 +87,7 @@ measures! {
     /// Measures of an application whose stack has ECN.
     pub(super) const MARKED = fn marked(c: &Counted<'_>) -> Value {
         "ce_packets": Kind::PACKETS, "ce",
-            "CE-marked packets, as reported to its senders, both directions; only where a stack has `ecn`." => c.both(|d| d.ce_packets);
+            "CE-marked packets, as reported to its senders, both directions; only where a stack has `ecn`, or the transport is supplied by the program." => c.both(|d| d.ce_packets);
     }
     /// Statistics of the rates of its flows, both directions together.
     const RATES = fn rates(f: &Flows<'_>) -> Value {

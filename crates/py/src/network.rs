@@ -1,0 +1,320 @@
+//! Transports written in Python: objects of a user's class as endpoints of `bloatlab-net`.
+//!
+//! A run keeps the GIL. An exception in an endpoint, or an invalid return value, unwinds to the network as a [`Fault`], which ends
+//! the run; the exception is stored for the traceback. Times are integers in nanoseconds in both languages.
+
+use crate::error::{FirstError, Mistake, one_line, scenario_of, shown, wrong};
+use crate::law::Laws;
+use crate::run::{cannot_write, capture_files, to_python};
+use net::{Ecn, Endpoint, Failure, Fault, Framing, Network, Outcome, Time, Transmit};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
+use scenario::Scenario;
+use sim::capture::Capture;
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::{IpAddr, SocketAddr};
+use std::panic::resume_unwind;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use units::{Duration, Problem};
+
+/// Number of parts of a run between which signals such as Ctrl-C are handled.
+const PARTS: u64 = 500;
+
+pyo3::create_exception!(
+    _core,
+    EndpointFailure,
+    pyo3::exceptions::PyException,
+    "An endpoint misbehaved. Its arguments: endpoint, time (ns), method, action. An exception that it raised is the cause."
+);
+
+/// A datagram that arrives at an endpoint.
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+pub(crate) struct Datagram {
+    /// Address and port of the sender.
+    sender: (String, u16),
+    /// ECN field on arrival: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    ecn: u8,
+    /// The bytes, as they were sent.
+    data: Py<PyBytes>,
+}
+
+/// The methods of an endpoint, in the order of [`PythonEndpoint::methods`].
+#[derive(Clone, Copy)]
+enum Method {
+    Handle,
+    PollTransmit,
+    NextTimeout,
+    OnTimeout,
+}
+
+impl Method {
+    const NAMES: [&str; 4] = ["handle", "poll_transmit", "next_timeout", "on_timeout"];
+}
+
+/// An endpoint whose methods are those of a Python object.
+struct PythonEndpoint {
+    methods: [Py<PyAny>; Method::NAMES.len()],
+    framing: Framing,
+    error: FirstError,
+}
+
+impl PythonEndpoint {
+    /// Calls a method. `call` makes the call and converts its result. A failure unwinds to the network.
+    fn call<T>(&self, method: Method, call: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Mistake>) -> T {
+        let result = Python::attach(|py| {
+            call(self.methods[method as usize].bind(py)).map_err(|mistake| {
+                let name = Method::NAMES[method as usize];
+                match mistake {
+                    Mistake::Value(text) => format!("{name} returned {text}"),
+                    Mistake::Raised(error) => {
+                        let action = format!("{name} raised {}", one_line(py, &error));
+                        self.error.store(error);
+                        action
+                    }
+                }
+            })
+        });
+        result.unwrap_or_else(|action| resume_unwind(Box::new(Fault(action))))
+    }
+}
+
+impl Endpoint for PythonEndpoint {
+    fn handle(&mut self, now: Time, datagram: net::Datagram) {
+        self.call(Method::Handle, |method| {
+            let data = PyBytes::new(method.py(), &datagram.bytes).unbind();
+            method.call1((now.0, Datagram { sender: host_port(datagram.from), ecn: datagram.ecn as u8, data }))?;
+            Ok(())
+        });
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        self.call(Method::PollTransmit, |method| transmit(&method.call1((now.0,))?))
+    }
+
+    fn next_timeout(&mut self) -> Option<Time> {
+        self.call(Method::NextTimeout, |method| {
+            let at = method.call0()?;
+            let invalid = |_| Mistake::Value(format!("{}; expected whole nanoseconds or None", shown(&at)));
+            Ok(at.extract::<Option<u64>>().map_err(invalid)?.map(Time))
+        })
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.call(Method::OnTimeout, |method| {
+            method.call1((now.0,))?;
+            Ok(())
+        });
+    }
+
+    fn framing(&self) -> Framing {
+        self.framing
+    }
+}
+
+/// Returns an address as Python writes it.
+fn host_port(address: SocketAddr) -> (String, u16) {
+    (address.ip().to_string(), address.port())
+}
+
+/// Converts the return value of `poll_transmit`.
+fn transmit(answer: &Bound<'_, PyAny>) -> Result<Option<Transmit>, Mistake> {
+    if answer.is_none() {
+        return Ok(None);
+    }
+    let parts = answer.extract::<((String, u16), PyBackedBytes, u8)>().ok().and_then(|((host, port), data, ecn)| {
+        let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|known| *known as u8 == ecn)?;
+        Some(Transmit { to: SocketAddr::new(host.parse::<IpAddr>().ok()?, port), ecn, bytes: data.to_vec() })
+    });
+    let valid = "expected None or ((address, port), bytes, ECN field from 0 to 3)";
+    parts.map(Some).ok_or_else(|| Mistake::Value(format!("{}; {valid}", shown(answer))))
+}
+
+/// A network in progress, with or without captures.
+enum Run {
+    Plain(Network),
+    Captured(Network<Capture<BufWriter<File>>>),
+}
+
+/// Evaluates `$do` for the network of a run.
+macro_rules! with {
+    ($run:expr, $network:ident => $do:expr) => {
+        match $run {
+            Run::Plain($network) => $do,
+            Run::Captured($network) => $do,
+        }
+    };
+}
+
+/// The end of a run.
+struct Over {
+    outcome: Option<Outcome>,
+    scenario: Scenario,
+    failure: Option<Failure>,
+}
+
+/// A network with endpoints in Python; see `bloatlab.Network`. Times are in nanoseconds.
+#[pyclass(module = "bloatlab._core")]
+pub(crate) struct NetworkRun {
+    /// `None` after the end. A network is not shared between threads, which the lock states.
+    run: Mutex<Option<Run>>,
+    over: Option<Over>,
+    duration: Duration,
+    until: Time,
+    captures: PathBuf,
+    laws: Laws,
+    error: FirstError,
+}
+
+impl NetworkRun {
+    fn run(&mut self) -> PyResult<&mut Run> {
+        let run = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
+        run.as_mut().ok_or_else(|| wrong(Problem::new("network", "the run is over")))
+    }
+
+    /// Keeps the results, and writes the rest of the captures.
+    fn close(&mut self, failure: Option<Failure>) -> PyResult<()> {
+        let Some(run) = self.run.get_mut().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let (outcome, scenario) = with!(&run, network => (network.outcome(), network.scenario().clone()));
+        self.over = Some(Over { outcome, scenario, failure });
+        if let Run::Captured(network) = run
+            && let Some(capture) = network.into_sink()
+        {
+            capture.finish().map_err(|e| cannot_write(&self.captures, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the exception for the failure of an endpoint: Ctrl-C unchanged.
+    fn failure(&self, py: Python<'_>, failure: &Failure) -> PyErr {
+        let cause = self.error.raise().err();
+        if let Some(error) = cause.as_ref().filter(|error| error.is_instance_of::<PyKeyboardInterrupt>(py)) {
+            return error.clone_ref(py);
+        }
+        let Failure { endpoint, at, method, action } = failure;
+        let raised = EndpointFailure::new_err((endpoint.clone(), at.0, *method, action.clone()));
+        raised.set_cause(py, cause);
+        raised
+    }
+}
+
+#[pymethods]
+impl NetworkRun {
+    /// Builds a network of a scenario (canonical JSON, see `resolve`) at time 0. `laws` as in `run`.
+    #[new]
+    #[pyo3(signature = (resolved, laws=None))]
+    fn new(resolved: &str, laws: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut scenario = scenario_of(resolved)?;
+        let laws = Laws::insert(&mut scenario, laws).map_err(wrong)?;
+        let duration = scenario.duration;
+        let run = Mutex::new(Some(Run::Plain(Network::new(scenario).map_err(wrong)?)));
+        let (over, until, captures, error) = (None, Time::ZERO, PathBuf::new(), FirstError::default());
+        Ok(Self { run, over, duration, until, captures, laws, error })
+    }
+
+    /// The time up to which the run has got, ns.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.until.0
+    }
+
+    /// True after the end of the run, or the failure of an endpoint.
+    #[getter]
+    fn over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// The scenario, in which each endpoint is an application once the network has run, as canonical JSON.
+    #[getter]
+    fn scenario(&mut self) -> PyResult<String> {
+        match &self.over {
+            Some(over) => Ok(over.scenario.canonical()),
+            None => Ok(with!(self.run()?, network => network.scenario().canonical())),
+        }
+    }
+
+    /// Adds an endpoint; returns its address and its name. Its application has the name `name`, by default that of the node. `methods` are handle, poll_transmit, next_timeout and on_timeout.
+    #[pyo3(signature = (node, methods, name, mtu, whole_packets))]
+    fn add_endpoint(
+        &mut self,
+        node: &str,
+        methods: [Py<PyAny>; Method::NAMES.len()],
+        name: Option<&str>,
+        mtu: u16,
+        whole_packets: bool,
+    ) -> PyResult<((String, u16), String)> {
+        let framing = if whole_packets { Framing::Ipv4 } else { Framing::Udp };
+        let endpoint = PythonEndpoint { methods, framing, error: self.error.clone() };
+        let added = with!(self.run()?, network => {
+            let name = name.map_or_else(|| network.free_name(node), str::to_owned);
+            network.add_named(&name, node, mtu, endpoint).map(|address| (host_port(address), name))
+        });
+        added.map_err(wrong)
+    }
+
+    /// Captures whole packets at both ends of `link` (by default the slowest) in `folder`. The network must not have run.
+    #[pyo3(signature = (folder, link=None))]
+    fn capture(&mut self, folder: PathBuf, link: Option<&str>) -> PyResult<()> {
+        self.run()?;
+        let slot = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match slot.take() {
+            Some(Run::Plain(network)) if self.until == Time::ZERO => {
+                *slot = Some(Run::Captured(network.capture(link, capture_files(&folder)?)));
+                self.captures = folder;
+                Ok(())
+            }
+            other => {
+                *slot = other;
+                Err(wrong(Problem::new("capture", "must be called once, before the network runs")))
+            }
+        }
+    }
+
+    /// Handles all events before a time.
+    fn run_until(&mut self, py: Python<'_>, time_ns: u64) -> PyResult<()> {
+        if let Some(failure) = self.over.as_ref().and_then(|over| over.failure.as_ref()) {
+            return Err(self.failure(py, failure));
+        }
+        let end = Time(time_ns.min(self.duration.0));
+        if end < self.until {
+            return Err(wrong(Problem::new("run_until", "this time has passed")));
+        }
+        with!(self.run()?, network => network.build()).map_err(wrong)?;
+        let part = Duration(self.duration.0.div_ceil(PARTS));
+        // bounded: at most PARTS + 1 parts
+        while self.until < end {
+            self.laws.check()?;
+            py.check_signals()?;
+            let next = (self.until + part).min(end);
+            if let Err(failure) = with!(self.run()?, network => network.run_until(Time(next.0 - 1))) {
+                self.until = failure.at;
+                let raised = self.failure(py, &failure);
+                self.close(Some(failure))?;
+                return Err(raised);
+            }
+            self.until = next;
+        }
+        self.laws.check()
+    }
+
+    /// Runs to the end, and writes the rest of the captures.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.over.as_ref().is_some_and(|over| over.failure.is_none()) {
+            return Ok(());
+        }
+        self.run_until(py, u64::MAX)?;
+        self.close(None)
+    }
+
+    /// Returns the summary and the tables of the run so far, as `run` does.
+    fn outcome(&mut self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let outcome = match &self.over {
+            Some(over) => over.outcome.clone(),
+            None => with!(self.run()?, network => network.build().map(|()| network.outcome())).map_err(wrong)?,
+        };
+        to_python(py, outcome.expect("a network that was built"))
+    }
+}

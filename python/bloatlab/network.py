@@ -1,0 +1,182 @@
+"""Transports of your own in a simulated network: objects in Python that send real datagrams through its queues.
+
+    network = bloatlab.Network("line.toml")
+    server = network.add_endpoint("server", Receiver())
+    network.add_endpoint("client", Sender(server))
+    result = network.finish()
+
+A stack needs no sockets and no threads, only the four methods of `Endpoint`. Equal stacks and seeds give equal bytes.
+See docs/transports.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from bloatlab import _core
+from bloatlab.driving import Core, nanoseconds, prepared
+from bloatlab.errors import line_in, nearest
+from bloatlab.laws import line_of
+from bloatlab.scenario import Scenario, ScenarioError, Sets, quantity
+from bloatlab.simulation import Result, frames, summary_of
+
+#: IPv4 address and UDP port.
+Address = tuple[str, int]
+#: A datagram that arrives: its `sender` (an address), its `ecn` field and its `data`.
+Datagram = _core.Datagram
+
+#: The methods of an endpoint and their arguments after `self`.
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "handle": ("now_ns", "datagram"),
+    "poll_transmit": ("now_ns",),
+    "next_timeout": (),
+    "on_timeout": ("now_ns",),
+}
+
+
+class EndpointError(RuntimeError):
+    """An endpoint that misbehaved. Its one line names the endpoint, the time, its file and line, and its action."""
+
+
+class Endpoint(Protocol):
+    """A stack at a node: a machine without I/O, driven in virtual time. Times are in ns since the start of the run.
+
+    After each call of `handle` or `on_timeout`, and once at the start, the network calls `poll_transmit` until it
+    returns None, and then `next_timeout`. An ECN field is 0 (not ECN-capable), 1 (ECT(1)), 2 (ECT(0)) or 3 (CE).
+
+    The bytes are the payload of UDP over IPv4. With an attribute `framing = "ipv4"` they are whole IPv4 packets.
+    """
+
+    def handle(self, now_ns: int, datagram: Datagram, /) -> None:
+        """Receives a datagram that arrives now."""
+
+    def poll_transmit(self, now_ns: int, /) -> tuple[Address, bytes, int] | None:
+        """Returns the next datagram to send now, as destination, bytes and ECN field; None if there is none."""
+
+    def next_timeout(self) -> int | None:
+        """Returns the time of the next timeout, None if none is pending. A time that has passed means now."""
+
+    def on_timeout(self, now_ns: int, /) -> None:
+        """Handles the timeout that `next_timeout` has announced."""
+
+
+class Network:
+    """The network of a scenario, with endpoints at its nodes. It is built at the first run.
+
+    Times are in s, unless a text has a unit.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | str | Path | Mapping[str, object],
+        seed: int | None = None,
+        *,
+        sets: Sets = (),
+        laws: Mapping[str, type] | None = None,
+    ) -> None:
+        """Opens a scenario; the arguments are those of `bloatlab.run`."""
+        scenario, makers = prepared(scenario, seed, sets, laws)
+        self._core = Core(_core.NetworkRun(scenario.text, makers or None), makers)
+        self._endpoints: dict[str, type] = {}
+        #: The end of the run in s.
+        self.duration = quantity(scenario.data["duration"])
+
+    def add_endpoint(self, node: str, endpoint: Endpoint, *, name: str | None = None, mtu: int = 1500) -> Address:
+        """Adds a stack at a node; returns its address. `mtu` is the limit of its IP packets in bytes.
+
+        Its application in the results has the name `name`; by default that of the node, if necessary with a number.
+        Raises `ScenarioError` for an unknown node, a name that is taken, or a stack without the four methods.
+        """
+        methods = _methods(endpoint)
+        framing = getattr(endpoint, "framing", "udp")
+        if framing not in {"udp", "ipv4"}:
+            raise ScenarioError([f'endpoint.{name or node}: framing is {framing!r}; expected "udp" or "ipv4"'])
+        if not 576 <= mtu <= 65_535:
+            raise ScenarioError([f"endpoint.{name or node}: mtu {mtu} is not valid; expected 576 to 65535 bytes"])
+        with self._core.use() as run:
+            address, used = run.add_endpoint(node, methods, name, mtu, framing == "ipv4")
+        self._endpoints[used] = type(endpoint)
+        return address
+
+    def capture(self, folder: str | Path, link: str | None = None) -> None:
+        """Captures whole packets at both ends of a link, as left.pcap and right.pcap in a folder.
+
+        The folder is made if necessary. The default is the slowest link, whose `from` is left. The files are complete
+        after `finish`, or after a failure.
+        """
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with self._core.use() as run:
+            run.capture(folder, link)
+
+    @property
+    def now(self) -> float:
+        """The time in s. All earlier events have happened, and none of this time or later."""
+        with self._core.use() as run:
+            return run.now_ns / 1e9
+
+    def run_until(self, time: float | str) -> None:
+        """Runs to a time: a number of seconds, or a text such as "250ms". The events of that time still wait.
+
+        Raises `EndpointError` if an endpoint misbehaves, which ends the run; `result` has what happened until then.
+        """
+        ns = nanoseconds(time, self.duration)
+        with self._explained() as run:
+            run.run_until(ns)
+
+    def finish(self) -> Result:
+        """Runs to the end; returns the result. Raises `EndpointError`."""
+        with self._explained() as run:
+            run.finish()
+        return self.result()
+
+    def result(self) -> Result:
+        """Returns the result of the run so far. Each endpoint is an application of its scenario."""
+        with self._core.use() as run:
+            output, text = run.outcome(), run.scenario
+        return Result(Scenario(text), summary_of(output["summary"]), frames(output["tables"]))
+
+    @contextmanager
+    def _explained(self) -> Generator[_core.NetworkRun]:
+        """Yields the run. Raises the failure of an endpoint as `EndpointError`."""
+        try:
+            with self._core.use() as run:
+                yield run
+        except _core.EndpointFailure as failure:
+            name, at_ns, method, action = failure.args
+            place = _place(self._endpoints[name], method, failure.__cause__)
+            line = f'endpoint "{name}" at {at_ns / 1e9:.9f} s: {place}{action}'
+            raise EndpointError(line) from failure.__cause__
+
+    def __repr__(self) -> str:
+        """Returns time and endpoints."""
+        return f"<Network: {self.now:g} s of {self.duration:g} s, endpoints {', '.join(self._endpoints) or 'none'}>"
+
+
+def _methods(endpoint: object) -> list[Callable[..., object]]:
+    """Returns the methods of an endpoint. Raises `ScenarioError` for one that is missing or has other arguments."""
+    kind = type(endpoint).__name__
+    for name, arguments in METHODS.items():
+        method = getattr(endpoint, name, None)
+        call = f"{name}({', '.join(arguments)})"
+        if not callable(method):
+            own = [m for m in dir(endpoint) if not m.startswith("_")]
+            raise ScenarioError([f"endpoint: {kind} has no method {call}{nearest(name, own)}"])
+        try:
+            inspect.signature(method).bind(*arguments)
+        except TypeError:
+            raise ScenarioError([f"endpoint: {kind}.{name} cannot be called as {call}"]) from None
+    return [getattr(endpoint, name) for name in METHODS]
+
+
+def _place(of: type, method: str, error: BaseException | None) -> str:
+    """Returns the file and line of a failure: of the exception, or else of the method; empty if unknown."""
+    code = getattr(getattr(of, method, None), "__code__", None)
+    if code is None:
+        return ""
+    file = code.co_filename
+    line = line_in(error, file) if error is not None else None
+    return f"{Path(file).name}:{line or line_of(of, method)}: "

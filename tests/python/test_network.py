@@ -1,0 +1,345 @@
+"""Transports written in Python, in a simulated network."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bloatlab
+from bloatlab import EndpointError, Network, Result, ScenarioError, results
+from bloatlab.network import Address, Datagram
+
+LINE = """
+name = "line"
+duration = "4s"
+start_spread = "0s"
+[link.up]
+from = "client"
+to = "server"
+rate = "10mbit"
+delay = "10ms"
+queue = "codel ecn"
+[link.down]
+from = "server"
+to = "client"
+rate = "10mbit"
+delay = "10ms"
+[app.cubic]
+from = "client"
+to = ["server"]
+tcp = "cubic"
+traffic = "ftp"
+"""
+
+MS = 1_000_000
+
+
+class Ticker:
+    """Sends 1000 bytes every 5 ms, or only receives."""
+
+    def __init__(self, to: Address | None = None) -> None:
+        self.to, self.next, self.sent = to, 0, 0
+        self.log: list[tuple[int, Address, int, bytes]] = []
+
+    def handle(self, now_ns: int, datagram: Datagram) -> None:
+        self.log.append((now_ns, datagram.sender, datagram.ecn, datagram.data))
+
+    def poll_transmit(self, now_ns: int) -> tuple[Address, bytes, int] | None:
+        if self.to is None or self.next > now_ns:
+            return None
+        self.next += 5 * MS
+        self.sent += 1
+        return self.to, self.sent.to_bytes(8, "big") + bytes(992), 2
+
+    def next_timeout(self) -> int | None:
+        return None if self.to is None else self.next
+
+    def on_timeout(self, now_ns: int) -> None:
+        pass
+
+
+class Faulty(Ticker):
+    """Misbehaves at 2 s."""
+
+    fault: str = ""
+
+    def poll_transmit(self, now_ns: int) -> Any:
+        if now_ns < 2000 * MS:
+            return super().poll_transmit(now_ns)
+        match self.fault:
+            case "raise":
+                return self.log[0]
+            case "interrupt":
+                raise KeyboardInterrupt
+            case "value":
+                return self.to, "text", 2
+            case "ecn":
+                return self.to, b"", 4
+            case "address":
+                return ("server", 1), b"", 0
+            case "mtu":
+                return self.to, bytes(1473), 0
+            case "endless":
+                return self.to, b"", 0
+            case _:
+                return None
+
+
+def ticking(**keys: Any) -> tuple[Network, Ticker, Ticker]:
+    network = Network(bloatlab.parse(LINE), **keys)
+    receiver = Ticker()
+    sender = Ticker(network.add_endpoint("server", receiver))
+    network.add_endpoint("client", sender)
+    return network, sender, receiver
+
+
+def digest(result: Result) -> str:
+    summary = {key: value for key, value in result.summary.items() if key != "events"}  # a capture adds events
+    text = repr(summary) + "".join(name + result.table(name).write_csv() for name in sorted(result.tables))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_bytes_and_marks_arrive():
+    network, sender, receiver = ticking()
+    result = network.finish()
+    row = result.summary["apps"]["client"]
+    assert (row["datagrams_sent"], row["goodput_bytes"]) == (sender.sent, 1000 * len(receiver.log)) == (800, 798_000)
+    number = [int.from_bytes(data[:8], "big") for *_, data in receiver.log]
+    assert number == sorted(number)
+    # 1028 bytes at 10 Mbit/s take 822.4 us; before them at most CUBIC's SYN of 74 bytes (59.2 us); then 10 ms
+    assert 10_822_400 <= receiver.log[0][0] <= 10_881_600
+    assert receiver.log[0][1:3] == (("10.0.0.0", 4434), 2)
+    marked = sum(ecn == 3 for _, _, ecn, _ in receiver.log)
+    assert marked == row["ce_packets"] > 0
+    assert result.summary["apps"]["cubic"]["goodput_mbit"] > 5
+
+
+def test_a_run_in_steps_is_the_same_run():
+    straight, one, _ = ticking()
+    stepped, two, _ = ticking()
+    assert repr(stepped) == "<Network: 0 s of 4 s, endpoints server, client>"
+    for time in (0, "1ms", 0.5, 1.2345, "3s", 3):
+        stepped.run_until(time)
+    assert (stepped.now, two.sent) == (3, 600)
+    # the links of the run so far, before its end
+    assert stepped.result().summary["apps"]["client"]["datagrams_sent"] == 600
+    assert digest(straight.finish()) == digest(stepped.finish())
+    assert one.log == two.log
+    assert digest(stepped.finish()) == digest(stepped.result())
+    with pytest.raises(ScenarioError, match="the run is over"):
+        stepped.run_until("4s")
+    with pytest.raises(ScenarioError, match="the run is over"):
+        stepped.add_endpoint("client", Ticker())
+
+
+def test_a_capture_has_the_real_bytes_and_is_the_same_twice(tmp_path: Path):
+    found: list[bytes] = []
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        network, _, _ = ticking()
+        network.capture(folder, "up")
+        captured = digest(network.finish())
+        assert captured == digest(ticking()[0].finish())
+        found.append((folder / "left.pcap").read_bytes() + (folder / "right.pcap").read_bytes())
+    assert found[0] == found[1]
+    assert found[0].count((800).to_bytes(8, "big") + bytes(992)) == 1  # sent, and still on its way at the end
+    assert found[0].count((1).to_bytes(8, "big") + bytes(992)) == 2
+    network, _, _ = ticking()
+    network.capture(tmp_path / "three", "upp")
+    with pytest.raises(ScenarioError, match='unknown link "upp"; did you mean "up"'):
+        network.finish()
+
+
+def test_a_result_is_saved_and_opened_again_but_not_run_from_its_scenario(tmp_path: Path):
+    network, _, _ = ticking(seed=7, sets={"name": "mine"})
+    result = network.finish()
+    again = bloatlab.open_result(results.save(result, tmp_path / "run"))
+    assert (again.seed, again.summary, again.scenario) == (7, result.summary, result.scenario)
+    with pytest.raises(ScenarioError, match="only a program can supply"):
+        bloatlab.run(result.scenario)
+
+
+def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
+    """A network whose sender misbehaves; the error's one line."""
+    network = Network(bloatlab.parse(LINE))
+    sender = of(network.add_endpoint("server", Ticker()))
+    sender.fault = fault
+    network.add_endpoint("client", sender, name="bad")
+    with pytest.raises(EndpointError) as first:
+        network.finish()
+    with pytest.raises(EndpointError) as second:
+        network.run_until("4s")
+    (line,) = first.value.args
+    assert second.value.args == (line,)
+    assert "\n" not in line
+    # the other results are kept: CUBIC has 10 Mbit/s less 1.6 for 2 s
+    assert network.result().summary["apps"]["cubic"]["goodput_mbit"] > 5
+    assert network.now == 2
+    return network, line
+
+
+def line_of(text: str) -> int:
+    """The number of the first line of this file that contains `text`."""
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+POLL = "poll_transmit returned (('10.0.0.1', 4433), "
+VALID = "expected None or ((address, port), bytes, ECN field from 0 to 3)"
+
+
+@pytest.mark.parametrize(
+    ("fault", "at", "action"),
+    [
+        ("raise", "return self.log[0]", "poll_transmit raised IndexError: list index out of range"),
+        ("value", "def poll_transmit(self, now_ns: int) -> Any", f"{POLL}'text', 2); {VALID}"),
+        ("ecn", "def poll_transmit(self, now_ns: int) -> Any", f"{POLL}b'', 4); {VALID}"),
+        (
+            "address",
+            "def poll_transmit(self, now_ns: int) -> Any",
+            f"poll_transmit returned (('server', 1), b'', 0); {VALID}",
+        ),
+        (
+            "mtu",
+            "def poll_transmit(self, now_ns: int) -> Any",
+            "sent an IP packet of 1501 bytes, more than the MTU of 1500 bytes",
+        ),
+        (
+            "endless",
+            "def poll_transmit(self, now_ns: int) -> Any",
+            "sent 65536 datagrams at one moment, and there are more",
+        ),
+        (
+            "timeout",
+            "def next_timeout",
+            "1000 times in a row for a timeout that is not in the future",
+        ),
+    ],
+)
+def test_a_stack_that_misbehaves_ends_the_run_with_one_line(fault: str, at: str, action: str):
+    network, line = failing(fault)
+    assert line.startswith(f'endpoint "bad" at 2.000000000 s: test_network.py:{line_of(at)}: ')
+    assert line.endswith(action)
+    assert network.result().summary["apps"]["bad"]["datagrams_sent"] >= 400
+
+
+class Late(Faulty):
+    now = 0
+
+    def poll_transmit(self, now_ns: int) -> Any:
+        self.now = now_ns
+        return super().poll_transmit(now_ns)
+
+    def next_timeout(self) -> Any:
+        return self.next if self.now < 2000 * MS else 2000.5
+
+
+def test_a_timeout_is_a_whole_number():
+    _, line = failing("", Late)
+    assert line.endswith("next_timeout returned 2000.5; expected whole nanoseconds or None")
+
+
+def test_an_exception_is_the_cause_and_ctrl_c_stays_itself():
+    network = Network(bloatlab.parse(LINE))
+    sender = Faulty(network.add_endpoint("server", Ticker()))
+    network.add_endpoint("client", sender)
+    sender.fault = "interrupt"
+    with pytest.raises(KeyboardInterrupt):
+        network.finish()
+    network = Network(bloatlab.parse(LINE))
+    sender = Faulty(network.add_endpoint("server", Ticker()))
+    network.add_endpoint("client", sender)
+    sender.fault = "raise"
+    with pytest.raises(EndpointError) as error:
+        network.finish()
+    assert isinstance(error.value.__cause__, IndexError)
+
+
+def test_a_stack_may_not_run_its_own_network():
+    class Nested(Ticker):
+        def on_timeout(self, now_ns: int) -> None:
+            network.run_until("4s")
+
+    network = Network(bloatlab.parse(LINE))
+    network.add_endpoint("client", Nested(network.add_endpoint("server", Ticker())))
+    with pytest.raises(EndpointError, match="on_timeout raised RuntimeError: this simulation is running"):
+        network.finish()
+
+
+class Halting(Ticker):
+    handle = None  # type: ignore[assignment]
+
+
+class Eager(Ticker):
+    def on_timeout(self) -> None:  # type: ignore[override]
+        pass
+
+
+class Framed(Ticker):
+    framing = "ethernet"
+
+
+@pytest.mark.parametrize(
+    ("act", "line"),
+    [
+        (lambda n: n.add_endpoint("clint", Ticker()), 'did you mean "client"?'),
+        (lambda n: n.add_endpoint("client", Ticker(), name="cubic"), "endpoint.cubic: another application has this"),
+        (lambda n: n.add_endpoint("client", Halting()), "endpoint: Halting has no method handle(now_ns, datagram)"),
+        (
+            lambda n: n.add_endpoint("client", Eager()),
+            "endpoint: Eager.on_timeout cannot be called as on_timeout(now_ns)",
+        ),
+        (lambda n: n.add_endpoint("client", Framed()), "endpoint.client: framing is 'ethernet'; expected \"udp\" or"),
+        (lambda n: n.add_endpoint("client", Ticker(), mtu=100), "endpoint.client: mtu 100 is not valid"),
+        (lambda n: (n.add_endpoint("client", Ticker()), n.finish()), "there is no endpoint at another node"),
+        (lambda n: n.run_until("5 apples"), "run_until: '5 apples' is not valid; expected a time of 0 to 4 s"),
+        (lambda n: (n.run_until(1), n.run_until(0.5)), "run_until: this time has passed"),
+        (lambda n: (n.run_until(1), n.add_endpoint("client", Ticker())), "the network has already run"),
+    ],
+)
+def test_problems_are_found_with_one_line(act: Any, line: str):
+    with pytest.raises(ScenarioError) as error:
+        act(Network(bloatlab.parse(LINE)))
+    (text,) = error.value.args[0]
+    assert line in text
+
+
+def test_whole_packets_and_laws_in_python():
+    class Head:
+        def head(self, packet: Any, view: Any) -> str | None:
+            return "mark" if packet.ect else None
+
+    class Whole(Ticker):
+        framing = "ipv4"
+
+        def poll_transmit(self, now_ns: int) -> tuple[Address, bytes, int] | None:
+            sent = super().poll_transmit(now_ns)
+            if sent is None:
+                return None
+            header = bytes([0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 0, 10, 0, 0, 1])
+            return sent[0], header + bytes(20), 2
+
+    queue = {"link.up.queue": {"python": {"law": "head"}}}
+    network = Network(bloatlab.parse(LINE), sets=queue, laws={"head": Head})
+    receiver = Ticker()
+    network.add_endpoint("client", Whole(network.add_endpoint("server", receiver)))
+    network.finish()
+    # the mark is in the header, too
+    assert {(ecn, data[1] & 3, len(data)) for _, _, ecn, data in receiver.log} == {(3, 3, 40)}
+
+
+def test_the_example_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    root = Path(__file__).resolve().parents[2]
+    code = (root / "docs" / "transports.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    (tmp_path / "ticker.toml").write_text((root / "crates/net/examples/ticker.toml").read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "transports.md", "exec"), {"__name__": "page"})  # noqa: S102
+    *marks, goodput = capsys.readouterr().out.splitlines()
+    # 1200 bytes every millisecond are 9.6 Mbit/s, of which the last 10 ms and more are still under way
+    assert 9.5 < float(goodput) < 9.6
+    assert marks
+    assert all(line.endswith(" s: marked") for line in marks)
