@@ -329,10 +329,12 @@ def _with_unit(path: str, value: object, unit: str | None) -> object:
 class Flow(_Part):
     """A TCP sender of a simulation: that of the latest connection of an application's flow.
 
-    Its attributes: `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged payload of
-    the connection) in bytes; `srtt` in s (None before the first sample); `pacing_rate` in bit/s of payload (None
-    without pacing); `state` (open, cwr, recovery, loss); `connection` (its number, from 1); `direction` (forward, or
-    reverse if only the server sends); `mss`. `cwnd`, `ssthresh` and `pacing_rate` can be set, to a number or a text.
+    The attributes in bytes are `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged
+    payload of the connection) and `mss`. `srtt` is in s (None before the first sample), `pacing_rate` in bit/s of
+    payload (None without pacing). `state` is open, cwr, recovery or loss, and `connection` is its number, from 1.
+    `direction` is forward, or reverse if only the server sends.
+
+    `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a text such as "30KB" or "10mbit".
 
     The controller continues from a new window: it may move it with the next ACK. A pacing rate can be set only for a
     sender that does not pace itself, and stays.

@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packets of the notification have been removed since
+        // the packets that caused the notification have since been removed from the queue
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

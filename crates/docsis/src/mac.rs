@@ -8,10 +8,11 @@
 //! ```
 //!
 //! A packet that arrives between two MAPs enters REQ(1) at the next MAP and REQ(0) at the second, and is granted at the third: 2
-//! intervals after the next boundary, so after 4 to 6 ms with MAPs of 2 ms. This is the document's delay of the first packet in an
-//! empty queue. Later packets are requested by piggybacking, one step of the request vector per MAP, and keep the channel full.
+//! intervals after the next boundary, that is, after 4 to 6 ms with MAPs of 2 ms. CableLabs 2012 states this delay for the first
+//! packet in an empty queue. Later packets are requested by piggybacking, one step of the request vector per MAP, and keep the
+//! channel full.
 //!
-//! The document leaves two details open, so they are parameters. [`MapClock`]: MAPs follow a free-running clock, or begin with
+//! CableLabs 2012 leaves two details open, so they are parameters. [`MapClock`]: MAPs follow a free-running clock, or begin with
 //! the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is what was recorded
 //! at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"), which shortens every wait by one
 //! interval.

@@ -31,7 +31,7 @@ impl Driven {
         Ok(Self { scenario, links, world, now: Time::ZERO, over: false })
     }
 
-    /// Returns the time up to which the run has got: all earlier events have happened, and none of this time or later.
+    /// Returns the time that the run has reached: all earlier events have happened, and none of this time or later.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -7,7 +7,7 @@
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
 //!
-//! A speed test makes its download and its upload one after the other, and can measure the idle path. In a run, the whole
+//! A speed test runs its download and its upload one after the other, and can measure the idle path first. In a run, the whole
 //! measured time counts as loaded, and the scale defines the idle round trip ([`Idle`]).
 
 use std::borrow::Cow;

@@ -53,8 +53,8 @@ impl Flags {
     /// The SACK blocks cover all data that the receiver holds out of order: there are one or two, and none reports a duplicate
     /// (RFC 2883). Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
-    /// A datagram whose bytes are in the host's arena, at `body`. Only ACKs have SACK blocks, so a packet that is no ACK has this
-    /// meaning for the bit of [`Flags::SACK_WHOLE`]. Not a bit on the wire.
+    /// A datagram whose bytes are in the host's arena, at `body`. The bit is that of [`Flags::SACK_WHOLE`], which only ACKs
+    /// use, and such a datagram is no ACK. Not a bit on the wire.
     pub const BYTES: Self = Self(2048);
     /// Push: the last segment of a burst, or of the data that the application has written.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);

@@ -60,7 +60,7 @@ impl Detection {
         }
     }
 
-    /// Records that the cumulative part of an ACK is on the scoreboard. Its SACK blocks follow.
+    /// Records that the cumulative part of an ACK has been applied to the scoreboard. The SACK blocks of the ACK follow.
     #[inline]
     pub(crate) fn cumulative_part_done(&mut self) {
         if let Self::Fack(fack) = self {

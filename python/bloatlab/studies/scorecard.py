@@ -275,7 +275,7 @@ def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
 
 
 def by_metric(cells: Sequence[Cell]) -> Mapping[str, Share]:
-    """Returns for each counted metric the share of its values within tolerance; metrics in order of appearance."""
+    """Returns the share of values within tolerance for each counted metric, in order of appearance."""
     uncounted = (Verdict.DERIVED, Verdict.PARAMETER, Verdict.UNTESTED)
     names = dict.fromkeys(c.metric for c in cells if c.verdict not in uncounted and c.origin is Origin.PAPER)
     return {name: share_of(name, [c for c in cells if c.metric == name]) for name in names}

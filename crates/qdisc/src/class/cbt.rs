@@ -35,8 +35,8 @@ pub enum Test {
     Red(RedTest),
     /// Drops while the class's average is at or above this: packets ("10p") or bytes ("10KB").
     Threshold(Limit),
-    /// Drops while the class's average is at or above `slack` times the class's share (dcbt only). Of the whole queue's average,
-    /// every active flow has an equal share, and a class has those of its active flows.
+    /// Drops while the class's average is at or above `slack` times the class's share (dcbt only). Every active flow has an
+    /// equal share of the whole queue's average, and a class has the shares of its active flows.
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,

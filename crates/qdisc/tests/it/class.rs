@@ -162,7 +162,7 @@ fn the_script_of_a_fred_queue() {
     bench.take(2);
     // five packets are queued, two of them of flow 0: avgcq = 5 / 2 = 2.5, so flow 0 may add a third packet, but no fourth
     assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
-    // when flow 0's last packet has left, its strikes are forgotten
+    // when flow 0's last packet has left, its strikes are discarded
     bench.take(6);
     assert_eq!(bench.backlog(), 0);
     assert_eq!((0..5).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false]].concat());

@@ -231,7 +231,7 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: `BUFFERS`: the lab's own buffers, with super-segments as in its kit. `MODERN`: queue disciplines with their defaults, which replace them.
+#: `BUFFERS`: the lab's own buffers, with super-segments as in its kit. `MODERN`: queue disciplines with their defaults, in place of these buffers.
 BUFFERS = {f"{q} packets": Case("reno", q, 2) for q in QUEUES}
 MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
 
