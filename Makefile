@@ -244,6 +244,7 @@ lock: $(VENV)/.dev-stamp
 	$(BIN)/uv pip compile pyproject.toml --group build -c requirements/dev.txt $(LOCK) -o requirements/run.txt
 	$(BIN)/uv pip compile --group pyproject.toml:wheel $(LOCK) -o requirements/wheel.txt
 	$(BIN)/uv pip compile --group pyproject.toml:flent $(LOCK) -o requirements/flent.txt
+	$(BIN)/uv pip compile --group pyproject.toml:aioquic $(LOCK) -o requirements/aioquic.txt
 
 # The files have hashes for every platform, and no package index, because each machine sets its own.
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet

@@ -152,7 +152,7 @@ class Network:
             raise EndpointError(line) from failure.__cause__
 
     def __repr__(self) -> str:
-        """Returns time and endpoints."""
+        """Returns the time and the endpoints as text."""
         return f"<Network: {self.now:g} s of {self.duration:g} s, endpoints {', '.join(self._endpoints) or 'none'}>"
 
 

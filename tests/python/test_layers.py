@@ -109,11 +109,15 @@ def test_python_imports_go_down_only():
 
 
 def test_only_simulation_py_runs_the_core():
-    """Only these modules import the core. Only `simulation` runs it in one call, and only `driving` step by step."""
+    """Only these modules import the core. Only `simulation` runs it in one call.
+
+    Only `driving` runs it step by step, and only `network` runs endpoints.
+    """
     knowing = {
         "scenario.py",
         "simulation.py",
         "driving.py",
+        "network.py",
         "live.py",
         "machines.py",
         "laws.py",
@@ -130,6 +134,8 @@ def test_only_simulation_py_runs_the_core():
             assert path.name == "simulation.py", path
         if any(c.attr == "DrivenRun" for c in calls):
             assert path.name == "driving.py", path
+        if any(c.attr == "NetworkRun" for c in calls):
+            assert path.name == "network.py", path
 
 
 def test_files_stay_readable():
