@@ -8,7 +8,7 @@
 #   make fuzz     fuzz every input, coverage-guided, ten minutes each              (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make forks    clone a thousand random scenarios in mid-run: each clone must end like a run without a pause
-#   make transports  test quinn-proto and smoltcp behind our queues (examples/transports, a workspace of its own)
+#   make transports  test quinn-proto, smoltcp and aioquic behind our queues (examples/transports, with dependencies of its own)
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
 #   make prose    list sentences to write more plainly, citations without a source, lines that are too wide
@@ -48,7 +48,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
+.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -112,6 +112,7 @@ check-rust: | $(BIN)/python
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy -p bloatlab-py --no-default-features --locked --quiet -- -D warnings
+	cargo clippy --manifest-path examples/transports/Cargo.toml --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 	$(BIN)/python tools/layers.py
 
@@ -123,10 +124,23 @@ check-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/python tools/prose.py
 	@git ls-files $(SPELLED) | xargs $(BIN)/codespell
 
+transports: transports-rust transports-python
+
 # Their dependencies are not those of the core.
-transports:
+transports-rust:
 	@tools/preflight.sh $(PYTHON) rust
 	cd examples/transports && cargo fmt --check && cargo test --locked --quiet
+
+AIOQUIC := target/aioquic
+
+# A folder of its own keeps aioquic's packages out of the environment of all other tests.
+$(AIOQUIC)/.stamp: requirements/aioquic.txt $(VENV)/.run-stamp
+	@rm -rf $(AIOQUIC)
+	$(PIP_INSTALL) --target $(AIOQUIC) -r requirements/aioquic.txt
+	@touch $@
+
+transports-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp $(AIOQUIC)/.stamp
+	PYTHONPATH=$(abspath $(AIOQUIC)) $(BIN)/python -m pytest -q examples/transports/aioquic
 
 bench:
 	@tools/preflight.sh $(PYTHON) rust

@@ -3,7 +3,6 @@
 use crate::quic::Quic;
 use crate::smol::Smol;
 use net::{Failure, Network, Outcome};
-use quinn_proto::TransportConfig;
 
 /// The queues, in words of a scenario: by name, with the ECN marking of those that have it.
 pub const QUEUES: [(&str, &str); 4] = [
@@ -58,8 +57,8 @@ impl Bench<'_> {
         let mut network = Network::from_toml(&self.scenario()).expect("a valid scenario");
         match self.stack {
             Stack::Quinn => {
-                let server = network.add_endpoint("server", Quic::server(TransportConfig::default()));
-                let client = Quic::client(server.expect("a node"), TransportConfig::default());
+                let server = network.add_endpoint("server", Quic::server());
+                let client = Quic::client(server.expect("a node"));
                 network.add_endpoint("client", client).expect("a node");
             }
             Stack::Smoltcp => {

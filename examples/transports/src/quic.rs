@@ -1,11 +1,11 @@
 //! quinn-proto as an endpoint: a client that sends one stream without end, and a server that reads it.
 
 use crate::plaintext::Plain;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use net::{Datagram, Ecn, Endpoint, Time, Transmit};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
-    EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, TransportConfig, ValidationTokenConfig,
+    EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, ValidationTokenConfig,
 };
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -48,45 +48,34 @@ pub struct Quic {
 
 impl Quic {
     /// Returns a server that reads every stream.
-    pub fn server(transport: TransportConfig) -> Self {
+    pub fn server() -> Self {
         let mut config = ServerConfig::new(Arc::new(Plain), Arc::new(Plain));
         // a token contains the time of day
         let mut tokens = ValidationTokenConfig::default();
         tokens.sent(0);
-        config.transport_config(Arc::new(transport)).validation_token_config(tokens);
+        config.validation_token_config(tokens);
         Self::new(2, Some(Arc::new(config)), None)
     }
 
     /// Returns a client that sends to `server` without end.
-    pub fn client(server: SocketAddr, transport: TransportConfig) -> Self {
+    pub fn client(server: SocketAddr) -> Self {
         let mut config = ClientConfig::new(Arc::new(Plain));
-        config.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[3; 8]))).transport_config(Arc::new(transport));
+        config.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[3; 8])));
         Self::new(1, None, Some((server, config)))
     }
 
     fn new(number: u8, config: Option<Arc<ServerConfig>>, server: Option<(SocketAddr, ClientConfig)>) -> Self {
         let mut own = EndpointConfig::new(Arc::new(Plain));
         own.rng_seed(Some([number; 32])).cid_generator(move || Box::new(Numbered(u64::from(number) << 56)));
-        Self {
-            // this reads the clock once, for an origin
-            #[allow(clippy::disallowed_methods)]
-            epoch: Instant::now(),
-            endpoint: quinn_proto::Endpoint::new(Arc::new(own), config, true, None),
-            server,
-            connection: None,
-            stream: None,
-            answers: VecDeque::new(),
-            read: 0,
-        }
+        let endpoint = quinn_proto::Endpoint::new(Arc::new(own), config, true, None);
+        // this reads the clock once, for an origin
+        #[allow(clippy::disallowed_methods)]
+        let epoch = Instant::now();
+        Self { epoch, endpoint, server, connection: None, stream: None, answers: VecDeque::new(), read: 0 }
     }
 
     fn instant(&self, now: Time) -> Instant {
         self.epoch + Duration::from_nanos(now.0)
-    }
-
-    fn answer(&mut self, transmit: quinn_proto::Transmit, mut bytes: Vec<u8>) {
-        bytes.truncate(transmit.size);
-        self.answers.push_back(datagram(&transmit, bytes));
     }
 
     /// Handles the events of the connection, and writes as much as there is room for.
@@ -125,8 +114,7 @@ impl Endpoint for Quic {
     fn handle(&mut self, now: Time, Datagram { from, ecn, bytes }: Datagram) {
         let (now, mut answer) = (self.instant(now), Vec::new());
         let ecn = EcnCodepoint::from_bits(ecn as u8);
-        let data = BytesMut::from(Bytes::from(bytes));
-        match self.endpoint.handle(now, from, None, ecn, data, &mut answer) {
+        match self.endpoint.handle(now, from, None, ecn, Bytes::from(bytes).into(), &mut answer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
@@ -135,7 +123,7 @@ impl Endpoint for Quic {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.connection = self.endpoint.accept(incoming, now, &mut answer, None).ok();
             }
-            Some(DatagramEvent::Response(transmit)) => self.answer(transmit, answer),
+            Some(DatagramEvent::Response(transmit)) => self.answers.push_back(datagram(&transmit, answer)),
             None => {}
         }
         self.handle_events();
@@ -161,15 +149,15 @@ impl Endpoint for Quic {
     }
 
     fn on_timeout(&mut self, now: Time) {
-        let now = self.instant(now);
         if let Some((_, connection)) = &mut self.connection {
-            connection.handle_timeout(now);
+            connection.handle_timeout(self.epoch + Duration::from_nanos(now.0));
         }
         self.handle_events();
     }
 }
 
-fn datagram(transmit: &quinn_proto::Transmit, bytes: Vec<u8>) -> Transmit {
+fn datagram(transmit: &quinn_proto::Transmit, mut bytes: Vec<u8>) -> Transmit {
+    bytes.truncate(transmit.size);
     let ecn = match transmit.ecn {
         None => Ecn::NotEct,
         Some(EcnCodepoint::Ect1) => Ecn::Ect1,

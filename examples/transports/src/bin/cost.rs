@@ -3,7 +3,6 @@
 //! The loop has no queue, so it carries what the link carries: it delivers each datagram 20 ms later, at 100 Mbit/s.
 
 use net::{Datagram, Endpoint, Time, Transmit};
-use quinn_proto::TransportConfig;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use transports::bench::{Bench, QUEUES, Stack, number};
@@ -30,8 +29,8 @@ fn cpu() -> f64 {
 /// Runs two endpoints, joined by a loop; returns the bytes that the server has read.
 fn alone() -> u64 {
     let addresses = [1, 2].map(|n| ([10, 0, 0, n], 4433).into());
-    let client = Quic::client(addresses[1], TransportConfig::default());
-    let mut ends = [client, Quic::server(TransportConfig::default())];
+    let client = Quic::client(addresses[1]);
+    let mut ends = [client, Quic::server()];
     let mut in_flight: BTreeMap<(u64, u64), (usize, Datagram)> = BTreeMap::new();
     let mut timers = BinaryHeap::from([Reverse((0, 0_usize))]);
     let (mut number, mut free) = (0, [0; 2]);

@@ -1,0 +1,46 @@
+"""Tests of aioquic behind every queue. `make transports` runs them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from bench import QUEUES, network
+
+#: SHA-256 of the captures, by queue; encrypted bytes included.
+HASHES = Path(__file__).with_name("captures.sha256")
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_transfer_fills_the_line(queue: str):
+    own = network(queue, 10, 10, beside_cubic=False).finish().summary["apps"]["client"]
+    assert 8 < own["goodput_mbit"] < 10
+    assert own["ce_packets"] == 0
+    # its loss recovery repeats what is lost and no more: a queue never drops a share of the packets that matters
+    assert 0 < own["dropped_packets"] < 0.02 * own["datagrams_sent"]
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_transfer_shares_the_line_with_our_cubic(queue: str):
+    apps = network(queue, 10, 10, beside_cubic=True).finish().summary["apps"]
+    own, cubic = (apps[name]["goodput_mbit"] for name in ("client", "cubic"))
+    assert own > 2
+    assert cubic > 2
+    assert own + cubic > 8.5
+
+
+def capture(queue: str, folder: Path) -> str:
+    """Returns the SHA-256 of both files of a capture at the bottleneck."""
+    made = network(queue, 10, 2, beside_cubic=True)
+    made.capture(folder, "up")
+    made.finish()
+    return hashlib.sha256((folder / "left.pcap").read_bytes() + (folder / "right.pcap").read_bytes()).hexdigest()
+
+
+def test_captures_are_the_same_in_every_run(tmp_path: Path):
+    found = [(queue, capture(queue, tmp_path / queue)) for queue in QUEUES]
+    assert found == [(queue, capture(queue, tmp_path / "again")) for queue in QUEUES]
+    text = "".join(f"{digest}  {queue}\n" for queue, digest in found)
+    assert text == HASHES.read_text(), f"the captures are not those of {HASHES.name}:\n{text}"
