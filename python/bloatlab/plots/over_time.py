@@ -176,9 +176,9 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Line:
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:
-    """Returns the legend's entry that explains ticks without labels, in a plot of several results.
+    """Returns the legend's entry for ticks that have no label of their own, in a plot of several results.
 
-    The text is empty without ticks.
+    The entry is empty if there are no such ticks.
     """
     return "drops" if any(len(t.times) and not t.label for panel in found for t in panel.ticks) else ""
 

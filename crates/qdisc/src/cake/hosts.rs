@@ -96,7 +96,7 @@ mod tests {
         let all: Vec<Ends> = pairs.iter().map(|(s, d)| ends(&mut hosts, *s, *d)).collect();
         assert!(all.iter().all(|e| hosts.load(*e) == 1), "nobody is busy");
         all.iter().for_each(|e| hosts.more(*e));
-        // source 1 has three bulk flows and destination 10 has two; the load of a flow is the larger number of its two hosts
+        // source 1 has three bulk flows and destination 10 has two; the load of a flow is the larger of these two numbers
         assert_eq!(all.iter().map(|e| hosts.load(*e)).collect::<Vec<_>>(), [3, 3, 3, 2]);
         hosts.less(all[1]);
         assert_eq!(all.iter().map(|e| hosts.load(*e)).collect::<Vec<_>>(), [2, 2, 2, 2]);

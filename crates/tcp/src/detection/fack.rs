@@ -29,8 +29,8 @@ struct Again {
 /// The state of a recovery's retransmissions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
-    /// Undecided retransmissions in sending order; the first one has the number `first`. Scoreboard entries store their number in
-    /// `skip`.
+    /// Undecided retransmissions in sending order; the first one has the number `first`. The scoreboard entry of a retransmitted
+    /// segment stores the number in `skip`.
     resent: VecDeque<Again>,
     first: u32,
     /// One more than the highest number delivered; 0 if none was.

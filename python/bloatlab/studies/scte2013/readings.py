@@ -39,7 +39,7 @@ class Reading:
     digits: int = 2
 
     def words(self, ours: Spread) -> str:
-        """Formats the number with the digits that show on which side of a limit it lies."""
+        """Formats the number with enough digits to show on which side of a limit it lies."""
         return words(ours, self.unit, telling(ours.median, self.band, self.digits))
 
 
