@@ -2,19 +2,19 @@
 //!
 //! ```text
 //! handshake   The SYN has AE CWR ECE = 111.  The SYN-ACK reports the ECN field of the SYN, and the client's next packet reports
-//!             that of the SYN-ACK:
+//!             the ECN field of the SYN-ACK:
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   A server that sends 001 has RFC 3168's ECN;  000 or 111: none
 //! receiver    r.cep: all packets with CE.  r.e0b, r.ceb, r.e1b: payload bytes by ECN field.  ACE = r.cep mod 8
 //!             An ACK leaves at once for the first CE after data without CE, and for the n-th CE since the last ACK
 //!             (n = 2, or 3 if no data awaits an ACK)
-//!             With congestion_control = "dctcp" also for the first data without CE after data with CE. As in Linux, data that
-//!             arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
+//!             With congestion_control = "dctcp", an ACK also leaves at once for the first data without CE after data with CE.
+//!             As in Linux, data that arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
-//!             If d <= 7, delta packets were marked;  otherwise up to  safe = d - ((d - delta) mod 8), since ACE may have wrapped
+//!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used
 //!             With the option: the value among  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
 //! ```
 //!
-//! The ECN bits form a number, so ECE and CWR are not the signals that they are in RFC 3168.
+//! The bits AE, CWR and ECE together hold the number ACE, so ECE and CWR are not signals as in RFC 3168.
 //!
 //! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2
 //! (counting).
@@ -33,8 +33,8 @@ const FIRST_CEP: u8 = 5;
 const ACE: u32 = 8;
 /// Mask of the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// Numbers of CE marks since the last ACK that trigger an immediate ACK: the first applies while received data awaits an ACK, the
-/// second otherwise.   Source: RFC 9768 §3.2.2.5.1.
+/// Number of CE marks since the last ACK at which an ACK leaves at once: 2 if received data awaits an ACK, otherwise 3.   Source:
+/// RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
 /// Returns the code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.
@@ -87,7 +87,7 @@ fn fallback(p: &TcpParams) -> EcnUse {
     EcnUse::classic(p.control.ecn().feedback < Feedback::Accecn)
 }
 
-/// AccECN counters of one endpoint: those it keeps as a receiver, and those it keeps as a sender.
+/// AccECN counters of one endpoint, as a receiver and as a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts {
     /// Number of packets received with CE, r.cep.
@@ -101,8 +101,9 @@ pub(crate) struct Counts {
     e1b: u32,
     /// Code that the next packet carries in place of ACE, to report the ECN field of a received SYN or SYN-ACK.
     code: Option<u8>,
-    /// The peer's counters as last reported: s.cep, and its r.ceb.
+    /// s.cep: the peer's r.cep as last reported, modulo 8.
     s_cep: u8,
+    /// The peer's r.ceb as last reported.
     s_ceb: u32,
 }
 
@@ -226,8 +227,8 @@ fn safe(d: u32, delta: u32) -> u32 {
     d - d.wrapping_sub(delta) % ACE
 }
 
-/// Undoes the wrap of ACE: returns the value congruent to `delta` mod 8 that is nearest to `marked` bytes in segments of `bytes /
-/// d`.
+/// Undoes the wrap of ACE: returns the number of segments, congruent to `delta` mod 8, that is nearest to `marked` bytes. A segment
+/// has `bytes / d` bytes.
 fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
     // `marked` in segments of `bytes / d`, rounded to the nearest whole number
     let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);
@@ -278,12 +279,12 @@ mod tests {
         let old = TcpParams::default().with(|p| p.ecn.ecn = true);
         let none = TcpParams::default();
         use EcnUse::{Accurate, Classic, Off};
-        // what servers derive from a SYN with ECN bits 0 to 7
+        // the use of ECN that a server derives from a SYN with ECN bits 0 to 7
         let servers = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| server(p, ace));
         assert_eq!(servers(&accecn), [Off, Accurate, Accurate, Classic, Accurate, Accurate, Accurate, Accurate]);
         assert_eq!(servers(&old), [Off, Off, Off, Classic, Off, Off, Off, Classic]);
         assert_eq!(servers(&none), [Off; 8]);
-        // what clients derive from a SYN-ACK with ECN bits 0 to 7
+        // the use of ECN that a client derives from a SYN-ACK with ECN bits 0 to 7
         let clients = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| client(p, ace));
         assert_eq!(clients(&accecn), [Off, Classic, Accurate, Accurate, Accurate, Classic, Accurate, Off]);
         assert_eq!(clients(&old), [Off, Classic, Off, Off, Off, Classic, Off, Off]);

@@ -7,8 +7,9 @@
 //! waiting       room = bytes that both windows still allow.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
 //!               otherwise it waits for the next ACK, unless
 //!                 nothing was sent for 1 ms,
-//!                 no segment is in flight, or the ACK of the oldest one, due SRTT after it left, is more than
-//!                 min(1 ms, SRTT / 2) away, or a loss is being repaired
+//!                 no segment is in flight,
+//!                 the ACK of the oldest segment in flight, due SRTT after it left, is more than min(1 ms, SRTT / 2) away,
+//!                 or a loss is being repaired
 //! ```
 //!
 //! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024) bytes of the flow,
@@ -86,9 +87,9 @@ pub(crate) struct Bursts {
     min_rtt_us: u32,
     /// Time of the last transmission.
     last: Time,
-    /// TCP small queues: the flow's bytes in the host's queue and device, as counted on the wire, and whether a segment waits for
-    /// them to leave.
+    /// For TCP small queues: the flow's bytes on the wire that are in the host's queue and device.
     local: u64,
+    /// True if a segment waits for such bytes to leave.
     throttled: bool,
     /// The pacing rate R in payload bytes per second, even if the flow is not paced.
     pub(crate) rate: Option<f64>,

@@ -27,8 +27,9 @@ struct Sent {
     delivered_at: Time,
     first_at: Time,
     app_limited: bool,
-    /// Bytes in flight at that time, including this segment, and bytes marked lost until then.
+    /// Bytes in flight at that time, including this segment.
     in_flight: u64,
+    /// Bytes marked lost until then.
     lost: u64,
     /// True if the segment is marked lost and its loss has been reported.
     gone: bool,
@@ -64,7 +65,8 @@ pub(crate) struct Sampler {
 }
 
 impl Arrived {
-    /// Adds a delivered segment, and keeps the one that was sent last. A FIN without data delivers nothing.
+    /// Adds a segment to the data that the ACK delivers, and stores it if it is the one sent last. A FIN without data delivers
+    /// nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
             return;
@@ -82,8 +84,8 @@ impl Sampler {
         self.min_rtt_us = Some(us);
     }
 
-    /// Records that a segment of `bytes` is sent. `in_flight` excludes it. `again` is the scoreboard position of a
-    /// retransmission.
+    /// Records that a segment of `bytes` is sent. `in_flight` excludes this segment. For a retransmission, `again` is its position
+    /// on the scoreboard.
     pub(crate) fn on_send(&mut self, now: Time, again: Option<u32>, bytes: u32, in_flight: u64) {
         if bytes > 0 && in_flight == 0 {
             (self.first_at, self.delivered_at) = (now, now);

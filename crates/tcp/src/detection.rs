@@ -3,12 +3,12 @@
 //! ```text
 //! Dupack   after DupThresh duplicate ACKs, or DupThresh segments SACKed above it      RFC 5681 §3.2, RFC 6675 §4
 //! Fack     once the highest SACKed segment lies DupThresh above it                    see fack
-//! Rack     if a later one was delivered, and a reordering window has passed           RFC 8985, see rack
+//! Rack     once a segment sent later was delivered, and a reordering window has passed RFC 8985, see rack
 //! ```
 //!
 //! For each ACK, the sender calls [`Detection::begin`]; the scoreboard reports which segments arrive ([`Watch`]); then
 //! [`Detection::detect`] marks segments lost. The sender responds to the losses. Tail loss probes, D-SACK and F-RTO need RACK's
-//! state. With the other two algorithms, the methods for them do nothing.
+//! state; with the other two algorithms, their methods do nothing.
 
 pub(crate) mod fack;
 pub(crate) mod rack;
@@ -130,7 +130,7 @@ impl Detection {
         let enough = dupacks >= u32::from(p.detection.dupthresh);
         match self {
             Self::Rack(rack) => state != State::Recovery && rack.has_lost(state == State::Loss),
-            // also after a timeout, since every loss found by SACK begins a recovery
+            // also after a timeout: every loss found by SACK begins a recovery
             Self::Fack(fack) => fack.found && state != State::Recovery,
             Self::Dupack if state.repairs() => false,
             Self::Dupack if p.detection.recovery == Recovery::Sack => board.len() > 0 && (board.head_lost() || enough),
@@ -149,9 +149,9 @@ impl Detection {
         true
     }
 
-    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight. With
-    /// limited transmit (RFC 3042), two more segments may be outstanding; FACK and RACK then never count SACKed bytes, so every
-    /// SACK makes room.
+    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight. This
+    /// always holds without limited transmit. With it (RFC 3042), DupThresh allows two segments beyond the window; FACK and RACK
+    /// need no such rule, because they do not count SACKed bytes and so every SACK makes room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }

@@ -23,13 +23,13 @@ use units::{Duration, Rng, Time};
 
 /// One side of a TCP connection, with a sending and a receiving half.
 ///
-/// The host calls its methods for segments that arrive, writes and timers, and receives segments to send and events through an
-/// [`Io`]. All calls take the stack's parameters, which thousands of endpoints share. They must be valid, and the same in every
-/// call. Time must not go backwards.
+/// The host calls a method when a segment arrives, the application writes or a timer expires. It receives events, and segments to
+/// send, through an [`Io`]. All calls take the stack's parameters, which thousands of endpoints share. They must be valid, and the
+/// same in every call. Time must not go backwards.
 ///
-/// The fields are in the order in which a packet needs them, since cache misses dominate when ten thousand connections share a
-/// cache. If 32 bytes of the host's own data precede it, an endpoint that only receives uses the first cache line, and the second
-/// one while there are holes. An endpoint that only sends uses the first line, and the third to the sixth.
+/// The fields are in the order in which a packet needs them, because cache misses dominate when ten thousand connections share a
+/// cache. If 32 bytes of the host's own data precede it in memory, an endpoint that only receives uses the first cache line, and
+/// the second one while there are holes. An endpoint that only sends uses the first line, and the third to the sixth.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -247,7 +247,7 @@ impl Endpoint {
         self.tx.has_written()
     }
 
-    /// Reports the sender's state, under the names of `ss -i` if there are any, and then the controller's.
+    /// Reports the sender's state, then the controller's. Quantities that `ss -i` shows have its names.
     pub fn read(&self, p: &TcpParams, out: &mut Reading<'_>) {
         let probe = self.probe(p);
         out.word("state", probe.state.word());

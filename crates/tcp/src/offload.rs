@@ -7,7 +7,7 @@
 //! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
 //! ```
 //!
-//! The scoreboard counts segments. If such a packet loses some, they are retransmitted alone, or together with the next ones.
+//! The scoreboard counts segments. If segments of a packet are lost, they are retransmitted alone, or together with the next ones.
 //!
 //! Source: Linux' net/ipv4/tcp_output.c.
 //! Departs: Linux retransmits the original packet, as far as the window has room and no SACK has split it. Here, adjacent
@@ -24,7 +24,7 @@ pub(crate) struct Offload<'a, I> {
     /// Largest number of segments in a packet.
     most: u32,
     io: &'a mut I,
-    /// The packet gathered so far. It has no payload if there is none.
+    /// The packet gathered so far; without payload if no segment has joined it.
     run: Segment,
 }
 

@@ -45,7 +45,7 @@ presets! { p:
     /// linux-6 with BBR version 1, paced
     "bbr" { p.control.choose("bbr") }
 
-    /// linux-6 with DCTCP (RFC 8257) in Linux' form; all packets are ECT(0)
+    /// linux-6 with Linux' variant of DCTCP (RFC 8257); all packets are ECT(0)
     "dctcp" {
         p.control.choose("dctcp");
         (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Dctcp);
@@ -60,10 +60,10 @@ presets! { p:
     /// linux-6 with BBR version 3 of draft-ietf-ccwg-bbr, paced
     "bbr3" { p.control.choose("bbr3") }
 
-    /// another name for bbr3, after its form
+    /// another name for bbr3, after its variant
     "bbr3-draft" { p.control.choose("bbr3") }
 
-    /// linux-6 with BBR version 3 in the form of google/bbr, paced
+    /// linux-6 with google/bbr's variant of BBR version 3, paced
     "bbr3-linux" {
         p.control.choose("bbr3");
         p.control.bbr3.bbr3_form = Bbr3Form::Linux;

@@ -24,7 +24,7 @@ use units::{LINE, Time, prefetch};
 const FEW: usize = 3;
 /// Value of `held` if the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
-/// Value of `ack_at` if an ACK must leave before this call ends. (No delayed ACK is due at time 0, since no segment can have
+/// Value of `ack_at` if an ACK must leave before this call ends. (No delayed ACK is due at time 0, because no segment can have
 /// arrived by then.)
 const AT_ONCE: Time = Time::ZERO;
 
@@ -70,8 +70,8 @@ enum Fin {
     Consumed,
 }
 
-/// The receiving half of an endpoint. As long as there are no holes, a segment needs only the first 32 bytes. They include the
-/// phase and the `quiet` flag, which let the endpoint skip the sending half if it has nothing to do.
+/// The receiving half of an endpoint. As long as there are no holes, processing a segment needs only the first 32 bytes. These
+/// include the phase and the `quiet` flag, which let the endpoint skip the sending half if it has nothing to do.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -100,7 +100,7 @@ pub(crate) struct Receiver {
     /// Ranges above holes. They are disjoint and not adjacent, and the most recently extended one is the first.
     few: [SackBlock; FEW],
     many: Option<Box<OutOfOrder>>,
-    /// Low 32 bits of the sequence number of the peer's FIN, once seen. They suffice, since the FIN is within the window.
+    /// Low 32 bits of the sequence number of the peer's FIN, once seen. They suffice, because the FIN is within the window.
     fin_at: u32,
     /// Time of the first SYN sent, microseconds. It gives an RTT sample if the SYN-ACK echoes no time stamp.
     pub(crate) syn_sent: u32,

@@ -24,8 +24,8 @@ fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// The state of a reduction, in bytes. It stays in its initial state until the first reduction, and always if the controller
-/// makes reductions.
+/// The state of a reduction, in bytes. It has its initial value until the first reduction, and throughout if the controller makes
+/// the reductions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReductionState {
     /// RecoverFS: the value that ssthresh is a share of.
@@ -34,7 +34,7 @@ pub(crate) struct ReductionState {
     delivered: u64,
     /// prr_out: bytes sent since the reduction began.
     out: u64,
-    /// In PRR, the bytes that may still be sent for this ACK. In held rate halving, the limit on the segments in flight.
+    /// In PRR, the bytes that may still be sent for this ACK. In held rate halving, the largest number of segments in flight.
     sndcnt: u32,
 }
 

@@ -9,10 +9,10 @@
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
-//! Three cursors are positions in the ring. Relative to the entries, they only move up. Below `lost_to`, IsLost has been decided;
+//! Three cursors are positions in the ring. They never move back to an earlier entry. Below `lost_to`, IsLost has been decided;
 //! SACKed data above it is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC 6675's HighRxt).
-//! `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so a SACK block
-//! that is repeated is skipped without visiting every entry.
+//! `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so a SACK block that
+//! is repeated is skipped without visiting every entry.
 //!
 //! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
 //!
@@ -144,7 +144,7 @@ impl Scoreboard {
         let first = self.position(start, mss);
         let mut at = first;
         let mut new = 0;
-        // bound: the length of the scoreboard, since every iteration increases `at`
+        // bound: the length of the scoreboard, because every iteration increases `at`
         while let Some(e) = self.get(at) {
             if e.has(SACKED) {
                 at += e.skip.max(1) as usize;

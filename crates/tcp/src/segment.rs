@@ -17,7 +17,7 @@ pub struct SackBlock {
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
     count: u32,
-    /// The segment's window. It is stored here because this padding would otherwise be unused.
+    /// The segment's window. It is stored here because these bytes would otherwise be padding.
     window: u32,
 }
 

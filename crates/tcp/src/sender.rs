@@ -13,9 +13,9 @@
 //! inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
-//! Departs: the start of a recovery always marks the first segment lost, whereas RFC 6675 leaves that to IsLost. So pipe is one
-//! MSS smaller if the duplicate ACKs were for short segments. After a timeout, the lost segments are resent in order as the
-//! window opens. This is go-back-N if SACK is off, or its information was discarded.
+//! Departs: when a recovery starts, the first outstanding segment is always marked as lost (RFC 6675 leaves this to IsLost). After
+//! duplicate ACKs for short segments, pipe is therefore one MSS smaller than in the RFC. After a timeout, the lost segments are
+//! resent in order as the window opens. This is go-back-N if SACK is off, or its information was discarded.
 
 mod ack;
 mod output;

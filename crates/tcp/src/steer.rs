@@ -1,4 +1,4 @@
-//! Settings of a sender from outside, between two events.
+//! Settings of a sender that a program outside changes between two events.
 //!
 //! A setting replaces the present value. The controller continues from it, as after any other event: it may move the window with
 //! the next ACK.

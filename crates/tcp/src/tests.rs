@@ -147,7 +147,7 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     let mut n = Net::new(&p, 50, pass);
     n.connect(u64::MAX, false);
     n.run(0.999);
-    // in rounds of 100 ms, 2, 4, 8 and 16 segments are sent; then one more per round, or sometimes none, since the sum of 1/cwnd
+    // in rounds of 100 ms, 2, 4, 8 and 16 segments are sent; then one more per round, or sometimes none, because the sum of 1/cwnd
     // over a round is slightly less than 1
     let mut rounds = [0; 10];
     n.times(0, |_| true).iter().for_each(|t| rounds[(t * 10.0 + 0.01) as usize] += 1);

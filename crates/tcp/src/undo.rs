@@ -59,7 +59,7 @@ impl Undo {
     }
 
     /// Begins a fast recovery or a timeout at `una`. `out` is the number of retransmissions still in flight, which D-SACK may
-    /// report too. `before` is the window, if it is reduced.
+    /// report too. `before` is the window before the reduction, if there is one.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),

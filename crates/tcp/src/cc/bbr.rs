@@ -87,8 +87,9 @@ enum Mode {
 /// The state that detects a full pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
-    /// Bandwidth at the last growth of 25 %, bytes per second, and the number of rounds since then.
+    /// Bandwidth at the last growth of 25 %, bytes per second.
     bw: f64,
+    /// Number of rounds since that growth.
     rounds: u32,
     reached: bool,
 }
@@ -100,8 +101,9 @@ pub(crate) struct Bbr {
     mode: Mode,
     /// Windowed maximum of the delivery rate, bytes per second.
     btl_bw: MaxFilter,
-    /// Smallest round-trip time in microseconds, and the time of that sample.
+    /// Smallest round-trip time, microseconds.
     rt_prop: Option<u32>,
+    /// Time at which `rt_prop` was measured.
     rt_prop_at: Time,
     /// Number of rounds so far. A round ends with the ACK of a segment sent when at least `next_round_delivered` bytes had been
     /// delivered.
@@ -236,7 +238,7 @@ impl Bbr {
         }
     }
 
-    /// Starts ProbeBw in a random phase, except the draining phase, since there is no queue to drain yet.
+    /// Starts ProbeBw in a random phase other than the draining phase: there is no queue to drain yet.
     fn enter_probe_bw(&mut self, now: Time) -> Mode {
         self.phase_at = now;
         let phase = self.rng.get_or_insert_with(|| Rng::named(0, "bbr")).below(7) as u8;

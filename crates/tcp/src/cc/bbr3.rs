@@ -47,8 +47,9 @@ use vars::{Bounds, Cycle, Path};
 const STARTUP_PACING_GAIN: f64 = 2.77;
 /// BBR.DefaultCwndGain: the window gain of all states except ProbeBW_UP and ProbeRTT.
 const DEFAULT_CWND_GAIN: f64 = 2.0;
-/// Pacing gain and window gain of ProbeBW_UP.
+/// Pacing gain of ProbeBW_UP.
 const UP_PACING_GAIN: f64 = 1.25;
+/// Window gain of ProbeBW_UP.
 const UP_CWND_GAIN: f64 = 2.25;
 /// BBR.ProbeRTTCwndGain: the window gain of ProbeRTT.
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;

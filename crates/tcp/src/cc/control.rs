@@ -151,7 +151,7 @@ pub(crate) struct AckSample {
 pub(crate) struct RateSample {
     /// Bytes delivered over `interval`.
     pub bytes: u64,
-    /// The longer of two intervals: that in which the bytes were sent, and that in which they were acknowledged.
+    /// The time in which the bytes were sent, or the time in which they were acknowledged if that is longer.
     pub interval: Duration,
     /// Bytes that had been delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
@@ -376,7 +376,7 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Reports the state, under the names of the controller's source, always the same ones in the same order. The sender reports
-    /// the window, the threshold and the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
+    /// Reports the state, under the names that the controller's source uses. The names and their order never change. The sender
+    /// reports the window, the threshold and the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
     fn probe(&self, out: &mut Reading<'_>);
 }

@@ -30,7 +30,7 @@ use units::Time;
 const MOST_BEFORE_LOSS: u32 = 20;
 /// Smallest number of acknowledged segments per segment of growth. So the window grows by at most half of itself per round trip.
 const LEAST: u32 = 2;
-/// Fraction of a segment that is ignored, since sums of fractions are inexact.
+/// Fraction of a segment that is ignored, because sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 717.0 / 1024.0;
@@ -126,7 +126,7 @@ impl Control for CubicLinux {
         Window { ssthresh: self.growth.reduce(self.growth.law.backoff.left(w, kind), base), ..w }.into()
     }
 
-    /// Resets everything but the state of the first slow start, since the timeout may prove spurious.
+    /// Resets everything but the state of the first slow start, because the timeout may prove spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
         self.growth = Growth::new(self.growth.law);

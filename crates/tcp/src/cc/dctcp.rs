@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! at the end of a window:   alpha <- (1 - g) alpha + g M,   g = 1/16,  alpha 1 at first
-//!                           M = share of the data acknowledged in it that was marked
+//!                           M = marked share of the data acknowledged in that window
 //! if it has marks:          cwnd <- cwnd (1 - alpha / 2)
 //! growth, and the response to a loss, are Reno's
 //!
@@ -30,7 +30,7 @@ use packet::Reading;
 
 /// g, the gain of alpha. Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
-/// The value of alpha in Linux' form that stands for 1.
+/// The whole number that stands for alpha = 1 in Linux' form.
 const ONE: u32 = 1024;
 /// Linux' g, 1/16, as a shift.
 const SHIFT: u32 = 4;
@@ -64,8 +64,9 @@ pub(crate) struct Dctcp {
     form: DctcpForm,
     /// DCTCP.Alpha; in Linux' form, a whole number of 1024ths.
     alpha: f64,
-    /// Delivered and marked data of the current round: in bytes, or in segments in Linux' form.
+    /// Data delivered in the current round: in bytes, or in segments in Linux' form.
     delivered: u64,
+    /// Marked part of `delivered`.
     marked: u64,
     /// RFC 8257's DCTCP.WindowEnd.
     window_end: u64,
@@ -224,7 +225,7 @@ mod tests {
             c.alpha = alpha / 1024.0;
             c.on_congestion(Window { cwnd, ssthresh: 2.0 }, Congestion::Ecn, cwnd).ssthresh
         };
-        // the cut is cwnd * alpha >> 11: 40 * 1024 >> 11 = 20;  40 * 100 >> 11 = 1 (1.95 truncated);  40 * 51 >> 11 = 0, since
+        // the cut is cwnd * alpha >> 11: 40 * 1024 >> 11 = 20;  40 * 100 >> 11 = 1 (1.95 truncated);  40 * 51 >> 11 = 0, because
         // alpha, 51/1024, is below 2/40;  3 * 1024 >> 11 = 1
         assert_eq!([cut(1024.0, 40.0), cut(100.0, 40.0), cut(51.0, 40.0), cut(1024.0, 3.0)], [20.0, 39.0, 40.0, 2.0]);
         // a round without marks reduces alpha by a sixteenth, or to 0 if alpha is below 16/1024

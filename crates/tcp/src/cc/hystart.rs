@@ -30,15 +30,16 @@ const DELAY_MAX: u32 = 16_000;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct HyStart {
     /// True if HyStart is enabled.
-    /// `paced` is true if the sender paces.
     on: bool,
+    /// True if the sender paces.
     paced: bool,
     round_start: Time,
     last_ack: Time,
     /// The round ends with the ACK of this byte.
     end_seq: u64,
-    /// Smallest RTT sample of the round and of the connection, microseconds.
+    /// Smallest RTT sample of the round, microseconds.
     curr_rtt: u32,
+    /// Smallest RTT sample of the connection, microseconds.
     min_rtt: u32,
     samples: u8,
     /// True if HyStart has ended a slow start. It does not end another one before a timeout.

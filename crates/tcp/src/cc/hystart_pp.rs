@@ -46,8 +46,9 @@ struct Css {
 pub(super) struct HyStartPp {
     /// windowEnd: the round ends with the ACK of this byte; 0 before the first round.
     window_end: u64,
-    /// lastRoundMinRTT and currentRoundMinRTT, microseconds; `u32::MAX` is infinite.
+    /// lastRoundMinRTT, microseconds; `u32::MAX` is infinite.
     last_round: u32,
+    /// currentRoundMinRTT, microseconds; `u32::MAX` is infinite.
     current_round: u32,
     /// rttSampleCount, up to the number needed.
     samples: u8,

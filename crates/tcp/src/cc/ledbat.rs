@@ -18,10 +18,9 @@
 //! that exists before the first sample counts as propagation delay (the late-comer's advantage, RFC 6817 §4.2).
 //!
 //! Departs: the delay ends when the ACK is sent, not when the data arrives, so the wait of a delayed ACK counts as queueing. With
-//! an ACK for every second segment, this is the time between two segments, 2.4 ms at 5 Mbit/s, since the ACK echoes the time
-//! stamp of the earlier segment (RFC 7323 §4.3). ACKs that arrive during fast recovery do not enter the filters. With
-//! `slow_start`, which the RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches
-//! the target.
+//! an ACK for every second segment, which echoes the time stamp of the earlier one (RFC 7323 §4.3), this wait is the time between
+//! two segments: 2.4 ms at 5 Mbit/s. ACKs that arrive during fast recovery do not enter the filters. With `slow_start`, which the
+//! RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches the target.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
 use crate::params::group::{Group, group, require};
@@ -37,7 +36,7 @@ const BETA: f64 = 0.5;
 
 /// Largest `base_history`, minutes.
 const MAX_BASE_HISTORY: u32 = 60;
-/// Largest `current_filter`, samples: about those of one large window.
+/// Largest `current_filter`, samples: about as many as one large window gives.
 const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {
@@ -245,8 +244,7 @@ mod tests {
     #[test]
     fn the_base_is_forgotten_after_its_minutes() {
         let mut l = ledbat(false);
-        // the delay is 30 ms in minute 0, and 50 ms from then on, since the path has changed. Ten minutes later, 50 ms is the
-        // base
+        // the delay is 30 ms in minute 0. Then the path changes, and it is 50 ms. Ten minutes later, 50 ms is the base
         assert_eq!(l.queuing_delay(Time(0), 30_000), 0);
         for minute in 1..=9 {
             (0..4).for_each(|_| {

@@ -87,11 +87,13 @@ pub(super) struct Growth {
     pub(super) last_max: f64,
     pub(super) curve: Curve,
     pub(super) epoch_start: Time,
-    /// Time and window of the last computation.
+    /// Time of the last computation.
     pub(super) last_time: Time,
+    /// Window at the last computation.
     pub(super) last_cwnd: u32,
-    /// Segments (or ACKs in 2.6) per segment of growth, and the number counted since the last growth.
+    /// Segments (or ACKs in 2.6) per segment of growth.
     pub(super) cnt: u32,
+    /// Segments (or ACKs in 2.6) counted since the last growth.
     pub(super) cwnd_cnt: u32,
     pub(super) reno: RenoEstimate,
 }
@@ -114,7 +116,7 @@ impl Growth {
     /// Responds to congestion at a window of `base`, of which the share `beta` is kept; returns ssthresh.
     pub(super) fn reduce(&mut self, beta: f64, base: f64) -> f64 {
         let cwnd = base.floor();
-        // a congestion event also clears `cwnd_cnt`, the progress towards the next segment of growth
+        // congestion also clears `cwnd_cnt`, the progress towards the next segment of growth
         (self.epoch_start, self.cwnd_cnt) = (Time::NEVER, 0);
         let below = self.law.fast_convergence && cwnd < self.last_max;
         self.last_max = if below { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };

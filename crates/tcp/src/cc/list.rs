@@ -17,7 +17,7 @@ macro_rules! controllers {
             "ledbat" Ledbat(ledbat::Ledbat),
             /// BBR version 1: paces by a model of the path.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
             "bbr" Bbr(bbr::Bbr),
-            /// BBR version 3, in the form that `bbr3_form` names: as version 1, with bounds set by losses.   Source:
+            /// BBR version 3, in the form that `bbr3_form` names: like version 1, but with bounds set by losses.   Source:
             /// draft-ietf-ccwg-bbr-04; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
             /// Westwood+: Reno that reduces the window to bandwidth times minimum RTT.   Source: Grieco & Mascolo 2004.
@@ -25,7 +25,7 @@ macro_rules! controllers {
             /// DCTCP, in the form that `dctcp_form` names: reduces the window in proportion to the share of packets marked. Needs
             /// `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
             "dctcp" Dctcp(dctcp::Dctcp),
-            /// TCP Prague 0.7: a paced DCTCP for the Internet, whose rate is the same at all short round-trip times. Needs
+            /// TCP Prague 0.7: a paced DCTCP for the Internet. Its rate is the same at all short round-trip times. Needs
             /// `ecn_feedback = "accecn"`.
             /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
             "prague" Prague(prague::Prague),

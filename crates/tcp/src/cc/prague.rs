@@ -22,10 +22,10 @@
 //!
 //! Source: the authors' description of version 0.7 (L4STeam, tcp_prague.c); RFC 9331 §4;
 //! draft-briscoe-iccrg-prague-congestion-control-04.
-//! Departs: when segments shrink, the window stays at two full segments, since pacing limits the rate. After a loss, the sender's
-//! `reduction` reduces the window. Queues that mark ECT(1) as in RFC 3168 are not detected. The next cut may follow as soon as
-//! alpha is updated, as the formula for the rate above assumes. Linux waits for a mark after all data sent before the last cut
-//! has been acknowledged, so its windows are up to a fifth larger (`prague_cut = "marks"`).
+//! Departs: when segments shrink, the window stays at two full segments, because pacing limits the rate. After a loss, the sender's
+//! `reduction` reduces the window. A queue that marks ECT(1) and ECT(0) alike, as in RFC 3168, is not detected. The next cut may
+//! follow as soon as alpha is updated, as the formula for the rate above assumes. Linux waits for a mark after all data sent before
+//! the last cut has been acknowledged, so its windows are up to a fifth larger (`prague_cut = "marks"`).
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
@@ -39,21 +39,24 @@ use units::{Duration, Time};
 const GAIN: f64 = 1.0 / 16.0;
 /// Shorter round-trip times count as this one.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`]: in version 0.7, and in version 0.6.
+/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`], in version 0.7.
 const TRANSITION: u32 = 4;
+/// The same number in version 0.6.
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
-/// Minimum payload of a shrunk segment in bytes, and number of shrunk segments that leave in a virtual round trip.
+/// Minimum payload of a shrunk segment, bytes.
 const LEAST_SEGMENT: f64 = 150.0;
+/// Number of shrunk segments that leave in a virtual round trip.
 const SEGMENTS: f64 = 2.0;
 /// Minimum pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
 /// Number of bursts per second, which take about 250 us each.
 const BURSTS: f64 = 4096.0;
-/// Up to this window, in segments, pacing alone limits the flow. Its rate is then higher than W by the share `DITHER` in the
-/// first half of a virtual round trip, and lower by the same share in the second half.
+/// Up to this window, in segments, pacing alone limits the flow.
 const RATE_MODE: f64 = 4.0;
+/// Up to [`RATE_MODE`], the rate exceeds W by this share in the first half of a virtual round trip, and is lower by the same share
+/// in the second half.
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {
@@ -118,8 +121,9 @@ pub(crate) struct Prague {
     alpha: f64,
     /// True once a mark has been received.
     saw_ce: bool,
-    /// Segments delivered in the current round of alpha, and segments marked in it.
+    /// Segments delivered in the current round of alpha.
     segments: u64,
+    /// Segments marked in that round.
     marked: u64,
     /// End of the data in flight when the round began.
     round_until: u64,

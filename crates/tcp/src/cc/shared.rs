@@ -37,7 +37,7 @@ group! {
 }
 
 words! {
-    /// How slow start ends. CUBIC has all choices; for Reno, only `rfc9406` makes a difference.
+    /// How slow start ends. CUBIC supports all values; Reno supports only `rfc9406`, and treats the others as `off`.
     pub enum HyStart {
         /// Only by a loss or at ssthresh.
         "off" Off,

@@ -6,8 +6,8 @@
 //! growth:             Reno's
 //! ```
 //!
-//! BWE * RTTmin is the data that fits into the path while its queue is empty. A loss that was not caused by a queue, for example
-//! on a radio link, hardly lowers the window. A loss at a full queue lowers the window by the data that the queue holds.
+//! BWE * RTTmin is the amount of data that the path holds while its queue is empty. A loss that was not caused by a queue, for
+//! example on a radio link, hardly lowers the window. A loss at a full queue lowers the window by the data that the queue holds.
 //!
 //! Source: Grieco & Mascolo 2004, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
 //! control"; the filter and its period are theirs.
@@ -34,8 +34,9 @@ pub(crate) struct Westwood {
     bwe: f64,
     /// Minimum RTT, microseconds.
     rtt_min_us: u32,
-    /// Start of the current sample and the bytes acknowledged by then; `NEVER` if there is none.
+    /// Start of the current sample; `NEVER` if there is none.
     since: Time,
+    /// SND.UNA at the start of the current sample.
     una: u64,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! lost, if sent once:     fack - seq >= DupThresh segments,  fack = the highest SACKed segment
-//! lost, if sent again:    fack >= the segment that was the next new one at the time of the retransmission,
-//!                         or  n + DupThresh < m:  n is its number among the retransmissions, m that of a retransmission which
-//!                         the SACK blocks of an earlier ACK, or the cumulative part of this one, report as delivered
+//! lost, if sent again:    fack >= the first segment not yet sent at the time of the retransmission,
+//!                         or  n + DupThresh < m,  where retransmissions are numbered in sending order:  n is this one, and m
+//!                         one that an earlier ACK, or the ACK number of this ACK, has reported as delivered
 //! ```
 //!
 //! If one of these conditions holds for a retransmission, it holds for all earlier ones. So the undecided retransmissions form a
@@ -199,8 +199,8 @@ mod tests {
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // retransmission 4 arrives. Since 0 + 4 is not below 4, segment 0 is not lost. Then a SACK block of the current ACK
-        // reports retransmission 5, which does not count before the next ACK
+        // retransmission 4 arrives. 0 + 4 is not below 4, so segment 0 is not lost. Then a SACK block of the current ACK reports
+        // retransmission 5, which does not count before the next ACK
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
@@ -209,7 +209,7 @@ mod tests {
         // now retransmission 5 counts: 0 + 4 < 5, so 0 is lost again; 1 + 4 is not below 5
         assert!(found(&b));
         assert_eq!((resend(&mut b), resend(&mut b)), (0, 8));
-        // segment 0 was sent again as retransmission 8. The arrival of retransmission 7 does not show that it is lost
+        // segment 0 was sent again as retransmission 8. The arrival of retransmission 7 does not show that retransmission 8 is lost
         ack(&mut b, 0, 7, 8);
         ack(&mut b, 0, 7, 8);
         assert_eq!(resend(&mut b), 1);

@@ -1,11 +1,13 @@
 //! RACK: detects losses by the times at which segments were sent.
 //!
 //! ```text
-//! on delivery   RACK.xmit_ts, RACK.end_seq = those of the delivered segment that was sent last;  RACK.rtt = now - its send time
+//! on delivery   RACK.xmit_ts, RACK.end_seq = send time and end of the delivered segment that was sent last;
+//!               RACK.rtt = now - RACK.xmit_ts
 //! lost          if sent before that segment, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
 //! reo_wnd       0 if no reordering was seen, and losses are being repaired or DupThresh segments are SACKed;
 //!               otherwise min(reo_wnd_mult * min RTT / 4, SRTT)                                   §6.2 step 4
-//! reo_wnd_mult  1; grows by one in every round with a D-SACK, unless for a probe;  1 again after 16 recoveries without one
+//! reo_wnd_mult  1 at first;  one more in every round with a D-SACK that is not for a probe;
+//!               1 again after 16 recoveries without a D-SACK
 //! ```
 //!
 //! First transmissions are scanned in sequence order. Retransmissions have a queue in sending order. Both scans go from the
@@ -13,7 +15,7 @@
 //! detected like any other segment, as soon as one sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: min RTT is that of the whole connection. Only min RTT decides whether an ACK is for a retransmission or for the
+//! Departs: min RTT is the minimum of the whole connection. Only min RTT decides whether an ACK is for a retransmission or for the
 //! original, not the echoed time stamp: after a hole, the echo is older than all SACKed segments.
 
 use crate::scoreboard::Scoreboard;
@@ -185,8 +187,9 @@ impl Rack {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// Processes the segments that an ACK delivers, once they are on the scoreboard. Returns true if a segment may be lost. If
-    /// nothing is SACKed or lost, everything sent earlier is acknowledged too.   Source: RFC 8985 §6.2.
+    /// Processes the segments that an ACK delivers, once they are on the scoreboard. Returns true if a segment may be lost. `open`
+    /// is true in the state Open, in which no segment is marked lost; if none is SACKed either, everything sent earlier is
+    /// acknowledged, too.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -333,7 +336,7 @@ impl Rack {
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
-        // bound: the length of the scoreboard, since every iteration increases `at`
+        // bound: the length of the scoreboard, because every iteration increases `at`
         while let Some(&e) = board.get(at) {
             let first = at == board.lost_to as usize;
             if e.has(SACKED) {

@@ -46,7 +46,7 @@ impl Endpoint {
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {
-                // the peer has retransmitted its SYN, since the SYN-ACK was lost or is late, so the SYN-ACK is sent again
+                // the peer has retransmitted its SYN because the SYN-ACK was lost or is late, so the SYN-ACK is sent again
                 self.transmit_syn(p, now, true, io);
                 false
             }
@@ -130,7 +130,7 @@ impl Endpoint {
     }
 
     pub(super) fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
-        // the wait after a SYN-ACK always doubles; only that after a SYN may stay the same at first
+        // the wait after a SYN-ACK always doubles; the wait after a SYN may stay the same at first
         let linear = if self.rx.phase == Phase::SynSent { p.opening.syn_linear_timeouts } else { 0 };
         if p.opening.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
             self.fail(io);

@@ -19,8 +19,8 @@ group! {
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
-        /// Segments also carry AccECN's byte counters. They are 12 bytes of options, which reduce the payload (to 1436 bytes in
-        /// 1500), and are needed to count marks if an ACK covers more than seven segments. Needs `ecn_feedback = "accecn"`.
+        /// Segments also carry AccECN's byte counters, which are needed to count marks if an ACK covers more than seven segments.
+        /// They take 12 bytes of options, so a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`.
         /// Source: RFC 9768 §3.2.3.
         pub accecn_option: bool = false,
     }
@@ -52,8 +52,8 @@ words! {
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, the segments before the
         /// change are acknowledged at once, by a separate ACK, and so is the segment that changes it.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
-        /// Exact counts, by a 3-bit counter in every segment. Negotiated in the handshake. With a peer that does not support it,
-        /// feedback is that of RFC 3168, or ECN is off.   Source: RFC 9768.
+        /// Exact counts, by a 3-bit counter in every segment. Negotiated in the handshake. If the peer does not support it, RFC
+        /// 3168's feedback is used, or ECN is off.   Source: RFC 9768.
         "accecn" Accecn,
     }
 

@@ -21,9 +21,8 @@ group! {
         pub every_timeout_reduces: bool = false,
         /// Measured round-trip times are rounded to multiples of G, at least one (ns-2).
         pub quantise_rtt: bool = false,
-        /// Every ACK gives a round-trip sample, even a duplicate. For this, the receiver echoes the newest time stamp received,
-        /// in order or not (ns-2's sinks), instead of that of the segment which it acknowledges (RFC 7323 §4.3). Needs
-        /// `timestamps`.
+        /// Every ACK gives a round-trip sample, even a duplicate. The receiver echoes the newest time stamp received, even of a
+        /// segment out of order (ns-2's sinks), instead of the one that RFC 7323 §4.3 selects. Needs `timestamps`.
         pub rtt_from_every_ack: bool = false,
         /// A round trip below SRTT raises RTTVAR only by an eighth of what a round trip above SRTT would.   Source: the estimator
         /// of Linux, which ns-2's Agent/TCP/Linux also has.
@@ -37,7 +36,7 @@ group! {
         /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a segment that had been received before, and after a
         /// pause longer than the RTO (detected by time stamps). After a CE mark that begins an echo, two ACKs leave at once.
         pub quick_acks_return: bool = true,
-        /// A segment with CWR is acknowledged at once, since its sender's window may be one segment (Linux since 4.19).
+        /// A segment with CWR is acknowledged at once, because its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,
         /// `ack_every` counts bytes in units of full segments, instead of segments of any size. So an ACK for a short segment
         /// alone waits for `delayed_ack` (ns-2's FullTcp).

@@ -19,9 +19,9 @@ group! {
         pub ack_pushed: bool = false,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
-        /// The receive window. A number of bytes is a constant window, since applications read at once. `auto` is a buffer that
-        /// begins small and grows with the bytes read in a round trip; packets of such connections carry their window. Source:
-        /// Linux' tcp_moderate_rcvbuf.
+        /// The receive window. A number of bytes is a constant window (applications read at once). `auto` is a buffer that begins
+        /// small and grows with the bytes read in a round trip; packets of such connections carry their window. Source: Linux'
+        /// tcp_moderate_rcvbuf.
         // the default is the maximum in Linux' default tcp_rmem, 6 MiB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
         /// Memory of the buffer with `receive_window = "auto"`. Default: 131072 bytes initially, at most 6291456.   Source:

@@ -50,11 +50,11 @@ words! {
     /// Source of round-trip samples.
     pub enum RttSource {
         /// The time stamp echoed by an ACK of new data. Without time stamps, the send time of the newest segment that the ACK
-        /// acknowledges, if no segment which it acknowledges was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC
+        /// acknowledges, unless it acknowledges a segment that was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC
         /// 6298 §3.
         "echo" Echo,
-        /// The first of these that an ACK yields: the send time of the oldest newly acknowledged segment that was sent once,
-        /// unless a retransmitted one is acknowledged, too; the send time of the oldest newly SACKed segment that was sent once;
+        /// The first of these that an ACK yields: the send time of the oldest newly acknowledged segment that was sent once, unless
+        /// a retransmitted segment is acknowledged as well; the send time of the oldest newly SACKed segment that was sent once;
         /// the echoed time stamp.
         /// Source: Linux, tcp_ack_update_rtt.
         "send-time" SendTime,

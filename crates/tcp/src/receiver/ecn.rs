@@ -72,8 +72,8 @@ impl Receiver {
         io.send(&ack);
     }
 
-    /// Sets the ECN field, and the echo or the counter. Called after the SACK blocks are set, since these leave less room for
-    /// AccECN's option.
+    /// Sets the ECN field, and the echo or the counter. Called after the SACK blocks are set, because AccECN's option gets the room
+    /// that they leave.
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
         if self.flags & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);

@@ -44,7 +44,7 @@ pub(crate) struct Space {
     measured: (u64, u32),
     /// Round-trip time in eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
-    /// End of the window whose arrival is being timed, and time at which this began, microseconds.
+    /// End of the window whose arrival is being timed, and start of the timing, microseconds.
     timed: (u64, u32),
     /// The echoed time stamp that gave the last sample.
     last_echo: u32,

@@ -208,8 +208,8 @@ fn dctcp_reports_which_segments_were_marked() {
 
 #[test]
 fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
-    // segments 3 to 5 are marked. ACKs leave for 3, since it is the first mark, and for 5, the second mark after the ACK of 3.
-    // With DCTCP, 6 is acknowledged since the marks end; with CUBIC, 6 and 7 share an ACK
+    // segments 3 to 5 are marked. ACKs leave for 3, the first mark, and for 5, the second mark after the ACK of 3. With DCTCP, 6 is
+    // acknowledged because the marks end; with CUBIC, 6 and 7 share an ACK
     for (congestion_control, want) in
         [(CongestionControl::Dctcp, [2, 4, 6, 7].as_slice()), (CongestionControl::Cubic, &[2, 4, 6, 8])]
     {

@@ -156,8 +156,8 @@ impl Sender {
         (newly, segments, once)
     }
 
-    /// Takes the RTT samples of an ACK, as the stack's `rtt_source` defines. Returns the sample for the controller, which is that
-    /// of the newest segment, since it excludes the time for which the receiver delayed the ACK.
+    /// Takes the RTT samples of an ACK, as the stack's `rtt_source` defines. Returns the sample for the controller: the round trip
+    /// of the newest segment, which excludes the time for which the receiver delayed the ACK.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
@@ -206,8 +206,7 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // only ACKs with the highest ACK number are used, since an ACK that newer ones have overtaken has an old value of the
-            // counter
+            // only ACKs with the highest ACK number are used: an ACK that newer ones have overtaken has an old value of the counter
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }

@@ -166,7 +166,7 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records how much of the window a round uses, since the window may grow only if it is used.   Source: RFC 7661 §4.2; Linux'
+    /// Records how much of the window a round uses, because the window may grow only if it is used.   Source: RFC 7661 §4.2; Linux'
     /// cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {

@@ -1,7 +1,7 @@
 //! RACK-TLP in the sender: a timer with three purposes, and the tail loss probe.
 //!
 //! ```text
-//! PTO = 2 SRTT + 2 ms,  or 2 SRTT + 200 ms if one segment is in flight, since its ACK may be delayed;  at most the RTO
+//! PTO = 2 SRTT + 2 ms,  or 2 SRTT + 200 ms if one segment is in flight (its ACK may be delayed);  at most the RTO
 //! PTO is armed when new data is sent or acknowledged, unless losses are being repaired or data is SACKed
 //!   PTO expires -------> the probe: new data if there is any, otherwise the last segment again;  then the RTO is armed
 //!   an ACK above TLP.end_seq shows that a retransmitted probe has repaired a loss -> the window is reduced

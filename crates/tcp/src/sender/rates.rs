@@ -13,8 +13,9 @@ use units::Time;
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
-    /// Number of segments newly SACKed, and the send times of those that were sent only once.
+    /// Number of segments newly SACKed.
     pub(super) sacked: u32,
+    /// Send times of the newly SACKed segments that were sent only once.
     pub(super) once: Option<Sent>,
 }
 

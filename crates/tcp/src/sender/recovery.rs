@@ -216,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if an ACK that reports a mark already counts towards the reduction that the mark begins.
+    /// Returns true if the ACK that reports a mark is part of the reduction that it triggers.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().responder == Responder::Sender

@@ -17,7 +17,7 @@ impl Io for (Vec<Segment>, ()) {
 }
 
 /// Runs a handshake. Returns the ECN bits of the SYN, the SYN-ACK and the next packet, and the use of ECN by client and server
-/// afterwards. `marks` states whether the network marks the SYN and the SYN-ACK.
+/// afterwards. `marks` is true for the SYN and for the SYN-ACK if the network marks it.
 fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
     let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
     let (mut out, now) = ((Vec::new(), ()), Time(1_000_000));
@@ -233,7 +233,7 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     let mut rng = Rng::named(seed, "pipe");
     let (marks, acked) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
-    // an ACK covers at most nine segments, or seven without the option, since ACE wraps at eight. The first flight has ten, so at
+    // an ACK covers at most nine segments, or seven without the option, because ACE wraps at eight. The first flight has ten, so at
     // least one of its ACKs arrives, and the window grows
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {

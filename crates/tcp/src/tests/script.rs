@@ -1,5 +1,5 @@
 //! Tests of a single sender that receives scripted ACKs. Segments are full and numbered from 0. RTT samples come from send times,
-//! since there are no time stamps.
+//! because there are no time stamps.
 
 use super::names::*;
 use packet::Flags;

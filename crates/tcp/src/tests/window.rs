@@ -196,7 +196,7 @@ fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
     };
     ack.set_window(4 * MSS as u32);
     a.on_segment(&fixed, Time(40_000_000), &ack, &mut segments);
-    // the first window of 64240 bytes allowed 44 segments. Since its right edge never moves back, slow start can send 20,
+    // the first window of 64240 bytes allowed 44 segments. The window's right edge never moves back, so slow start can send 20,
     // although the new window has room for four
     assert!(segments.len() == 20 && segments.iter().all(|s| s.ts_ecr == 40_000 && s.flags.has(Flags::WINDOW)));
 }

@@ -1,4 +1,4 @@
-//! Tests of the crate's public interface, in a single binary, since every test binary links the whole core again.
+//! Tests of the crate's public interface. They are a single binary, because every test binary links the whole core again.
 
 mod adding;
 mod golden;

@@ -38,8 +38,9 @@ pub(super) struct LongTerm {
     /// Rate of the last interval, bytes per second; 0 before the first.
     bw: f64,
     since: Time,
-    /// Bytes delivered before the interval, and bytes lost during it.
+    /// Bytes delivered before the interval.
     delivered: u64,
+    /// Bytes lost during the interval.
     lost: u64,
 }
 

@@ -33,8 +33,8 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// Sets the first round-trip time, and from it and the window the first pacing rate. On a slow link the small packets of the
-    /// handshake take less time than any full segment, so this minimum lasts until it expires.
+    /// Sets the first round-trip time, and derives the first pacing rate from it and the window. On a slow link, the small packets
+    /// of the handshake take less time than any full segment, so this minimum of the round-trip time lasts until it expires.
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
         self.rt_prop = Some(us);
         self.rt_prop_at = now;

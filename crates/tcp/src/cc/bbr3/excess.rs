@@ -1,7 +1,7 @@
 //! BBR.extra_acked: the data acknowledged in excess of what bw explains.
 //!
 //! ```text
-//! expected = bw * (now - start);  a new interval starts, with nothing acknowledged, once no more than expected was acknowledged
+//! expected = bw * (now - start);  a new interval starts, with nothing acknowledged, once acknowledged <= expected
 //! extra    = min(acknowledged since start - expected, cwnd)
 //! extra_acked = max of extra:  over one round in Startup;  later over 10 rounds (draft), or over the last 5 to 10 (Linux)
 //! ```

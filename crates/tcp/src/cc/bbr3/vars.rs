@@ -34,8 +34,9 @@ pub(super) struct Path {
 #[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
-    /// Largest delivery rate in the current round, and largest volume delivered in a sample.
+    /// Largest delivery rate in the current round, bytes per second.
     pub(super) bw_latest: f64,
+    /// Largest volume delivered in a sample of the current round, bytes.
     pub(super) inflight_latest: f64,
     pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,

@@ -38,7 +38,7 @@ group! {
 pub(crate) struct Vegas {
     p: VegasParams,
     reno: Reno,
-    /// Minimum RTT of the connection and of the current round, microseconds.
+    /// Minimum RTT of the connection (`base`) and of the current round (`round`), microseconds.
     base: u32,
     round: u32,
 }

@@ -29,8 +29,9 @@ pub(crate) struct Pipe<F> {
     pub p: TcpParams,
     pub ends: [Endpoint; 2],
     pub now: Time,
-    /// Transmission time of 1500 bytes, and the one-way delay without it.
+    /// Transmission time of 1500 bytes.
     segment_time: Duration,
+    /// One-way delay without the transmission time.
     delay: Duration,
     /// Queue limit of the bottleneck, packets.
     limit: usize,
