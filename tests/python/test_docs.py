@@ -7,11 +7,13 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import struct
 import subprocess
 import sys
 import termios
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +299,52 @@ def test_scenario_of_the_flent_guide_can_be_exported(tmp_path: Path):
     (line,) = re.findall(r"(?:^    .*\n|^\n(?=    ))*^    \[link\.up\]\n(?:^    .*\n|^\n(?=    ))*", text, re.MULTILINE)
     written = bloatlab.flent.write(bloatlab.run(bloatlab.parse(textwrap.dedent(line))), tmp_path / "home.flent.gz")
     assert {"upload", "ping"} <= set(bloatlab.flent.read(written).summary["apps"])
+
+
+def number(text: str) -> tuple[float, int]:
+    """Returns the number at the start of a table's cell, and its decimal places."""
+    written = text.split(maxsplit=1)[0]
+    return float(written), len(written.partition(".")[2])
+
+
+def test_tables_of_the_low_latency_guide_are_what_the_example_computes():
+    """Every number of both tables, by the `--set` options that the example's head and the page give."""
+    example = ROOT / "examples" / "low-latency-docsis.toml"
+    text = (ROOT / "docs" / "low-latency-docsis.md").read_text()
+    options = re.findall(r"^#   --set '(.*?)'(?: |$)", example.read_text(), flags=re.MULTILINE)
+    (command,) = re.findall(
+        r"^    bloatlab run examples/low-latency-docsis\.toml (--set (?:.*\\\n)+.*)$", text, re.MULTILINE
+    )
+    first = dict(pair.split("=", 1) for pair in shlex.split(command.replace("\\\n", " ")) if pair != "--set")
+
+    def rows(heading: str) -> list[list[str]]:
+        (table,) = re.findall(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, flags=re.MULTILINE)
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+
+    modems, estimates = rows("modem"), rows("proactive grants, every 945 us")
+    assert (len(modems), len(estimates)) == (4, 6)
+    assert (estimates[0][0], "5mbit" in first["link.up.docsis31.low_latency"]) == ("5 Mbit/s", True)
+    sets = [dict([option.split("=", 1)]) for option in reversed(options)] + [{}]
+    for grants, estimate, *_ in estimates:
+        low_latency = first["link.up.docsis31.low_latency"].replace("5mbit", f"{grants.split()[0]}mbit")
+        sets.append(first | {
+            "link.up.docsis31.low_latency": "{}" if grants == "none" else low_latency,
+            "link.up.queue.docsis_lld.delay_estimate": estimate.replace("virtual queue", "virtual_queue"),
+        })  # fmt: skip
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda one: bloatlab.run(bloatlab.load(example, [*one.items()])).summary, sets))
+    for (_, *cells), summary in zip(modems, found[:4], strict=True):
+        apps = summary["apps"]
+        delay, page = apps["game"]["delay_ms"], apps["web"]["web"]["page_load_s"]["median"]
+        ours = [delay["p50"], delay["p99"], delay["max"], page, apps["uploads"]["goodput_mbit"]]
+        for cell, value in zip(cells, ours, strict=True):
+            assert number(cell)[0] == pytest.approx(value, abs=0.5001 * 0.1 ** number(cell)[1])
+    for (_, _, *cells), summary in zip(estimates, found[4:], strict=True):
+        apps, marks = summary["apps"], summary["links"]["up"]["classes"]["L"]["marked_packets"]
+        ramp = 100.0 * marks["step"] / (marks["step"] + marks["law"])
+        ours = [apps["uploads"]["goodput_mbit"], apps["prague"]["goodput_mbit"], ramp, apps["game"]["delay_ms"]["p99"]]
+        for cell, value in zip(cells, ours, strict=True):
+            assert number(cell)[0] == pytest.approx(value, abs=0.5001 * 0.1 ** number(cell)[1])
 
 
 def test_study_readme_has_every_free_parameter_with_its_value():
