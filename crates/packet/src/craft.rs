@@ -142,7 +142,7 @@ fn pseudo(to: Ip, protocol: u8, length: usize) -> u32 {
     addresses + u32::from(protocol) + length as u32
 }
 
-/// Returns the sum of 16-bit words, with carries in the upper half. 32 bits suffice, since a packet has at most 65 535 bytes.
+/// Returns the sum of 16-bit words, with carries in the upper half. 32 bits suffice because a packet has at most 65 535 bytes.
 fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum()
 }

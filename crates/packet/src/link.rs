@@ -72,8 +72,7 @@ pub enum ServiceFlow {
 /// The parameters of an aggregate of two service flows, except the rates of the aggregate itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// The Maximum Sustained Rate of L and that of C, counted in Ethernet frames. With `None`, only the aggregate's rate limits
-    /// the flow.
+    /// The Maximum Sustained Rates of L and C, counted in Ethernet frames; `None` if only the aggregate's rate limits the flow.
     pub msr: [Option<BitRate>; 2],
     /// C's own Peak Rate.
     pub peak_c: Option<BitRate>,
@@ -145,7 +144,7 @@ impl OpportunityCounts {
     /// Gaps above this are long. It is CoDel's interval: in a longer gap, CoDel finds a standing queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
-    /// Returns what was counted since `before`. The longest gap is that of the whole run.
+    /// Returns what was counted since `before`, except for `longest_gap`, which covers the whole run.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {

@@ -38,7 +38,7 @@ pub struct Kind {
     pub unit: Option<Unit>,
     /// The better direction. `None` for a statistic, which has the direction of its distribution.
     pub better: Option<Better>,
-    /// The smallest difference that matters. `None` selects that of the unit.
+    /// The smallest difference that matters; `None` selects [`Unit::least`].
     pub least: Option<f64>,
     /// The rank among the measures that users notice first, from 1, and the statistic that represents the distribution (empty for
     /// a single number).
@@ -84,7 +84,7 @@ impl Kind {
         self.better = Some(Better::Less);
         self
     }
-    /// Sets the smallest difference that matters, if it differs from that of the unit.
+    /// Sets the smallest difference that matters, instead of [`Unit::least`].
     #[must_use]
     pub const fn least(mut self, least: f64) -> Self {
         self.least = Some(least);

@@ -45,16 +45,16 @@ impl Flags {
     pub const REVERSE: Self = Self(128);
     /// Accurate ECN (AE), the third ECN bit of the TCP header beside CWR and ECE.   Source: RFC 9768 §3.
     pub const AE: Self = Self(256);
-    /// AE, CWR and ECE are one 3-bit number ([`Flags::ace`]) instead of three signals. Not a bit on the wire: both ends have
-    /// negotiated it for the connection.
+    /// AE, CWR and ECE are one 3-bit number ([`Flags::ace`]) instead of three signals, as both ends have negotiated. Not a bit on
+    /// the wire.
     pub const ACE: Self = Self(512);
     /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
     /// The SACK blocks cover all data that the receiver holds out of order: there are one or two, and none reports a duplicate
     /// (RFC 2883). Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
-    /// A datagram whose bytes are in the host's arena, at `body`. The bit is that of [`Flags::SACK_WHOLE`], which only ACKs
-    /// use, and such a datagram is no ACK. Not a bit on the wire.
+    /// A datagram whose bytes are in the host's arena, at `body`. Shares its bit with [`Flags::SACK_WHOLE`], which only ACKs
+    /// use. Not a bit on the wire.
     pub const BYTES: Self = Self(2048);
     /// Push: the last segment of a burst, or of the data that the application has written.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
@@ -123,7 +123,7 @@ pub struct PacketMeta {
     pub flow: FlowId,
     /// Index into the host's arena, or a timestamp (see [`Flags::INLINE`]).
     pub body: u32,
-    /// Bytes on the wire, including all headers. The length field of an IP header has 16 bits, too.
+    /// Bytes on the wire, including all headers. 16 bits suffice, as for the length field of an IP header.
     pub size: u16,
     /// Destination node.
     pub dst: NodeId,

@@ -103,7 +103,7 @@ pub enum Item<'a> {
 pub enum Sample {
     /// Queueing delay in the L and in the C queue of a dual-queue discipline.
     QueueDelays([Duration; 2]),
-    /// The model of the path that a controller has.
+    /// A congestion controller's model of the path.
     Path(PathModel),
 }
 

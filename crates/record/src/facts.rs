@@ -148,7 +148,7 @@ impl Mask {
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-    /// Returns the kinds of either set.
+    /// Returns the kinds that are in at least one of the two sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -177,7 +177,7 @@ pub struct CapturedPacket<'a> {
     pub tuple: FlowTuple,
     /// Its segment; `None` for a datagram.
     pub segment: Option<&'a Segment>,
-    /// The bytes of a datagram of an endpoint that the program supplies.
+    /// Bytes of a datagram from a user-supplied endpoint; `None` for all other packets.
     pub bytes: Option<&'a [u8]>,
 }
 

@@ -8,7 +8,7 @@ use units::Time;
 pub trait Sink {
     /// True if the sink captures packets ([`Sink::packet`]). A constant, so that runs without captures pay nothing for them.
     const PACKETS: bool = false;
-    /// Returns the kinds of records that the sink receives. It is tested before a record is built.
+    /// Returns the kinds of records that the sink receives. Other records are not even built.
     fn mask(&self) -> Mask;
     /// Receives a record of a kind in the mask.
     fn put(&mut self, now: Time, record: Record);
@@ -17,12 +17,12 @@ pub trait Sink {
 
     /// True if the sink reads the state of links and senders, by the methods below.
     const PROBES: bool = false;
-    /// Returns the time of the next reading of everything that the sink [`wants`](Sink::wants). It is made just before the events
-    /// of that time.
+    /// Returns the time of the next reading of everything that the sink [`wants`](Sink::wants). The reading comes just before the
+    /// events of that time.
     fn next_reading(&self) -> Time {
         Time::NEVER
     }
-    /// Advances [`Sink::next_reading`] after that reading was made.
+    /// Reports that the reading at [`Sink::next_reading`] was made, so that the sink sets the time of the following one.
     fn reading_done(&mut self) {}
     /// Returns true if the sink reads the state of this link or sender. `changed` is true after an event that may have changed
     /// it, and false at the times of [`Sink::next_reading`].

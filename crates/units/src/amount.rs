@@ -18,7 +18,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Reads `text`. Returns `None` if it has no unit (a number or a name), or if no parameter accepts it.
+    /// Reads `text`. Returns `None` if it has no unit (a number or a name), or is not a valid quantity.
     pub fn read(text: &str) -> Option<Self> {
         if text.ends_with('%') {
             return text.parse().ok().map(Self::Share);

@@ -1,7 +1,7 @@
 //! Time, sizes, rates, random streams and portable mathematics.
 //!
 //! The lowest crate: everything here is a value. Quantities are integers (nanoseconds, bytes, bits per second), so that
-//! sums are exact and the same on every machine. Their text form is that of `tc` (`5mbit`, `50ms`, `417p`), and a value
+//! sums are exact and the same on every machine. They are written as in `tc` (`5mbit`, `50ms`, `417p`), and a value
 //! that is printed and parsed stays the same.
 //!
 //! Departs from `tc`: `KB` and `MB` are 1000 and 1000000 bytes (`KiB` and `MiB` are binary), and the lower-case `kbps` and

@@ -29,7 +29,7 @@ pub enum Limit {
     Packets(u32),
     /// At most this many bytes.
     Bytes(Bytes),
-    /// The bytes that the link's sustained rate sends in this time.
+    /// At most the bytes that the link sends in this time at its sustained rate.
     Time(Duration),
 }
 
@@ -153,7 +153,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// Describes the valid form of a rate whose unit is only a prefix (`20M`) or the unit of a size (`20MB`).
+/// Suggests how to write a rate that has only a prefix (`20M`) or the unit of a size (`20MB`).
 fn unfinished(v: f64, unit: &str) -> Option<String> {
     let prefix = unit.chars().next().map(|c| c.to_ascii_lowercase()).filter(|c| "kmgt".contains(*c))?;
     let bits = |v: f64| format!("\"{v}{prefix}bit\"");
@@ -214,7 +214,7 @@ impl FromStr for Limit {
             return v.whole().and_then(|n| u32::try_from(n).ok()).map(Self::Packets).ok_or_else(bad);
         }
         if unit.is_empty() {
-            return Err(ParseError::new(s, format!("{}; a bare number could be either", Self::VALID)));
+            return Err(ParseError::new(s, format!("{}; a bare number could be any of them", Self::VALID)));
         }
         if let Ok(d) = s.parse::<Duration>() {
             return Ok(Self::Time(d));
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_is_accepted_prints_and_reads_back_exactly() {
-        // No float equals 2^53 + 1. A float equals 2^52 + 1, but adding 0.5 to round it gives a tie, which becomes 2^52 + 2.
+        // 2^53 + 1 is not a float. 2^52 + 1 is one, but adding 0.5 to round it gives a tie, which becomes 2^52 + 2.
         for v in [0, 1, 999, 1_001, (1 << 52) + 1, MOST_BYTES - 1, MOST_BYTES] {
             assert_eq!(Bytes(v).to_string().parse::<Bytes>().unwrap(), Bytes(v));
         }

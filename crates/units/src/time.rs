@@ -54,7 +54,7 @@ impl Duration {
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
-    /// Converts seconds, rounded to the nearest nanosecond. Negative numbers and NaN become zero; too large ones the maximum.
+    /// Converts seconds, rounded to the nearest nanosecond. Negative numbers and NaN become 0, too large ones the maximum.
     pub fn from_secs_f64(s: f64) -> Self {
         Self((s * 1e9 + 0.5) as u64)
     }
@@ -79,7 +79,7 @@ impl Duration {
     }
 }
 
-/// Implements operators and their assigning forms.
+/// Implements operators (`+`) and their assignments (`+=`).
 macro_rules! operators {
     ($($Op:ident::$op:ident, $Assign:ident::$assign:ident: |$a:ident: $A:ty, $b:ident: $B:ty| $result:block)+) => {$(
         impl $Op<$B> for $A {

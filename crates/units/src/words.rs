@@ -29,8 +29,8 @@ macro_rules! word_or_table {
     )+};
 }
 
-/// Extends the schema of `T`, whose choices are tables of one key: where the table under the key may be empty, the key alone is
-/// valid too, as a word.
+/// Extends the schema of `T`, whose choices are tables of one key: a choice whose table may be empty may also be its key alone, as
+/// a word.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();
@@ -101,7 +101,7 @@ struct Word<'w, E> {
 
 impl<E: de::Error> Word<'_, E> {
     fn alone(&self) -> E {
-        E::custom(format!("\"{0}\" does not stand alone; expected its table, {{ {0} = .. }}", self.word))
+        E::custom(format!("\"{0}\" needs parameters; expected a table, {{ {0} = .. }}", self.word))
     }
 }
 

@@ -35,7 +35,7 @@ fn a_word_stands_for_the_table_of_its_defaults() {
 #[test]
 fn what_is_wrong_is_named_with_what_is_valid() {
     for (traffic, queue, parts) in [
-        ("'cbr'", "'red'", ["app.b.traffic", "\"cbr\" does not stand alone; expected its table, { cbr = .. }"]),
+        ("'cbr'", "'red'", ["app.b.traffic", "\"cbr\" needs parameters; expected a table, { cbr = .. }"]),
         ("'pin'", "'red'", ["app.b.traffic", "did you mean \"ping\"?"]),
         ("7", "'red'", ["app.b.traffic", "expected one of \"ftp\""]),
         ("'ping'", "'fq_codel limmit 5'", ["link.a.queue: unknown word \"limmit\"", "did you mean \"limit\"?"]),
