@@ -191,7 +191,7 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     # the wait for a packet of C that is being sent is mentioned if it alone exceeds the limit
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
-    assert "2.94 ms for 99 of 100" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
+    assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
     # the wait falls from 16 to 2.1 ms, so less than a quarter of the excess over the limit remains
     slow = c.alone(4.0, 4)
     of = {str(c.alone(4.0, 4, c.HALF, mss=c.SMALL)): [{"first_wait_p99_ms": 2.1}]}

@@ -123,7 +123,7 @@ def test_the_claim_of_the_document_is_checked():
         (("P = 80", "P = eighty"), "buffers.py:7: NameError: name 'eighty' is not defined"),
         (
             ("    measure=measure,\n", ""),
-            r"buffers.py:\d+: ValueError: study buffers: without measure; or",
+            r"buffers.py:\d+: ValueError: study buffers: give measure, or batches",
         ),
         (("CASES = [0.25, ", "CASES = [0.5, "), r"2 cases are called '0.5'"),
         (('"1.0", "utilisation"', '"2.0", "utilisation"'), r"claim 'full' is of case '2.0'; there is 0.25, 0.5, 1.0"),
@@ -142,7 +142,7 @@ def test_the_claim_of_the_document_is_checked():
             ('    return {"util', '    x = {"util'),
             r"with seed 1: TypeError: a measure returns numbers by name",
         ),
-        (('"utilisation": 100', '"utilisation": "x" or 1'), r"the measure 'utilisation' is 'x', which is no number"),
+        (('"utilisation": 100', '"utilisation": "x" or 1'), r"the measure 'utilisation' is 'x', which is not a number"),
         (
             ("    rules=[", "    experiments={'more': 'more'},\n    rules=["),
             r"study buffers: experiments are runs",
@@ -169,7 +169,7 @@ def test_what_is_no_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
         (str(tmp_path / "mine.py"), "mine.py: no such file"),
         (str(tmp_path), "is a directory"),
         (str(empty), "empty.py: no Study in it; docs/adding-a-study.md shows a whole one"),
-        (str(two), "two.py: 2 studies (buffers, other); a file has one"),
+        (str(two), "two.py: 2 studies (buffers, other); a file must have exactly one"),
         ("buffres", "no such study"),
     ):
         assert call(["reproduce", name]) == 2

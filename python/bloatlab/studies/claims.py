@@ -29,9 +29,9 @@ NOT_EXPLAINED = "not explained"
 class Published:
     """A published value and the range of our values that agree with it.
 
-    `case` and `metric` are the publication's words; `run` is the key of our case, `measure` the name of our measure, which
-    is multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why a value is shown and not
-    counted. With `interval_rule`, a published value inside our interval agrees as well (`scorecard.judge`).
+    `case` and `metric` are the publication's words; `run` is the key of our case and `measure` the name of our measure,
+    whose values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why the value is shown but
+    not counted. With `interval_rule`, a published value inside our interval agrees as well (`scorecard.judge`).
     """
 
     case: str
@@ -135,7 +135,7 @@ Value = tuple[str, str] | Callable[[Runs], Any]
 class Claim:
     """A claim about several values: `holds` is an expression over them, `ours` a sentence that states them.
 
-    Both take the values in order; a text is filled in by `str.format`. A value that is None was not run.
+    Both take the values in order. If `ours` is a text, `str.format` puts the values in. A value that is None was not run.
     """
 
     ident: str
@@ -167,7 +167,7 @@ def judged(
 
 
 def each(cases: Iterable[object], *measures: str) -> list[Value]:
-    """Returns the values of each measure of each case, for a claim. A case is named by its `str`."""
+    """Returns the pair (case, measure) for each measure of each case, as the values of a claim. A case is named by its `str`."""
     return [(str(case), measure) for measure in measures for case in cases]
 
 

@@ -13,8 +13,8 @@ A claim is an expression and a sentence over named values. Each value is the med
 
 A value may also be a list of medians, or an expression whose value is a function of the runs (or a list of such functions).
 `let` names further expressions over the values. With `value` and `band` in place of `values`, `holds` and `ours`, the claim is
-a quantity. Expressions are Python's; besides the values they use the names that the study gives. They come only from files of
-this package. Other texts may have expressions in braces, too.
+a quantity. Expressions are in Python, and can use the values and the names that the study supplies. They come only from files of
+this package. Other texts can contain such expressions in braces.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ class Declared:
         self, seeds: int, drawn: Drawn, values: Mapping[K, V | None],
         sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]], **names: Any,
     ) -> Answer:  # fmt: skip
-        """Returns the answer to the study's question, with its figure; `names` fill in its basis.
+        """Returns the answer to the study's question, with its figure. `names` are for the expressions in the text `basis`.
 
-        `sentence` and `points` make its text from `values`; if a value is missing, the text says so.
+        `sentence` and `points` make the answer's text from `values`; if a value is missing, the text says so.
         """
         known = {key: value for key, value in values.items() if value is not None}
         whole = len(known) == len(values)
@@ -160,7 +160,7 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """Returns the table `name` of `study.toml`, or a list of tables, which only this study has."""
+        """Returns the table (or list of tables) `name` of `study.toml`, which has a meaning only for this study."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:
@@ -215,6 +215,6 @@ class Declared:
 
 
 def _limits(declared: Sequence[float | str]) -> tuple[float | None, float | None]:
-    """Reads two limits of an axis; None for the text "data", with which a limit follows the data."""
+    """Reads the two limits of an axis. The text "data" becomes None, with which a limit follows the data."""
     low, high = (None if limit == "data" else float(limit) for limit in declared)
     return low, high

@@ -57,7 +57,7 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """Reduces a section for a quick look: no verdicts, and no tables that have only verdicts."""
+    """Removes the verdicts from a section, and the tables that hold only verdicts, for a quick look."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):

@@ -87,20 +87,20 @@ def text(study: str, name: str) -> str:
 
 
 def toml(study: str, name: str) -> Any:
-    """Reads the tables of a study's data file, new at each call."""
+    """Reads the tables of a study's data file; each call returns a new copy."""
     return tomllib.loads(text(study, name))
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A parameter that a paper leaves open: our value, the argument for it, and the values that sensitivity runs try."""
+    """A parameter that a paper leaves open: our value, the reason for it, and the values that sensitivity runs try."""
 
     field: str
     ours: Any
     what: str
     why: str
     others: tuple[Any, ...]
-    #: Whether the calibration cases depend on the parameter; the other parameters were chosen by argument alone.
+    #: True if the parameter affects the calibration cases; parameters that do not were chosen by argument alone.
     calibrated: bool
 
 
@@ -130,7 +130,7 @@ def at_path(data: Any, path: str) -> Any:
 def quantity(value: Any, unit: str = "") -> float:
     """Converts a number or quantity of a resolved scenario ("90MB", 0.05) to `unit`.
 
-    Raises `ValueError` for a quantity of another kind.
+    Raises `ValueError` for a quantity of a different kind.
     """
     number, kind = _read(str(value))
     one, wanted = _read(f"1{unit}")
@@ -173,5 +173,5 @@ def parameter_cell(row: Row, published: float, ours: float, tables: tuple[int, .
     """Makes a cell from an input of the paper and the value in our scenarios."""
     same = math.isclose(ours, published, rel_tol=1e-9)
     verdict = Verdict.PARAMETER if same else Verdict.OUTSIDE
-    reason = "as in our scenarios" if same else "our scenarios have something else"
+    reason = "as in our scenarios" if same else "our scenarios have a different value"
     return row_cell(row, [published], Spread(ours, ours, ours), verdict, reason, (), tables)

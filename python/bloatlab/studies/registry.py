@@ -38,7 +38,7 @@ def study_in(path: Path) -> Study:
     found = {id(value): value for value in vars(module).values() if isinstance(value, Study)}
     if len(found) != 1:
         names = ", ".join(value.name for value in found.values())
-        what = f"{len(found)} studies ({names}); a file has one" if found else "no Study in it"
+        what = f"{len(found)} studies ({names}); a file must have exactly one" if found else "no Study in it"
         raise StudyError(f"{path}: {what}; docs/adding-a-study.md shows a whole one")
     (own,) = found.values()
     if own.name in STUDIES:

@@ -71,7 +71,7 @@ def _check_measures(results: Results) -> None:
             raise StudyError(f"{what}: no run has the measure {measure!r}; there is {', '.join(sorted(known))}")
         found = cast("object", known[measure])
         if not isinstance(found, (int, float)):
-            raise StudyError(f"{what}: the measure {measure!r} is {found!r}, which is no number")
+            raise StudyError(f"{what}: the measure {measure!r} is {found!r}, which is not a number")
 
 
 def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:

@@ -81,7 +81,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The accepted difference: the larger of a `share` of the published value and `least` (in `unit`), or of a `factor` and `least`."""
+    """The accepted difference: a `share` of the published value, or the distance to `factor` times it; `least` (in `unit`) if larger."""
 
     share: float = 0.0
     least: float = 0.0
@@ -193,7 +193,7 @@ class Scorecard:
 
     @property
     def goals(self) -> Sequence[Share]:
-        """The stated shares; without any, the share of all judged values."""
+        """The shares that the study sets as goals; if it sets none, the share of all judged values within tolerance."""
         return self.shares or [self.of_judged]
 
     @property
@@ -227,7 +227,7 @@ class Scorecard:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A share that a study states: its values, and the part of them that should be within (None: only reported)."""
+    """A share that a study sets as a goal: its values, and the part of them that should be within tolerance (None: only reported)."""
 
     name: str
     wanted: float | None = None
@@ -246,8 +246,8 @@ def symmetric(published: float, tolerance: float) -> Band:
 def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
     """Judges whether `ours` agrees with at least one published value; there is one band for each.
 
-    Several published values are runs of one configuration: their spread is the paper's own, so a value between them
-    agrees. `interval_rule` is False for rules that say "must".
+    Several published values are from runs of one configuration: their spread is the paper's own, so a value of ours between
+    them agrees. `interval_rule` is False for rules that say "must".
     """
     if any(band.holds(ours.median) for band in bands):
         return Finding(agrees=True, why="within tolerance")
@@ -282,7 +282,7 @@ def by_metric(cells: Sequence[Cell]) -> Mapping[str, Share]:
 
 
 def joined(bands: Sequence[Band]) -> list[Band]:
-    """Merges bands that overlap; in ascending order."""
+    """Merges overlapping bands, and returns them in ascending order."""
     found: list[Band] = []
     for band in sorted(bands, key=lambda b: (b.low, b.high)):
         if found and band.low <= found[-1].high + SLACK:

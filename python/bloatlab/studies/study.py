@@ -86,7 +86,7 @@ class About:
 class Quick:
     """A quick look: the number of seeds, and the sentence that says why it proves nothing.
 
-    A simple study may run only `cases` then, for `seconds`, which its `build` takes as a third argument.
+    A study without `batches` may limit it to `cases`, and to runs of `seconds`, which its `build` takes as a third argument.
     """
 
     seeds: int = 1
@@ -99,8 +99,8 @@ class Quick:
 class Batch:
     """Runs that are made together: every case with every seed. Each result is reduced by `measure`.
 
-    `build` makes the scenario of a case and a seed. `grid` replaces both for cases with several axes; `key` then names a
-    run. The study's folder holds the scenarios of the first batch.
+    `build` makes the scenario of a case and a seed. For cases with several axes, `grid` replaces `cases` and `build`; `key` then
+    names a run. The study's folder holds the scenarios of the first batch.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Batch:
     most_seeds: int | None = None
     #: True for runs that `Results.runs` leaves out; `Results.ran` has them.
     apart: bool = False
-    #: Columns that have the same value in all rows of this batch in runs.parquet; with None, that file has no rows of the batch.
+    #: Further columns of runs.parquet, with one value for all rows of this batch; None leaves the batch out of that file.
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])
 
     def of_seeds(self, seeds: range) -> Grid:
@@ -218,10 +218,10 @@ class Study:
     #: The size of a reproduction, for its first line: "27 cases".
     extent: Callable[[Options], str] | None = None
     quick: Quick = Quick()
-    #: Further runs on request, by name, with the question of each: `batches` reads `Options.experiments`.
+    #: The question of each experiment (runs that are made only on request), by name. `batches` reads `Options.experiments`.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
-    #: `further` returns batches that depend on the results so far. `explain_cells` and `explain_claims` add reasons from them.
+    #: `further` returns batches that depend on the results so far. `explain_cells` and `explain_claims` add reasons from the results.
     further: Callable[[Results], Sequence[Batch]] | None = None
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells
     explain_claims: Callable[[Results, Sequence[Checked]], Sequence[Checked]] = lambda _, claims: claims
@@ -231,7 +231,7 @@ class Study:
     #: The reason why a published value differs from ours ("": not explained).
     explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
-    #: Shares of values that should be within; without any, every judged value should be.
+    #: Shares of values that should be within tolerance; if there are none, every judged value should be.
     goals: Sequence[Goal] = ()
     #: The tolerances as text, for a reader.
     rules: Sequence[tuple[str, str]] = ()
@@ -239,7 +239,7 @@ class Study:
 
     # ------------------------------------------------------------------------------------------------------- output
     answer: Callable[[Results], Answer] | None = None
-    #: The tables that a terminal shows with `--full`, before claims and shares; by default it shows those of the page.
+    #: The tables that a terminal shows with `--full`, before claims and shares; by default the tables of the page.
     tables: Callable[[Results], Iterable[TextTable]] | None = None
     figures: Callable[[Results], Sequence[Drawn]] = lambda _: ()
     sections: Sequence[PageSection] = ()
@@ -256,7 +256,7 @@ class Study:
         """Rejects a study without `batches` if one of `cases`, `build` and `measure` is missing, or a case is unknown or repeated."""
         missing = [what for what in ("cases", "build", "measure") if not getattr(self, what)]
         if missing:
-            raise ValueError(f"study {self.name}: without {' and '.join(missing)}; or give batches")
+            raise ValueError(f"study {self.name}: give {' and '.join(missing)}, or batches")
         if self.experiments:
             raise ValueError(f"study {self.name}: experiments are runs of their own; give batches")
         keys = Counter(map(str, self.cases))
@@ -347,7 +347,7 @@ class Results:
 
     @property
     def asked(self) -> Sequence[str]:
-        """The experiments that were made."""
+        """The requested experiments that were run."""
         return [name for name in self.options.experiments if name in self.ran]
 
     @property
@@ -362,7 +362,7 @@ class Results:
 
     @property
     def met(self) -> bool | None:
-        """Whether the study's goals are met; None for a quick look."""
+        """True if the study's goals are met; None for a quick look."""
         return self.scorecard.met
 
     @property

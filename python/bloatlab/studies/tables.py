@@ -74,7 +74,7 @@ def medians_table(
 ) -> TextTable:
     """Makes a table of medians over seeds, for the cases that were run.
 
-    Rows are cases, each with its labels or alone; columns are (measure, head, digits).
+    A row is a case, or a pair of its labels and the case. A column is (measure, head, digits).
     """
     labelled = [of if isinstance(of, tuple) else ((str(of),), of) for of in rows]
     body = [
@@ -123,7 +123,7 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
     """Makes a row for each goal, and a row for the paper's claims.
 
-    Without stated goals, all judged values are one goal.
+    In a study without goals, all judged values are one goal.
     """
     rows: list[list[TextCell]] = []
     for of in card.goals:
@@ -163,7 +163,7 @@ SHARES = "Cells within tolerance"
 
 
 def shares_table(card: Scorecard) -> TextTable:
-    """Makes a table of the stated shares, then of the shares for each table and each metric of the paper."""
+    """Makes a table of the study's goals, then of the shares for each table and each metric of the paper."""
     tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
     rows = [_share_row(of) for of in (*card.shares, *tables, *by_metric(card.cells).values())]
     note = "Not counted: calibration cells, derived columns, and values that are not the paper's. The tables show them."

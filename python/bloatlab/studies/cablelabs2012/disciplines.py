@@ -24,7 +24,7 @@ NEVER_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Discipline:
-    """A discipline to use instead of the paper's three: the scenario's `queue`, and the argument for its parameters."""
+    """A discipline to use instead of the paper's three: the scenario's `queue`, and the reason for its parameters."""
 
     label: str
     queue: Mapping[str, Mapping[str, Any]]
@@ -53,8 +53,8 @@ COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.
 #: The functions that `disciplines.toml` names.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
-#: Headings above the columns of the nine cases: the bulk traffic, and its number of columns. The head of a column is its case and
-#: round trip.
+#: Headings above the columns of the nine cases: the bulk traffic, and the number of columns below the heading. Each column has its case
+#: and round trip as a head of its own.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 
@@ -79,7 +79,7 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 
 
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
-    """Returns the table with a row per discipline, over all cases."""
+    """Returns a table with a row per discipline; each value combines the nine cases by the column's function `over`."""
     columns = [column for column in COLUMNS if column.head]
     values = {
         name: [_OVER[c.over]([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]

@@ -34,7 +34,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: Values of three parameters that the study used at first. Now it uses those that the paper states.
+#: The study's first values of three parameters, which it has since replaced by the values that the paper states.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -80,7 +80,7 @@ class Trial:
     @property
     def key(self) -> str:
         """The trial's name in results: the case and the label of the change."""
-        if self.setup.queue is not None:  # the name of the paper's case (D01, C01) stands for another queue
+        if self.setup.queue is not None:  # the letter in the paper's names (D01, C01) stands for one of its own queues
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 
@@ -94,7 +94,7 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """Returns the buffers with which one CUBIC flow does not stay at 75 % of the link.
+    """Returns trials of the buffers with which one CUBIC flow does not stay at 75 % of the link.
 
     Source: CableLabs 2012 §4.1.3.
     """
@@ -102,11 +102,10 @@ def plateau() -> list[Trial]:
 
 
 def alone() -> list[Trial]:
-    """Returns the transfers of §4.1, of Figures 2 to 9 and of D02, without pages.
+    """Returns trials of the transfers of §4.1, of Figures 2 to 9 and of D02, without pages.
 
-    The first page is due in the last second.
-
-    Only D04 runs for the whole time, because the paper's sentence about D04 is about the whole time.
+    The first page would begin in the last second. Only D04 has the paper's full duration, because the paper's sentence about it
+    covers the whole run.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]

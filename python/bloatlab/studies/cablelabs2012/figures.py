@@ -25,7 +25,7 @@ Frames = Mapping[str, pl.DataFrame]
 
 _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
-#: Colour and name of each queue in figures that draw several queues over each other.
+#: Colour and name of each queue in figures with several queues.
 COLOURS = {_LARGE: style.COLOURS[1], _SMALL: style.COLOURS[2], _CODEL: style.COLOURS[0]}
 NAMES = {_LARGE: "DropTail, 417 packets (1 s)", _SMALL: "DropTail, 21 packets (50 ms)", _CODEL: "CoDel"}
 

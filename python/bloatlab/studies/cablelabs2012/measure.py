@@ -23,8 +23,8 @@ PEAK_MBIT = 20.0
 SUSTAINED_MBIT = 5.0
 BURST_MB = 10.0
 
-#: A transfer counts as at the peak rate if it has at least 95 % of that rate, since voice, ACKs and GETs use the rest. It has left the peak
-#: rate when it is below 90 %; according to the paper, it falls to 75 %.
+#: A transfer counts as at the peak rate if it has at least 95 % of that rate, because voice, ACKs and GETs use the rest. It has
+#: left the peak rate when it is below 90 %; according to the paper, it falls to 75 %.
 FULL, LEFT = 0.95, 0.9
 
 #: Attempt times of a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1, 4, 10, ...).
@@ -65,8 +65,8 @@ def cells(result: Result) -> Measures:
 def burst(result: Result) -> Measures:
     """Measures a bulk transfer: its ramp, the duration of its burst, and its rate after the burst.
 
-    A rate is a mean over 0.3 s: three round trips, since in slow start a sender sends one bunch per round trip. Times
-    count from the transfer's first packet. These definitions were fixed before the first runs. Finer ones were tried later (means
+    A rate is a mean over 0.3 s, which is three round trips, because in slow start a sender sends one bunch per round trip. Times
+    are relative to the transfer's first packet. These definitions were fixed before the first runs. Finer ones were tried later (means
     over 0.2 s; limits of 85 % or 87.5 %): no verdict changed, and the paper does not require them, so the first definitions stay.
     """
     if "ftp" not in result.summary["apps"]:
@@ -119,7 +119,7 @@ def _burst_used(up: pl.DataFrame) -> float:
 
 
 def queueing(result: Result) -> Measures:
-    """Measures of the queueing delay in the rate shaping queue: during the burst, after it, its typical value, its first spike."""
+    """Measures the delay in the rate shaping queue: during the burst and after it, its typical value, and its first spike."""
     up = upstream(result)
     t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
     mean = up["sojourn_ms_mean"].to_numpy()
@@ -137,7 +137,7 @@ def queueing(result: Result) -> Measures:
 
 
 def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) -> float:
-    """Returns the time from the change of rate at `start` until the mean delay of 0.5 s is below CoDel's 5 ms."""
+    """Returns the time from the change of rate at `start` until the mean delay over 0.5 s is below CoDel's target, 5 ms."""
     after = np.flatnonzero(t > start + 0.2)
     smooth = running_mean(np.nan_to_num(mean), 5)
     calm = [i for i in after if smooth[i] < 5.0]
@@ -164,7 +164,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """Returns the retries of the connection with the most, if all retries are at the paper's times; otherwise NaN."""
+    """Returns the number of SYN retries of the connection with the most retries; NaN unless all of them are at the paper's times."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")

@@ -1,7 +1,7 @@
 """The tables and the answer of the study: Tables 3 to 8 with our value beside each published one, and the tables of the experiments.
 
-In the answer, one queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the queues are the
-same. The loads are the eight with bulk traffic; a number for all of them is their median.
+In the answer, one queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the queues count as
+equal. The loads are the eight with bulk traffic; a number for all loads is the median over them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ _TABLES = (
     (8, "Summary, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _SUMMARY),
 )
 
-#: The comparison of CoDel with DropTail in Tables 7 and 8, by metric: its name, its head, and the words for all three columns.
+#: How Tables 7 and 8 compare CoDel with DropTail, by metric: the metric of the comparison, the head of its column, and the heading above
+#: the metric's three columns.
 _COMPARED = {
     MOS: (MOS_DELTA, "delta", "VoIP MOS"),
     FTP: (FTP_RATIO, "C/D %", "FTP kB in 600 s"),
@@ -111,7 +112,7 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     """Returns the fields of one cell in one table: the published value and ours.
 
-    For CoDel, the published value is that of the run in this table.
+    CoDel has two published runs; the published value is from the run that this table prints.
     """
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
@@ -231,7 +232,7 @@ class Beside:
 
     @property
     def verdict(self) -> str:
-        """The verdict that holds for more than half of the loads; without one, that it depends on the load."""
+        """The verdict for more than half of the loads; "it depends on the load" if there is none."""
         most = max(self.better, self.worse, self.same)
         if 2 * most <= len(LOADED):
             return "it depends on the load"
@@ -322,7 +323,7 @@ _LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws calls and pages in each load: our values with their intervals, and the paper's values."""
+    """Draws calls and pages under each load: our values with their intervals, and the paper's values."""
     ticks: list[tuple[float, str]] = []
     for n in NUMBERS:
         load = Case(n, CODEL)

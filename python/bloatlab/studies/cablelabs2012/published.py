@@ -86,7 +86,7 @@ def measured() -> Sequence[PublishedCell]:
 def derived() -> Sequence[PublishedCell]:
     """Returns the cells that repeat or combine measured ones.
 
-    A comparison of DropTail with CoDel has DropTail's case.
+    A cell that compares DropTail with CoDel has the case of DropTail.
     """
     found = [row for row in rows() if row.metric in DERIVED]
     return tuple(_merge(which, row.metric, [row]) for row in found if (which := _case_of(row.case)) is not None)
@@ -99,7 +99,7 @@ def by_key() -> Mapping[tuple[str, str], PublishedCell]:
 
 
 def number(text: str) -> float | None:
-    """Parses a printed value: ">600" never happened (infinity), "-" and "N/A" are no value, "+0.1" and "<0.6" are numbers."""
+    """Parses a printed value: ">600" is infinity (it never happened), "-" and "N/A" are None, "+0.1" and "<0.6" are numbers."""
     if text in ("-", "N/A"):
         return None
     if text.startswith(">"):

@@ -60,7 +60,7 @@ DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 #: Accepted shares of voice packets lost without any load, in %; the key is true for the small buffer.
 IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
-#: Metrics of which 90 % of the values should be within tolerance; for the other metrics, it is 80 %.
+#: Metrics of which 90 % of the values should be within tolerance; for all other metrics, 80 %.
 HEADLINE = (MOS, FTP, MEDIAN, PAGES)
 
 GOALS = (
@@ -181,13 +181,13 @@ def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A reading of the paper that may explain differences, and the cells that it may explain: shell patterns over case key and metric."""
+    """A reading of the paper that may explain differences, and shell patterns of the cells (case key, metric) that it may explain."""
 
     reading: str
     cases: str
     metrics: str
     why: str
-    #: The stated fact of the paper that the reading changes; empty if the paper's words allow it.
+    #: The fact stated in the paper that the reading changes; empty if the paper's words allow the reading.
     against: str = ""
 
     @property
@@ -243,7 +243,7 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
     """Returns the cause of a differing value.
 
-    `rows` has the counted cells of its case, by metric, under each reading that was run.
+    `rows` has the counted cells of the value's case, by metric, for each reading that was run.
     """
     tried: list[str] = []
     for entry in candidates(cell.case, cell.metric):

@@ -68,9 +68,9 @@ class Lab:
 class Case:
     """A configuration: the congestion control, and the queue of the bottleneck.
 
-    `segments` is the number of segments that count as one packet of a drop-tail limit. A `queue` by name has its defaults.
-    `detection` is TCP's loss detection where it is not the preset's (linux-6: RACK-TLP). `jitter_us` is the largest delay that the
-    links into the hosts add to a packet; it is drawn uniformly.
+    `segments` is the number of segments that count as one packet of a drop-tail limit. Without a limit, `queue` has its default
+    parameters. `detection` replaces the preset's loss detection (linux-6: RACK-TLP). Each link into a host adds a random delay to every
+    packet, uniform from 0 to `jitter_us`.
     """
 
     congestion: str
@@ -95,7 +95,7 @@ class Case:
 
 
 def kit() -> list[Case]:
-    """Returns the cases as Mininet runs them, with super-segments in the queue. The published tables are of Reno."""
+    """Returns the cases as Mininet runs them, with super-segments in the queue. The published tables are for Reno."""
     return [Case(cc, q, SUPER) for cc in CONGESTION for q in QUEUES]
 
 

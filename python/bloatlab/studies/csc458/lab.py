@@ -6,7 +6,7 @@ cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh wind
 download.txt   seconds of a fetch                                 curl -w %{time_total}
 q.png, rtt.png, cwnd-iperf.png, download.png and lab.svg with all four
 
-Fields of cwnd.txt without a value in a run are 0: the length of a segment, the sequence numbers, the window that the receiver
+Fields of cwnd.txt for which a run has no value are 0: the length of a segment, the sequence numbers, the window that the receiver
 offers. Windows are in segments, srtt in ms. q.txt counts segments of MTU size.
 """
 

@@ -114,7 +114,7 @@ TREND_S = 1.0
 
 
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
-    """Returns the share of time in which the queue is longer than in the span before, each averaged over `span_s`.
+    """Returns the share of time in which the queue, averaged over `span_s`, is longer than in the span before.
 
     The result is NaN if the series is too short.
     """
@@ -133,7 +133,7 @@ def queue_series(result: Result) -> pl.DataFrame:
 
 
 def equation_2(result: Result, lab: Lab) -> Measures:
-    """Compares the round trip of each ping with equation (2) of the CSC458 report for the queue that it found."""
+    """Compares the round trip of each ping with equation (2) of the CSC458 report, for the queue that the ping met."""
     frame, series = answered(result), queue_series(result)
     if frame.height < 2 or series.height < 2:
         return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)

@@ -54,9 +54,9 @@ def _round_trip(q: int) -> Published:
 
 
 _WAIT = next(row.value for row in rows("csc458") if row.metric == WAITS)
-_CHOSEN = "duplicate ACKs were chosen on these cells"
+_CHOSEN = "detection by duplicate ACKs was chosen because of these cells"
 
-#: The numbers among the report's results and theory.
+#: The numbers in the report's results and theory.
 PUBLISHED: Sequence[Published] = [
     *(_fetch(*of, detection, why) for of in PRINTED for detection, why in (("", ""), (DUPTHRESH, _CHOSEN))),
     Published("NIC", WAITS, "s", float(_WAIT), _WAIT, NIC, "wait_max_s", WAIT.band(float(_WAIT))),

@@ -38,7 +38,7 @@ HEADERS = 52
 FRAME = 1514 / 1500
 #: The time at which the rate of scenario 2 steps down, as a share of the run.
 STEP_AT = 0.5
-#: netem's slots in front of the queue: one begins 0.8 to 5 ms after the last, and up to 16 packets leave at once.
+#: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous one, and releases up to 16 packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
 #: TCP stacks, and the queues of our own cases and of the L4S tests, by name.
@@ -121,7 +121,7 @@ class Case:
         return self.instead({"prague": prague})
 
     def loaded(self, **changes: Any) -> Case:
-        """Returns the case with every load changed."""
+        """Returns the case with these changes in every load."""
         return replace(self, loads=tuple(replace(x, **changes) for x in self.loads))
 
 
@@ -286,7 +286,7 @@ SIDES = ("first", "second")
 def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
     """Returns the validated scenario of one run.
 
-    `seconds` shortens its duration; a third of that is then the warm-up, but there is none in a case with a step.
+    `seconds` shortens its duration. The warm-up is then a third of `seconds`, or 0 in a case with a step.
     """
     name = f"l4s {case}"
     if seconds is not None and seconds < case.seconds:
@@ -348,7 +348,7 @@ def _after(delay: float) -> dict[str, Any]:
 
 
 def _slots(name: str, seed: int, seconds: int) -> str:
-    """Writes netem's slots as opportunities of a recorded trace, whose times are whole ms."""
+    """Returns netem's slots as the opportunities of a recorded trace, with times in whole ms."""
     draw = random.Random(f"{name} {seed}")  # noqa: S311  no secret
     now, last, found = 0.0, 0, list[str]()
     while last < 1000 * (seconds + 1):

@@ -153,7 +153,7 @@ def figures(runs: Runs) -> list[Drawn]:
 
 
 def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measure: str) -> Series:
-    """Makes series number `n` of `of` series at 0, 1, ..., shifted a little so that the series do not overlap."""
+    """Makes series number `n` of `of` series, with points at x = 0, 1, ..., shifted a little so that the series do not overlap."""
     xs = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2)
     return points(label, xs, of_cases(runs, cases, measure), style.COLOURS[n])
 

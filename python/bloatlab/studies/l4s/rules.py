@@ -59,7 +59,7 @@ def _row(
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
     """Yields the ratio of the rates of each pair; at 50 Mbit/s, also their sum.
 
-    There is no sum at 10 Mbit/s, since the tests' own sums of ss's delivery rates are up to 3 % below a full link there.
+    There is no sum at 10 Mbit/s, because the tests' own sums of ss's delivery rates are up to 3 % below a full link there.
     """
     both = rates()
     for case in cases:
@@ -215,7 +215,7 @@ def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 # -------------------------------------------------------------------------------------------------------- explanations
 
-#: The part of an excess that may remain when an experiment explains most of it.
+#: The part of the excess over the band that may remain when an experiment explains most of it.
 REST = 0.25
 #: The promised limit of L's 99th percentile of wait, in ms.
 LIMIT = 2.0
@@ -256,14 +256,23 @@ def experiments(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
         case "beside":
             yield from _of_beside(case, measure, packet)
         case "pairs" if case.queue.startswith("pfifo"):
-            yield replace(case, jittered=True), "arrivals in step with departures; each up to a packet's time later"
+            yield (
+                replace(case, jittered=True),
+                "arrivals in step with departures; with random delays of up to a packet's time",
+            )
         case "pairs":
-            yield case.of_version("prague-rounds"), "when Prague's window is cut; once in each of alpha's rounds"
-            yield case.of_version("prague6"), "with version 0.6's 500 rounds before short round trips are scaled"
+            yield (
+                case.of_version("prague-rounds"),
+                "the time at which Prague cuts its window; with one cut in each round of alpha",
+            )
+            yield case.of_version("prague6"), "with version 0.6, which scales short round trips only after 500 rounds"
         case "shared":
-            yield case.instead(c.UNFRIENDLY), "CUBIC's region of Reno; without it"
+            yield case.instead(c.UNFRIENDLY), "CUBIC's Reno-friendly region; without this region"
         case "coupled":
-            yield case.loaded(flows=4), "one Reno window empties C's queue when it comes down; four flows each"
+            yield (
+                case.loaded(flows=4),
+                "a single Reno flow empties C's queue when it halves its window; with four flows of each kind",
+            )
         case "alone":
             yield from _of_alone(case, packet)
         case _:
@@ -272,12 +281,19 @@ def experiments(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
 
 def _of_beside(case: Case, measure: str, packet: str) -> Iterator[tuple[Case, str]]:
     if measure == "ratio":
-        text = f"{packet}, so that the step marks an L packet alone behind one of C's; with a step that spares it"
+        text = f"{packet}, so that the step marks a lone L packet that waits for a packet of C; with a step that never marks a lone packet"
         yield replace(case, queue="dualpi2, step behind one"), text
     if measure.startswith("second_wait"):
-        yield replace(case, queue="dualpi2, even"), "random drops; with evenly spaced ones (RFC 9332's recur)"
+        yield (
+            replace(case, queue="dualpi2, even"),
+            "random drops; with evenly spaced drops (the function recur of RFC 9332)",
+        )
     least = theory.under_way(case.packet_ms)
-    bound = f", and one of C's under way alone is {number(least, 2)} ms for 99 of 100" if least > LIMIT else ""
+    bound = (
+        f", so that waiting for a packet of C alone gives a 99th percentile of {number(least, 2)} ms"
+        if least > LIMIT
+        else ""
+    )
     yield replace(case, mss=c.SMALL), f"{packet}{bound}; with packets of 188 bytes"
 
 

@@ -4,7 +4,8 @@ Reno at p_C       W = sqrt(3/2) / sqrt(p_C) = 1.22 / p'      p_C = p'^2
 DCTCP at p_CL     W = 2 / p_CL                               p_CL = k p',  k = 2
 so                r_L / r_C = (2 / k) (R_C / R_L) / 1.22     R_C = rtt + target,  R_L = rtt + L's delay, Prague: 25 ms at least
 unresponsive      p_C = 1 - C / A                            the excess over the link's rate is dropped
-a packet of C under way when one of L arrives, T each, C's share s   P(wait > x) = s (1 - x / T)
+L behind C        P(wait > x) = s (1 - x / T)                an arrival in L waits for the packet of C that is in transmission;
+                                                             T is the time to send a packet, s the share of C's packets
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
 
 
 def window(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Returns the packets in flight of a flow that fills the link and a queue with the target's delay."""
+    """Returns the packets in flight of a flow that fills the link and a queue whose delay is the target."""
     return rate * 1e3 * (rtt + TARGET) / (8.0 * packet)
 
 
@@ -64,5 +65,8 @@ def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
 
 
 def under_way(packet_ms: float, share: float = 0.5) -> float:
-    """Returns the smallest possible 99th percentile of L's waits, in ms, since a packet of C may be in transmission."""
+    """Returns a lower bound on the 99th percentile of L's waits, in ms: an arrival may find a packet of C in transmission.
+
+    `share` is C's share of the packets.
+    """
     return packet_ms * max(1.0 - 0.01 / share, 0.0)

@@ -116,12 +116,11 @@ def cbt(
     apart: bool = False,
     early: float = 0.0,
 ) -> Json:
-    """Returns CBT with other thresholds, other weights of the classes without RED, or other classes.
+    """Returns CBT with thresholds `mm` and `udp` in packets.
 
-    The weight of TCP's RED stays.
-
-    With `early`, the classes of datagrams drop early instead: drops begin at half the threshold, and all packets are dropped at
-    `early` times the threshold.
+    `weight` is that of the averages of the classes of datagrams; the weight of TCP's RED does not change. With `apart`, voice and video
+    are separate classes. With `early`, the classes of datagrams have RED instead of a threshold: drops begin at half the threshold, and
+    all packets are dropped from `early` times the threshold on.
     """
 
     def threshold(name: str, packets: int, match: Json) -> Json:

@@ -143,7 +143,7 @@ def windows(result: Result) -> NDArray[np.float64]:
 
 
 def in_step(rows: NDArray[np.float64]) -> float:
-    """Returns the mean correlation of two of n series, from the variance of their sum; 1 if all move together.
+    """Returns the mean correlation between pairs of n series, from the variance of their sum; 1 if all move together.
 
     With standard scores, Var(sum) = n + n (n - 1) r. NaN if fewer than two of the series vary at all.
     """

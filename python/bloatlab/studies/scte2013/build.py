@@ -1,10 +1,10 @@
 """The network of SCTE 2013, Figure 1b, its queues, and the scenarios of its cases.
 
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
-         <-------- down ----------        +-- net100   50 ms, for sessions with another round trip
+         <-------- down ----------        +-- net100   50 ms, for sessions with a different round-trip time
 
 N sessions upload files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream direction
-is never a bottleneck. The same buffer downstream ("incorporated into the CMTS") is the mirror image: link `down` has it, and files
+is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), link `down` has the buffer, and files
 and messages go from the network to the user.
 
 A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
@@ -21,16 +21,16 @@ from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_di
 from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.build import ns
 
-#: Length of a run in s, and of the warm-up that is left out of measures. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
-#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s hold 8 of them per
-#: flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot end within 20 s.
+#: Length of a run, and of the warm-up that measures leave out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
+#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s hold 8 sawteeth
+#: per flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot end within 20 s.
 SECONDS = 300
 WARM_UP_S = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """The free parameters, one set for the whole study; `parameters.toml` argues for each. Quantities are text with units."""
+    """The free parameters, one set for the whole study; `parameters.toml` gives the reason for each. Quantities are text with units."""
 
     ack_every: int = 2
     min_rto: str = "1s"

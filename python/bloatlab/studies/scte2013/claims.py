@@ -51,7 +51,7 @@ def _cheapest(settings: Sequence[Setting]) -> str:
 def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
     """Returns a function for the drops per second with fifty sessions, divided by those with one session.
 
-    Its value is None if one session has no drops.
+    The function returns None if the run with one session has no drops.
     """
 
     def value(runs: Runs) -> float | None:

@@ -44,7 +44,7 @@ class Curve:
 
     @property
     def by_depth(self) -> bool:
-        """Whether its thresholds are in bytes."""
+        """True if its thresholds are in bytes."""
         return self.name == "10a"
 
     @property
@@ -95,7 +95,10 @@ def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 
 
 def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """Dequeues heads of a queue that is refilled to a fixed depth each time; returns (depth in kB, share of heads dropped)."""
+    """Dequeues heads of a queue that is refilled to a fixed depth each time; returns (ms, share of heads dropped).
+
+    The first value is the time that the depth takes to drain.
+    """
     packets = max(1, round(ms * TMAX_MBIT * 1e3 / 8 / PACKET))
     queue = machines.discipline("lred", seed=seed, limit="10000p", curve=curve.name, **curve.params)
     lost = 0
@@ -122,8 +125,8 @@ def check() -> tuple[str, bool]:
 def draw() -> Drawn:
     """Draws Figure 10: the shares that the law drops (points) over the figure's probabilities (lines)."""
     caption = (
-        "Drop probability curves of RED and LRED (thresholds of Figure 11, Pa 40 %): the figure's, and the shares that the law drops of "
-        f"{HEADS} heads ({DEEP_HEADS} in a)."
+        "Drop probability curves of RED and LRED (thresholds of Figure 11, Pa 40 %): the figure's lines, and the share "
+        f"that the law drops of {HEADS} packets ({DEEP_HEADS} in a) at the head of the queue."
     )
     return Drawn("10", "fig10_curves", caption, [_panel(curve) for curve in CURVES], 3)
 

@@ -3,10 +3,10 @@
 `ALWAYS` holds the grids of figures and claims, with all seeds. `TEXT` always runs as well, with three seeds: sentences of the text that
 no figure shows, and experiments that `rules.EXPLANATIONS` needs. The others run on request and have no published values.
 
-"Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. All disciplines have the
-same memory there, 500 ms of Tmax (312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose,
+"Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. In these experiments, all
+disciplines have the same memory, 500 ms of Tmax (312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose,
 and `cbq`, whose three classes have 60 packets each. Their other parameters are the defaults of each (`build.DISCIPLINES`), not fitted to
-the task. Two are not in the paper's list: adaptive-bitrate video (mentioned under short-lived flows) and a BitTorrent swarm (under LEDBAT).
+the task. Two experiments are not in the paper's list: adaptive-bitrate video (mentioned under short-lived flows) and a BitTorrent swarm (under LEDBAT).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SESSIONS = {1: "fig2-n1", 5: "fig2-n5", 10: "fig2", 50: "fig2-n50"}
 class Experiment:
     """A grid: its name, its question, its axes, the measures of its table, and the network of a grid point.
 
-    A grid point without a case is left out. The scenarios of a `named` grid have its name.
+    A grid point without a case is left out. The names of the scenarios of a `named` grid contain the grid's name.
     """
 
     name: str
@@ -121,9 +121,9 @@ FALLS_MBIT = (20.0, 5.0)
 
 
 def _effective_tmax(curve: str, queue: str) -> Case:
-    """Returns the case of a curve of Figure 10 with the same thresholds for every Tmax.
+    """Returns the case of a curve of Figure 10 whose thresholds stay when Tmax falls.
 
-    They are times, or for 10a the bytes that the first Tmax sends in these times.
+    The thresholds are times, or for 10a the bytes that the first Tmax sends in these times.
     """
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}
@@ -151,7 +151,7 @@ def _latency_wred(profile: str) -> Case:
 def _table_1(limit: str, buffer_kb: int, rtt_ms: int) -> Case:
     """Returns the case of one session with segments of 1000 bytes.
 
-    Its window limits it, or a buffer in front of a link with the printed rate.
+    The session is limited by its window, or by a buffer in front of a link with the printed rate.
     """
     by_window = limit == "window"
     window = {"tcp.study.receive_window": f"{buffer_kb}KB"} if by_window else {}
@@ -269,7 +269,7 @@ def _ledbat(discipline: str, others: int) -> Case:
 def _bursts(discipline: str, transport: str) -> Case:
     """Returns the case of 150 kB at once every 6 s beside five sessions.
 
-    This is half of the default memory, and takes the line 240 ms.
+    A burst is half of the default memory, and takes 240 ms to send.
     """
     burst = {"burst": {"bytes": "150KB", "transport": transport, "interval": "6s", "packet": "1500B"}}
     return _considered(discipline, sessions=5, more={"burst": (5.0, _app(burst))})
@@ -309,7 +309,7 @@ def _swarm(discipline: str, swarm: str) -> Case:
 def _rate_change(discipline: str, sessions: int) -> Case:
     """Returns the case of a rate that alternates between 20 and 5 Mbit/s.
 
-    It changes like that of a burst allowance that is used up and refilled.
+    The rate of a service flow alternates like this when its burst allowance is used up and refilled.
     """
 
     def steps(length: int) -> list[tuple[int, float]]:

@@ -1,7 +1,7 @@
 """Reduces a run to the quantities of the figures and claims of SCTE 2013.
 
-Latency is one way: from the sender's segment to its arrival, propagation included. Loss is the bytes dropped by the queue,
-as a part of Tmax. Both, and the rates, leave out the warm-up.
+Latency is one way: from the sending of a segment to its arrival, propagation included. Loss is the rate of bytes dropped by the
+queue, as a share of Tmax. Both, and the rates, leave out the warm-up.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def rates(result: Result, link: str) -> Measures:
 
 
 def latencies(result: Result) -> Measures:
-    """Returns the one-way latency in ms of the gamer's packets, and of those of all FTP sessions together."""
+    """Returns the one-way latency in ms of the gamer's packets, and of the packets of all FTP sessions together."""
     found: Measures = {}
     for name in ("gamer", "ftp"):
         part = _forward(result.table("delay_histogram"), name)
@@ -121,10 +121,8 @@ def fates(result: Result, link: str) -> Measures:
 def stability(result: Result) -> Measures:
     """Measures the goodput of the FTP sessions after the warm-up.
 
-    The measures are its mean, and its coefficient of variation from second to second.
-
-    There are two coefficients: that of the sum of all sessions, and the mean over the sessions. All are NaN if there are more
-    sessions than have series (32).
+    The measures are its mean, its fairness over the sessions, and two coefficients of variation from second to second: of the sum of all
+    sessions, and the mean of the single sessions' coefficients. All are NaN with more than 32 sessions, which have no series.
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
     if frame.is_empty():
@@ -150,7 +148,7 @@ def variation(values: NDArray[np.float64]) -> float:
 def each_flow(result: Result) -> Measures:
     """Returns the goodput in Mbit/s after the warm-up, by round trip.
 
-    With a forced collision, it adds the share of all bytes that the common queue carried.
+    With a forced collision, it adds the common queue's share of all bytes.
     """
     apps = result.summary["apps"]
     flows = {
@@ -177,7 +175,7 @@ BESIDE = (
 
 
 def beside(result: Result) -> Measures:
-    """Measures of the extra applications that some experiments run beside the uploads and the game."""
+    """Measures the extra applications that some experiments run beside the uploads and the game."""
     apps = result.summary["apps"]
     seconds = result.measured_s
     found: Measures = {}
@@ -199,9 +197,9 @@ def beside(result: Result) -> Measures:
 def after_changes(result: Result) -> Measures:
     """Measures, after each step down of the link, the worst latency and the time until it has recovered.
 
-    The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; it settles at the median of the last
-    10 s before the next change. It has recovered in the first second after the worst bin whose mean is at most half
-    again as large as the settled value, or at most 10 ms above it. Medians over the steps.
+    The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; its settled value is the median of the
+    last 10 s before the next change. It has recovered in the first second after the worst bin in which the mean is at most 1.5 times
+    the settled value, or at most 10 ms above it. The measures are medians over the steps.
     """
     changes = _changes(result)
     if not changes:

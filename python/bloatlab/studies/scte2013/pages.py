@@ -44,7 +44,7 @@ def unknowns_table() -> TextTable:
 #: The buffer of modems at that time, in ms of the line's rate.
 LARGE_MS = 960
 
-#: The paper's types in the order of the answer: series, name, colour.
+#: The paper's types of buffer management, in the order of the answer: series, name, colour.
 TYPES = (
     ("fig2", "tail-dropping (Type C)", style.COLOURS[1]),
     ("fig11", "LRED 200 ms (Type B)", style.COLOURS[3]),
@@ -98,7 +98,7 @@ def _point(of: Values, series: str) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws the game's latency and the loss over buffer size, all types on one scale, with the BDP."""
+    """Draws the game's latency and the loss over buffer size, with every type of buffer management in the same panel, and the BDP."""
 
     def lines(measure: str) -> list[Series]:
         return [curve(runs, series, measure, name, colour) for series, name, colour in TYPES]

@@ -148,7 +148,7 @@ def knee_ms(rate: Curve) -> float:
 
 
 def flatness(curve: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the smallest value from `least_ms` on divided by the largest; 1 for a constant curve."""
+    """Returns the smallest value from `least_ms` on, divided by the largest; 1 for a constant curve."""
     part = beyond(curve, least_ms)
     return float(part.min() / part.max())
 

@@ -1,14 +1,14 @@
 """Compares every row of published.csv with our value, which comes from runs or arithmetic; some rows are inputs or not testable.
 
-`statements.toml` has the rule of each:
+`statements.toml` has the rule of each row:
 
 result, claim   judged by a range fixed before the first run; counted
 theory          computed; counted
 parameter       used in the scenario, from which it is read back; not counted
 not tested      no run or computation could test it; not counted
 
-A statement that differs has an explanation, written after the runs, one entry per cause, each with the experiment that has to
-support it. If the runs of that experiment do, the cause is printed with the value; if they do not, or were not made, the
+The explanations of statements that differ were written after the runs. There is one for each cause, with the experiment that has to
+support it. If the runs of the experiment support it, the cause is printed with the value; if they do not, or were not made, the
 statement is "not explained".
 """
 
@@ -46,8 +46,8 @@ from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
-#: Shares that should be within: all statements that arithmetic decides (two are not, because the paper read them off a plot), and
-#: four in five of those that runs decide.
+#: Shares that should be within tolerance: all statements decided by arithmetic (two are outside, because the paper read them off a
+#: plot), and four in five of the statements decided by runs.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 

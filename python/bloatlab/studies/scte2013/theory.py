@@ -6,7 +6,7 @@ from bloatlab import machines
 
 
 def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
-    """Returns the rate in Mbit/s of one TCP session whose window is the buffer: W / RTT, as in Table 1.
+    """Returns the rate in Mbit/s of one TCP session whose window W equals the buffer: W / RTT, as in Table 1.
 
     kB = 1000 bytes.
     """
@@ -16,7 +16,7 @@ def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
 def queue_wait(ahead: int, service: float) -> float:
     """Returns the wait behind `ahead` packets in a FIFO that serves each in the time `service`.
 
-    The drop-tail queue itself is driven to measure it.
+    The wait is measured with the drop-tail queue itself.
     """
     queue = machines.discipline("droptail", limit=f"{ahead + 1}p")
     for _ in range(ahead + 1):

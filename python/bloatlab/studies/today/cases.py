@@ -1,4 +1,4 @@
-"""CableLabs 2012's home and loads, with a game added, on the lines and TCPs of 2012 and of today.
+"""CableLabs 2012's home and loads, with a game added, on the equipment and with the TCPs of 2012 and of today.
 
     home --lan-- modem ==up/down== cmts --- servers              of 2012, or of DOCSIS 3.1
     home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
@@ -27,7 +27,7 @@ MTU_MS = 1500 * 8e-3 / 5.0
 
 
 class Line(StrEnum):
-    """The equipment."""
+    """The equipment between the home and the network: a modem, or a modem and a router."""
 
     MODEM_2012 = "2012 modem"
     PIE = "DOCSIS 3.1, DOCSIS-PIE"
@@ -66,7 +66,7 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load of CableLabs 2012 (by its number) on one line with one TCP; or a consideration, which is added to load 2."""
+    """One load of CableLabs 2012 (by its number) on one equipment with one TCP; or a consideration, which is added to load 2."""
 
     line: Line
     stack: Stack
@@ -93,7 +93,7 @@ def considered(line: Line, stack: Stack, what: Consideration) -> Case:
 
 
 def cases() -> list[Case]:
-    """Returns all cases: every load and consideration on every line with every TCP."""
+    """Returns all cases: every load and every consideration on every equipment with every TCP."""
     return _of(list(Stack), NUMBERS, list(Consideration))
 
 
@@ -116,7 +116,8 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 #: these results.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
-#: A grant of 253 bytes every 2.025 ms, enough for the largest packet of a call or a game: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
+#: The rate of a grant of 253 bytes every 2.025 ms. It is enough for the largest packet of a call or a game: 218 bytes, with 18 bytes of
+#: Ethernet and 10 of DOCSIS.
 GUARANTEED = "1mbit"
 
 #: The share of the line's rate to which a router shapes, so that packets wait in its own queue; and the line's sustained rates in

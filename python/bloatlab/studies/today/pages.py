@@ -1,4 +1,4 @@
-"""The tables, figure and answer of the study: every line with every TCP, over all loads and for each load, and the considerations."""
+"""The tables, figure and answer of the study: every equipment with every TCP, over all loads and for each load; and the considerations."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ DECLARED = Declared("today")
 #: The columns of tables.
 COLUMNS, ASKED, LOADS = map(DECLARED.columns, ("lines", "considerations", "loads"))
 
-#: Short names of the lines, and their labels below an axis.
+#: Short names of the equipment, and the labels below an axis.
 SHORT = dict(zip(Line, ("2012 modem", "3.1, PIE", "3.1, Low Latency", "fq_codel", "CAKE"), strict=True))
 TICKS = ticks(("2012", "PIE", "LLD", "fq_codel", "CAKE"))
 
 
 def _with_interval(s: Spread, digits: int) -> str:
-    """Formats a median; with its interval in brackets, unless the ends are equal in `digits` decimals."""
+    """Formats a median, with its interval in brackets unless the ends are equal in `digits` decimals."""
     low, high = number(s.low, digits), number(s.high, digits)
     return number(s.median, digits) if low == high else f"{number(s.median, digits)} ({low}-{high})"
 
 
 def lines_table(runs: Runs) -> TextTable:
-    """Makes a table of each line with each TCP: the median over the loads, with its interval over seeds."""
+    """Makes a table of each equipment with each TCP: the median over the loads, with its interval over seeds."""
     rows: list[list[TextCell]] = []
     for line, stack in ((line, stack) for line in Line for stack in Stack):
         if any(Case(line, stack, n).key in runs for n in LOADED):
@@ -47,7 +47,7 @@ def lines_table(runs: Runs) -> TextTable:
 
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
-    """Makes a table of a measure for each load: the modem of 2012 with its TCP, and every line with a TCP of today."""
+    """Makes a table of a measure for each load: the modem of 2012 with its TCP, and every equipment with a TCP of today."""
     ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Line for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
     columns = [(Line.MODEM_2012, Stack.OF_2012), *((line, now) for line in Line)]
@@ -60,13 +60,13 @@ def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
         if any(Case(line, stack, n).key in runs for line, stack in columns)
     ]
     heads = ["load", "2012 modem, TCP of 2012", *SHORT.values()]
-    return TextTable(title, heads, rows, f"Except in the first column TCP is {now}.")
+    return TextTable(title, heads, rows, f"Except in the first column, TCP is {now}.")
 
 
 def _considered_table(
     title: str, runs: Runs, columns: Sequence[tuple[Stack, str, str, int]], asked: Sequence[Consideration]
 ) -> TextTable:
-    """Makes a table of considerations by line; a column without any value is left out."""
+    """Makes a table of considerations by equipment; a column without any value is left out."""
 
     def text(line: Line, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
         stack, measure, _, digits = column
@@ -84,29 +84,29 @@ def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
 
 
 def game_table(runs: Runs) -> TextTable:
-    """Makes a table of the game, with a row per consideration and line and a column per TCP."""
+    """Makes a table of the game, with a row for each consideration and equipment, and a column for each TCP."""
     title = "The game under every consideration: 99th percentile, ms"
     columns = [(s, "game_p99_ms", str(s), 0) for s in Stack]
     return _considered_table(title, runs, columns, _asked(runs, list(Stack)))
 
 
 def considerations_table(runs: Runs, stack: Stack) -> TextTable:
-    """Makes a table of every consideration on every line, with one TCP."""
+    """Makes a table of every consideration on every equipment, with one TCP."""
     columns = [(stack, measure, head, digits) for measure, head, digits in ASKED]
     return _considered_table(f"All measures, with {stack}", runs, columns, _asked(runs, [stack]))
 
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: The measures of the answer, a panel each.
+#: The measures of the answer; each has a panel.
 MEASURES = ("game_p99_ms", "call_mos", "page_s", "upload_mbit")
 
-#: The medians of each measure of a line, by TCP.
+#: The medians of each measure on one equipment, by TCP.
 ByStack = Mapping[Stack, Mapping[str, float]]
 
 
 def _medians(runs: Runs) -> dict[Line, dict[Stack, dict[str, float]]]:
-    """Returns the medians of every line and TCP that have all measures."""
+    """Returns the medians by equipment and TCP, omitting pairs without all measures."""
     found: dict[Line, dict[Stack, dict[str, float]]] = {}
     for line, stack in ((line, stack) for line in Line for stack in Stack):
         spreads = {m: over_loads(runs, line, stack, m) for m in MEASURES}
@@ -132,7 +132,7 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
-    """Describes the line that delays the game least with the worst TCP: its range over TCPs, and the effect of TCP."""
+    """Describes the equipment that delays the game least with its worst TCP: its range over TCPs, and the effect of TCP alone."""
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Line.MODEM_2012, {})
 

@@ -1,4 +1,4 @@
-"""The bounds that hold on any equipment: closed forms and identities, since no published values exist.
+"""The bounds that hold on any equipment: closed forms and identities, because no published values exist.
 
 `rules.md` derives the bounds. `laws.toml` has a table for each bound: the cases in which it holds, a measure, its unit and its
 accepted values.
@@ -40,7 +40,7 @@ LEAST_31 = 1.0 + PREPARATION + FRAME
 LOOP = 1.62 + GRANT
 #: The delay of the full Low Latency queue at its share of 1 Mbit/s. Unit: ms.
 L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
-#: `QUEUED`: the time of 417 packets and of the transmit queue's 32 at 5 Mbit/s. `FULL`: this time plus the delay of a lone packet. Unit: ms.
+#: `QUEUED`: the time to send 417 packets and the transmit queue's 32 at 5 Mbit/s. `FULL`: this time plus the delay of a lone packet. Unit: ms.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
 #: `LINE` is the sustained rate plus 10 MB of burst spread over the measured time; `SMALL_BURST` is 16 kB spread over 30 s. Unit: Mbit/s.
@@ -82,7 +82,7 @@ def _law(table: Mapping[str, Any]) -> Law:
             "what": case.what,
             "idle": case.line is Line.MODEM_2012 and case.number == 1,
             "at_5_mbit": case.what not in rates,
-            # the case has Low Latency DOCSIS with only the game and the call in the low-latency queue
+            # true for Low Latency DOCSIS if only the game and the call are in the low-latency queue
             "classic": case.line is Line.LLD and case.stack is not Stack.PRAGUE,
         }
         return bool(evaluate(table["of"], {**_NAMES, **names}))
