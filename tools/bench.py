@@ -5,7 +5,7 @@ Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/R
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
 ratio to it. Cases with a thousand flows or more also have the memory as the allocator counts it: bytes per flow without
 its segments in flight, bytes that both ends keep for each segment in flight, and bytes per flow with these. If ns-2 and
-ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratio is to our line of the same run.
+ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratio is to our result in the same run.
 Every line is also written as JSON to the file of -o.
 
 The limits of --check are 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, and 2048 bytes per
@@ -110,7 +110,7 @@ def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
         say("ns-3: not installed (apt-get install libns3-dev g++)")
     if names:
         command = [sys.executable, str(PEERS / "run.py"), "--peer", ",".join(names), *PEER_CASES, *extra]
-        say("peer               case  flows        ns    ours    drops   (ours: their ns over ours in this run)")
+        say("peer               case  flows        ns    ours    drops   (ours: their ns divided by ours in this run)")
         for o in lines(command):
             out.write(json.dumps(o) + "\n")
             say(show_peer(o, ours))
@@ -118,10 +118,10 @@ def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
 
 def main() -> int:
     """Prints the table; with --check, returns exit code 1 if a case exceeds its limit."""
-    parser = argparse.ArgumentParser(description="What a packet costs, beside the floor and the peers.")
+    parser = argparse.ArgumentParser(description="Measures the cost of a packet beside the floor and other simulators.")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "target" / "bench.jsonl", help="JSON lines")
     parser.add_argument("--quick", action="store_true", help="one run each, without instructions, memory and peers")
-    parser.add_argument("--check", action="store_true", help="fail when a case is beyond what is allowed")
+    parser.add_argument("--check", action="store_true", help="fail if a case exceeds its limit")
     args = parser.parse_args()
     command = [str(SPEED), *(["--runs", "1"] if args.quick else ["--runs", "5", "--memory", "--count-instructions"])]
     say("per packet forwarded by the bottleneck; CPU time of the process, least of the runs, set-up included")

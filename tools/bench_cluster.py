@@ -1,10 +1,11 @@
-"""Measures the speed-up by two workers, and the cost of a run besides the core. Prints a table for docs/cluster.md.
+"""Measures the speed-up by a second worker, and a run's cost outside the core. Prints a table for docs/cluster.md.
 
     .venv/bin/python tools/bench_cluster.py [--runs 1000] [--rounds 3]
 
-The speed-up is that of two workers over one, with runs of 10 ms and of 50 ms (longer runs of home-upload). The cost is
-the CPU time per run of 2 s of home-upload, by threads with the store and by a local cluster with one worker, less that
-of the core alone. The cases take turns, and the best round of each counts, because load by others only adds time.
+The speed-up of two workers over one is measured with runs that take 10 ms and 50 ms (longer runs of home-upload). The
+cost is the CPU time per run (2 s of home-upload) minus the CPU time of the core alone: with threads and the store, and
+with a local cluster of one worker. The cases take turns, and the best round of each counts, because other load on the
+machine only adds time.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ def overhead(of: Sequence[Point[int]], rounds: int) -> None:
     core = min(alone) / len(of)
     print(f"core alone: {core * 1e3:.2f} ms of CPU per run of 2 s of home-upload, best of {rounds} rounds of {len(of)}")
     for name, took in (
-        ("sweep by a thread, kept", threads),
+        ("sweep by a thread, stored", threads),
         ("by one Dask worker, scheduler and store included", dask),
     ):
         print(f"  {name}: {(min(took) / len(of) - core) * 1e3:.2f} ms more")
 
 
 def measured(of: Sequence[Point[int]], executor: Executor) -> float:
-    """Returns the seconds for all points, whose results go to a new store."""
+    """Returns the wall time, in s, of measuring all points into a new store."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         gather(of, grid_file.SUMMARY, store=Store(Path(folder)), executor=executor)

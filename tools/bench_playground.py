@@ -3,10 +3,10 @@
 
     bench_playground.py [--runs N] [--check]
 
-web/bench/s1.toml is S1 of benches/speed with 10 flows. web/bench/household.toml is a run as after a moved slider: five
-uploads and a call for 60 s, with the charts. Native and WebAssembly runs take turns, so that other load affects both.
-The table has the lower quartile of each, in ms of CPU time, and the time of the first run in a fresh module, which is
-compiled while it runs.
+web/bench/s1.toml is S1 of benches/speed with 10 flows. web/bench/household.toml is the run that the page makes when a
+slider moves: five uploads and a call for 60 s, with the charts. Native and WebAssembly runs take turns, so that other
+load affects both. The table has the lower quartile of each, in ms of CPU time, and the time of the first run in a fresh
+module, which includes compiling the module.
 
 The limits of --check are 2.5 times native on S1, and 150 ms for the household. Exit code 1 if a limit is exceeded, 2 if
 a program or file is missing.
@@ -57,7 +57,7 @@ def main() -> int:
     """Measures, prints the table, and with --check compares it with the limits."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=8, help="runs of each in a round")
-    parser.add_argument("--check", action="store_true", help="fail when more is used than allowed")
+    parser.add_argument("--check", action="store_true", help="fail if a limit is exceeded")
     options = parser.parse_args()
     if shutil.which("node") is None or not WASM.is_file():
         print("bench: no Node, or the simulator is not built for WebAssembly: make playground", file=sys.stderr)

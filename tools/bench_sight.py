@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the time until a plot or a report in Chromium is visible. Prints a table for docs/speed.md.
+"""Measures the time until a plot, or a report in Chromium, is visible. Prints a table for docs/speed.md.
 
     .venv/bin/python tools/bench_sight.py [STUDY...] [--rounds 5]
 

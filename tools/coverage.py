@@ -70,7 +70,7 @@ def main() -> int:
     print(f"mean wait {of['mean'].mean():.5f} ms, of M/D/1 {WAIT_MS} ms")
     for method in ("t", "bootstrap"):
         held = covered(of, method)
-        print(f"{method}: {held} of {of.height} hold it, {100.0 * held / of.height:.1f} %")
+        print(f"{method}: {held} of {of.height} contain it, {100.0 * held / of.height:.1f} %")
     return 0 if 0.93 <= covered(of, "t") / of.height <= 0.97 else 1
 
 

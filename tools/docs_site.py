@@ -326,7 +326,7 @@ def search_worker() -> str:
     """Returns the source of Zensical's search worker."""
     found = importlib.util.find_spec("zensical")
     if found is None or found.origin is None:
-        raise SystemExit("zensical is not installed: make site brings it")
+        raise SystemExit("zensical is not installed: make site installs it")
     (worker,) = (Path(found.origin).parent / "templates/assets/javascripts/workers").glob("search.*.js")
     return worker.read_text(encoding="utf-8")
 
@@ -353,7 +353,7 @@ def answer(folder: Path, name: str, runs: Path | None) -> str:
 
 
 def figures(folder: Path, name: str) -> str:
-    """Returns the figures of a study, except that of its answer, if a run of it is stored."""
+    """Returns the figures of a study, without the answer's figure, if a run of the study is stored."""
     found = sorted((folder / "studies" / name).glob("*.svg"))
     shown = [f"![{f.stem.replace('_', ' ')}]({name}/{f.name})" for f in found if f.stem != "answer"]
     return "\n\n".join(["", "## Figures", *shown, ""]) if shown else ""

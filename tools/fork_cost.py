@@ -12,7 +12,7 @@ import bloatlab
 SCENARIO = Path(__file__).resolve().parents[1] / "examples" / "home-upload.toml"
 NO_SERIES = {"record.apps": [], "record.links": []}
 
-#: What is measured, and the values that differ from the scenario's.
+#: The measured cases, each with the values that it changes in the scenario.
 CASES = {
     "as it is": {},
     "bins of 100 ms": {"record.interval": "100ms"},
@@ -45,6 +45,6 @@ def measure(case: str) -> str:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         print(measure(sys.argv[1]))
-    else:  # a process for each, since freed memory would be used again
+    else:  # a process for each case, because freed memory would be reused
         for name in CASES:
             subprocess.run([sys.executable, __file__, name], check=True)

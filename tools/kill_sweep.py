@@ -2,9 +2,9 @@
 
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
-With --sweeps 2, two commands share the store and are killed together. A kill comes at a
-random time, within some seconds after the first run that was stored since the start. Exit code 1 if the tables differ
-in a byte or a stored run was lost.
+With --sweeps 2, two commands share the store and are killed together. Each kill comes some seconds, at random, after
+the first run that the commands have stored since they were started. Exit code 1 if the tables differ in a byte or a
+stored run was lost.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The shelves are those of docs/architecture.md. A crate may depend, in any way (b
 of a lower shelf, so that each crate can be understood, tested and replaced without those above it. Reads
 `cargo metadata --no-deps`, which needs no network and builds nothing.
 
-The files of a crate must not import one another in a circle, directly or through other files. An import is a path in
+The files of a crate must not import one another in a cycle, directly or through other files. An import is a path in
 the code (`use crate::a::B`, `super::b()`), followed through re-exports to the file that defines the name; tests do not
 count.
 
@@ -13,7 +13,7 @@ The same rule applies to the modules of the Python package. Every `import` count
 function or only for type checkers, and so does a string that is passed to `importlib.import_module`. lint-imports
 checks that the imports of the package go down only (`pyproject.toml`).
 
-Exit code 0: all imports go down. 1: at least one import does not, or there is a circle; prints a line for each. 2:
+Exit code 0: all imports go down. 1: at least one import does not, or there is a cycle; prints a line for each. 2:
 cargo could not be run.
 """
 
@@ -136,8 +136,8 @@ def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
     return edges
 
 
-def circles(edges: dict[Module, set[Module]]) -> list[list[Module]]:
-    """Returns the circles among files, each as the list of its modules. `edges` has the imports of each file."""
+def cycles(edges: dict[Module, set[Module]]) -> list[list[Module]]:
+    """Returns the cycles among files, each as the list of its modules. `edges` has the imports of each file."""
     reach: dict[Module, set[Module]] = {}
     for start in edges:
         seen: set[Module] = set()
@@ -148,16 +148,16 @@ def circles(edges: dict[Module, set[Module]]) -> list[list[Module]]:
                 ahead.append(target)
         reach[start] = seen
     found = {frozenset({m} | {n for n in reach[m] if m in reach[n]}) for m in edges if m in reach[m]}
-    return sorted(sorted(circle) for circle in found)
+    return sorted(sorted(cycle) for cycle in found)
 
 
-def circle_problems(metadata: dict[str, Any]) -> list[str]:
-    """Returns one line per circle among the files of a crate."""
+def cycle_problems(metadata: dict[str, Any]) -> list[str]:
+    """Returns one line per cycle among the files of a crate."""
     return [
-        f"{package['name'].removeprefix(PREFIX)}: its files {', '.join('::'.join(m) or 'lib' for m in circle)} "
-        "import one another in a circle"
+        f"{package['name'].removeprefix(PREFIX)}: its files {', '.join('::'.join(m) or 'lib' for m in cycle)} "
+        "import one another in a cycle"
         for package in metadata["packages"]
-        for circle in circles(imports(sources(Path(package["manifest_path"]).parent / "src")))
+        for cycle in cycles(imports(sources(Path(package["manifest_path"]).parent / "src")))
     ]
 
 
@@ -218,11 +218,11 @@ def _loaded(tree: ast.Module) -> list[str]:
     ]
 
 
-def python_circle_problems(package: Path) -> list[str]:
-    """Returns one line per circle among the modules of a Python package."""
+def python_cycle_problems(package: Path) -> list[str]:
+    """Returns one line per cycle among the modules of a Python package."""
     return [
-        f"{', '.join('.'.join(m) for m in circle)} import one another in a circle"
-        for circle in circles(python_imports(python_sources(package)))
+        f"{', '.join('.'.join(m) for m in cycle)} import one another in a cycle"
+        for cycle in cycles(python_imports(python_sources(package)))
     ]
 
 
@@ -264,12 +264,12 @@ def main() -> int:
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"layers: cargo metadata failed: {getattr(error, 'stderr', None) or error}", file=sys.stderr)
         return 2
-    found = problems(known) + circle_problems(known) + python_circle_problems(root / "python" / "bloatlab")
+    found = problems(known) + cycle_problems(known) + python_cycle_problems(root / "python" / "bloatlab")
     for line in found:
         print(f"layers: {line}", file=sys.stderr)
     if not found:
         print(
-            f"layers: {len(known['packages'])} crates, imports go down only; no circles among files of Rust and Python"
+            f"layers: {len(known['packages'])} crates, imports go down only; no cycles among files of Rust and Python"
         )
     return 1 if found else 0
 

@@ -162,7 +162,7 @@ def main() -> int:
     """Disturbs the runs and compares the states; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("-n", type=int, default=100, help="runs")
-    parser.add_argument("--seed", type=int, default=1, help="of what happens when")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the disturbances")
     arguments = parser.parse_args()
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         print("live-torture: needs root and /dev/net/tun", file=sys.stderr)

@@ -72,10 +72,10 @@ unit is an error; the message names its path, the valid values and the nearest n
 | `queue = "fq_codel"` | a discipline with its defaults |
 | `queue.codel = { target = "5ms" }` | a discipline with a parameter |
 | `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues: `queue.sfq_hss = { law = "pie" }` |
-| `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's words: `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
-| `queue = "pfifo limit 417"` | in tc's words: `queue.droptail = { limit = "417p" }` |
-| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's words: Linux's RED |
-| `queue = "codel target 5ms variant linux"` | in tc's words, with a parameter that tc does not have |
+| `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax: `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
+| `queue = "pfifo limit 417"` | in tc's syntax: `queue.droptail = { limit = "417p" }` |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax: Linux's RED |
+| `queue = "codel target 5ms variant linux"` | in tc's syntax, with a parameter that tc does not have |
 | `queue = "lred limit 100p"` | a discipline that tc does not have, with the names of its own parameters |
 | `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, and its parameter |
 | `queue.sfq_hss = { law = { python = { law = "mylaw.py:MyLaw" } } }` | the same law in each queue of a fair discipline |
@@ -85,14 +85,14 @@ Where a value is a "word or table", the word stands for the table with its defau
 
 tc's disciplines are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and dualpi2, with tc's
 units: a bare limit is packets (bytes for bfifo and red), `kb` is 1024 bytes, and a time needs its unit. A whole command
-(`tc qdisc replace dev eth0 root codel limit 100`) or a line of `tc qdisc show` is valid, too. In the other direction,
+(`tc qdisc replace dev eth0 root codel limit 100`) or a line of `tc qdisc show` is also valid. In the other direction,
 `bloatlab tc FILE` prints the commands that configure a Linux machine like the links of a scenario.
 
 Strict priority, as in tc's prio, is a combination of a classifier and a scheduler of `fair`:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
-The type of service of a packet selects its band. Band 0 is sent before band 1, and band 1 before band 2, so a busy band
+The TOS byte of a packet selects its band. Band 0 is sent before band 1, and band 1 before band 2, so a busy band
 starves those after it. A filter assigns code points, ports or protocols to a band:
 `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
@@ -119,7 +119,7 @@ refused, because they mean bytes per second in tc and bits elsewhere. A bare `5`
 about rates below 1 kbit/s. KB is 1000 bytes, KiB is 1024.
 
 In the columns *default*, a value followed by names in brackets is the default of these variants, and a value without
-brackets that of all others: with `15ms, 30ms (draft2013)`, only the variant `draft2013` has 30 ms.
+brackets is the default of all others: with `15ms, 30ms (draft2013)`, only the variant `draft2013` has 30 ms.
 """
 
 #: A table's title and its place in a scenario, in the order of the pages.
@@ -219,7 +219,7 @@ UNSET = re.compile(
     r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Oo]mitted|[Uu]nset|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
     r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
 )
-#: A sentence about a default that the schema has, too, and the column of defaults therefore shows.
+#: A sentence about a default that the schema also has, so that the column of defaults shows it.
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
@@ -305,11 +305,14 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
         if values is not None and key in values:
             node = {**node, "default": values[key]}
         told, meaning = default(node, defs)
+        if parts := named_parts(node.get("default")):
+            told = ", ".join(f"`{name}`" for name in parts)
+            words += [line for n, text in parts.items() for line in wrapped(f"* `{key}`, default `{n}`: {text}", "  ")]
         fields = [
             f"`{key}`",
             kind(node, defs),
             "required" if key in required else none if told == "none" else told,
-            meaning,
+            meaning.removesuffix("Required.").rstrip(),
         ]
         lines.append("| " + " | ".join(f.replace("|", "\\|") for f in fields) + " |")
         words += [line for word in choices(node, defs) for line in wrapped(f"* `{key}` {word}", "  ")]
@@ -385,15 +388,22 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
     own = defs.get(reference(node) or "", {}).get("properties", {})
     if isinstance(value, dict):
         value = {k: v for k, v in value.items() if v != own.get(k, {}).get("default")}
-    if value in (None, {}, []) and (unset := UNSET.search(meaning)):
+    if value in (None, {}, [], "") and (unset := UNSET.search(meaning)):
         before, behind = meaning[: unset.start()].rstrip(" .;"), meaning[unset.end() :].removeprefix(".")
         return unset[1].strip(" ,"), TWICE.sub("", f"{before}.{behind}" if before else behind).strip()
     meaning = TWICE.sub("", meaning).strip()
-    if value in (None, {}, []):
+    if value in (None, {}, [], ""):
         return "its defaults" if value is not None and own else "none", meaning
     if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
         return f"`{next(iter(value))}`", meaning  # the word for a table with its defaults
     return f"`{value if isinstance(value, str) else toml(value)}`", meaning
+
+
+def named_parts(value: Any) -> dict[str, str]:
+    """Returns the other keys of each table of a default, by the name in it, if the default is a list of such tables."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) and "name" in one for one in value):
+        return {}
+    return {one["name"]: f"`{toml({k: v for k, v in one.items() if k != 'name' and v is not None})}`" for one in value}
 
 
 def toml(value: Any) -> str:
@@ -401,7 +411,7 @@ def toml(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + " }" if value else "{}"
     return json.dumps(value)
 
 

@@ -31,11 +31,11 @@ def test_rust_imports_go_down_only():
     assert layers.problems(layers.metadata(ROOT)) == []
 
 
-def test_files_of_a_crate_import_one_another_without_circles():
-    assert layers.circle_problems(layers.metadata(ROOT)) == []
+def test_files_of_a_crate_import_one_another_without_cycles():
+    assert layers.cycle_problems(layers.metadata(ROOT)) == []
 
 
-def test_a_circle_is_found_through_re_exports_braces_and_inline_paths(tmp_path: Path):
+def test_a_cycle_is_found_through_re_exports_braces_and_inline_paths(tmp_path: Path):
     def write(name: str, code: str) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(code)
@@ -48,14 +48,14 @@ def test_a_circle_is_found_through_re_exports_braces_and_inline_paths(tmp_path: 
     write("c/tests.rs", "use crate::a::A;\n")
     files = layers.sources(tmp_path)
     assert layers.imports(files)[("a",)] == {("b",), ("c",)}
-    assert layers.circles(layers.imports(files)) == []
+    assert layers.cycles(layers.imports(files)) == []
     # the import back is a path in an expression
     write("c.rs", "pub struct Far;\nfn back() { crate::a::go() }\n")
-    assert layers.circles(layers.imports(layers.sources(tmp_path))) == [[("a",), ("c",)]]
+    assert layers.cycles(layers.imports(layers.sources(tmp_path))) == [[("a",), ("c",)]]
 
 
-def test_modules_import_one_another_without_circles():
-    assert layers.python_circle_problems(PACKAGE) == []
+def test_modules_import_one_another_without_cycles():
+    assert layers.python_cycle_problems(PACKAGE) == []
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def test_modules_import_one_another_without_circles():
         "from importlib import import_module\nNAME = 'top'\ndef late():\n    import_module(f'house.{NAME}')",
     ],
 )
-def test_a_planted_circle_of_python_is_found(tmp_path: Path, back: str):
+def test_a_planted_cycle_of_python_is_found(tmp_path: Path, back: str):
     house = tmp_path / "house"
     (house / "cellar").mkdir(parents=True)
     (house / "__init__.py").write_text("from house.top import Roof\n")
     (house / "top.py").write_text("from house.cellar import wine\nfrom house import _core\nclass Roof: ...\n")
     (house / "cellar" / "__init__.py").write_text('"""Says house.top, and imports nothing."""\n')
     (house / "cellar" / "wine.py").write_text("import json\nNAME = 'house.top'\n")
-    assert layers.python_circle_problems(house) == []
+    assert layers.python_cycle_problems(house) == []
     (house / "cellar" / "wine.py").write_text(back + "\n")
-    assert layers.python_circle_problems(house) == ["house.cellar.wine, house.top import one another in a circle"]
+    assert layers.python_cycle_problems(house) == ["house.cellar.wine, house.top import one another in a cycle"]
 
 
 @pytest.mark.parametrize(
