@@ -1,7 +1,7 @@
 """Reads IP packets from captures (pcap or pcapng) of `bloatlab run --pcap`, `live --pcap`, tcpdump or Wireshark.
 
 dpkt reads the file, the frames and the headers. In a pcapng file with several interfaces, all frames are read with the
-link type of the first.
+link type of the first interface.
 
 Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 """

@@ -123,9 +123,7 @@ class Difference:
         ]
 
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
-        """Makes the tables for people: the settings, then the first `top` measures.
-
-        With None, they have all measures that differ.
+        """Makes the tables for people: the settings, then the first `top` of the measures that differ (None: all).
 
         What users notice (scores, losses, delays, rates of applications) and the state of links come first, then
         everything else. Within each group, the application or link that changed most comes first. `every` adds the

@@ -7,7 +7,7 @@
     sim.flow("upload").cwnd = 30_000
     result = sim.finish()
 
-A run that nothing changes ends with the very bytes of `bloatlab.run`, and so does each of its forks.
+A run without changes ends with the same bytes as `bloatlab.run`, and so does each of its forks.
 See docs/driving.md.
 """
 
@@ -132,7 +132,7 @@ class Simulation:
 
     @property
     def now(self) -> float:
-        """The time in s. All earlier events have happened, and none of this time or later."""
+        """The time in s. All events before this time have happened; no event at this time or later has."""
         with self._core.use() as run:
             return run.now_ns / 1e9
 
@@ -159,7 +159,7 @@ class Simulation:
             run.run_until(ns)
 
     def flow(self, app: str, number: int = 0) -> Flow:
-        """Returns the sender of an application's flow, counted from 0. It is the one of the flow's latest connection.
+        """Returns the sender of an application's flow, in the flow's latest connection. Flows are counted from 0.
 
         Raises `ScenarioError` for an unknown application, one that sends datagrams, or a flow that it does not have.
         """

@@ -6,8 +6,8 @@
     "links.up.utilisation" = "0.9 .. 1"
 
 With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
-clipped at 0, since no number of a summary is negative. With one seed, the run's value is tested. A missing value (a
-call of which no packet arrived has no MOS) fails.
+clipped at 0, because no number of a summary is negative. With one seed, the run's value is tested. A missing value
+fails the condition (a call without an arrived packet has no MOS).
 """
 
 import fnmatch
@@ -83,7 +83,7 @@ class Checked:
 
     @property
     def kept(self) -> bool:
-        """Whether all expectations are met."""
+        """True if all expectations are met."""
         return all(v.kept for v in self.verdicts)
 
 

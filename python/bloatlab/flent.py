@@ -9,8 +9,8 @@ plotter opens the files that `write` makes; `read` turns flent's measurements in
     test     flent's own for its workloads (rrul ...); else tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping
 
 Source: flent's documentation, "The Data File Format"; older versions (1 to 3) are read as flent 2 reads them.
-Departs: time 0 is 1970, as in captures. The time of a ping is that of its reply. Rates are means over `STEP` s, while
-flent interpolates between netperf's reports.
+Departs: time 0 is the start of 1970, as in captures. The time of a ping is the time of its reply. Rates are means over
+`STEP` s, while flent interpolates between netperf's reports.
 """
 
 import bz2

@@ -20,7 +20,7 @@ TONES: Mapping[bool | None, Tone] = {True: "good", False: "bad", None: "muted"}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The number of counted values, the number of those that are within, and the target share."""
+    """The number of values within tolerance, the number of counted values (`cells`), and the target share."""
 
     name: str
     within: int
@@ -34,7 +34,7 @@ class Share:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is reached; None without a target."""
+        """True if the target is reached; None without a target."""
         return None if self.wanted is None else self.share >= self.wanted - SLACK
 
     @property

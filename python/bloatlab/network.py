@@ -88,7 +88,7 @@ class Network:
     def add_endpoint(self, node: str, endpoint: Endpoint, *, name: str | None = None, mtu: int = 1500) -> Address:
         """Adds a stack at a node; returns its address. `mtu` is the limit of its IP packets in bytes.
 
-        Its application in the results has the name `name`; by default that of the node, if necessary with a number.
+        In the results, the stack is an application called `name`; by default the node's name, with a number if taken.
         Raises `ScenarioError` for an unknown node, a name that is taken, or a stack without the four methods.
         """
         methods = _methods(endpoint)
@@ -114,7 +114,7 @@ class Network:
 
     @property
     def now(self) -> float:
-        """The time in s. All earlier events have happened, and none of this time or later."""
+        """The time in s. All events before this time have happened; no event at this time or later has."""
         with self._core.use() as run:
             return run.now_ns / 1e9
 

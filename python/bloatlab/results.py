@@ -137,7 +137,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
             files.write(path, frame.write_json())
 
 
-#: A spreadsheet takes a text that matches `_FORMULA` for a formula, unless it is a number (`_NUMBER`). Such a text gets
+#: A spreadsheet treats a text that matches `_FORMULA` as a formula, unless it is a number (`_NUMBER`). Such a text gets
 #: the prefix `_QUOTE`.
 _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
 
@@ -190,7 +190,7 @@ def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 def column_type(table: str, column: str) -> type[pl.DataType]:
     """Returns the type of a column.
 
-    Counts of a run are integers; counts per bin are floats, since a bin may have none.
+    Counts of a run are integers; counts per bin are floats, because a bin may have none.
     """
     if column in TEXT:
         return pl.String

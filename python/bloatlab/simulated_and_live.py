@@ -3,9 +3,9 @@
     agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
 
 for the median round-trip time of pings, the median transfer time of files, the mean queue (3 ms are converted to
-packets of 1500 bytes at the link's rate), and the throughput of endless transfers (15 % only, since 3 ms do not apply).
-The simulated value is the median over seeds. A live run that was too late to be valid is shown, but neither judged nor
-repeated.
+packets of 1500 bytes at the link's rate), and the throughput of endless transfers (15 % only, because a time does not
+apply). The simulated value is the median over seeds. A live run that was too late to be valid is shown, but neither
+judged nor repeated.
 
 **Lateness.** A simulation's clock is exact. The bench's is not: packets leave it some microseconds late, each by a
 different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a
@@ -107,7 +107,7 @@ class Compared:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether every judged value agrees; None if none could be judged."""
+        """True if every judged value agrees; None if none could be judged."""
         return self.share.within == self.share.cells if self.share.cells else None
 
     def as_data(self) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def quantities(result: Result) -> list[Quantity]:
 
 
 def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Quantity], *, valid: bool) -> list[Cell]:
-    """Compares the quantities of a case: `simulated` has those of each seed, `live` those of the live run."""
+    """Compares the quantities of a case: `simulated` has a list for each seed, `live` is the list of the live run."""
     cells: list[Cell] = []
     for real in live:
         values = [q.value for run in simulated for q in run if q.name == real.name and not math.isnan(q.value)]
@@ -267,7 +267,7 @@ def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
     A link with `both_ways` gets it in both directions. A link whose own lateness is given keeps it. A link that may
-    reorder packets gets none, since packets that leave the bench late keep their order.
+    reorder packets gets none, because packets that leave the bench late keep their order.
     """
     measured = lateness(real)
     if not measured:

@@ -196,7 +196,7 @@ def summary_of(text: str) -> dict[str, Any]:
 
 
 def _resolved(value: Any, digits: int | None = None) -> Any:
-    """Rounds a value and its children to the resolution of their unit; a child without one has its parent's."""
+    """Rounds a value and its children to the resolution of their unit; a child without a unit has its parent's."""
     match value:
         case float() if digits is not None:
             return round(value, digits)

@@ -57,7 +57,7 @@ class Traces:
 
 
 def packets(folder: str | Path) -> pl.LazyFrame:
-    """Returns the packets in a result's folder as a lazy frame, since they may not fit into memory.
+    """Returns the packets in a result's folder as a lazy frame, because they may not fit into memory.
 
     Raises `FileNotFoundError` if there are none.
     """

@@ -229,7 +229,7 @@ def test_another_build_is_refused_and_the_others_do_its_work(machines: Cluster, 
         gathered = gather(points, Measure("voice", voice), executor=Dask(client, notices.append))
     assert gathered.frame().equals(gather(points, Measure("voice", voice)).frame())
     (notice,) = notices
-    assert re.match(r"tcp://.*: another build of bloatlab \(", notice)
+    assert re.match(r"tcp://.*: a different build of bloatlab \(", notice)
 
 
 def test_a_cluster_of_another_build_ends_in_a_line(
@@ -242,7 +242,7 @@ def test_a_cluster_of_another_build_ends_in_a_line(
     lines = [line for line in err.splitlines() if "workers yet" not in line]
     assert (out, len(lines)) == ("", 2), err
     assert "its results are refused" in lines[0]
-    assert "every worker has another build of bloatlab than this one" in lines[1]
+    assert "no worker has this build of bloatlab" in lines[1]
     assert "0 of 40 runs are kept in" in lines[1]
     assert sum(stock.runs for stock in Store(store).shelves()) == 0
 

@@ -210,7 +210,7 @@ def device(given: str) -> Device:
     tables = table.take("discipline", "list")
     disciplines = [_Table(f"{name}: discipline {n}", d).into(Discipline) for n, d in enumerate(tables, 1)]
     if not any(d.settable for d in disciplines) or len({d.name for d in disciplines}) < len(disciplines):
-        raise AdviceError(f"{name}: discipline: at least one that is settable, each with a name of its own")
+        raise AdviceError(f"{name}: discipline: expected at least one settable discipline, each with a name of its own")
     down: Down | None = PLAIN_DOWN
     given_down = table.take("down", "str | Mapping[str, Any]", None)
     if isinstance(given_down, str):
@@ -223,7 +223,7 @@ def device(given: str) -> Device:
 
 
 def load(given: str) -> Load:
-    """Finds a load by its name or file; the load of a scenario's file is its applications.
+    """Finds a load by its name or file; a scenario's file gives the scenario's applications as a load.
 
     Raises `AdviceError`, and `OSError` if the file cannot be read.
     """
@@ -234,7 +234,9 @@ def load(given: str) -> Load:
     apps = table.take("app", "Mapping[str, Any]")
     for app, of in apps.items():
         if not _is_app(of) or "from" in of:
-            raise AdviceError(f'{name}: app.{app}: expected to = ["far"] and traffic, without from: it is at home')
+            raise AdviceError(
+                f'{name}: app.{app}: expected to = ["far"] and traffic, without from: every application is at home'
+            )
     made = table.into(Load, name=name, words=table.take("words", "str", name), apps=apps)
     if not (1.0 <= made.seconds <= 36000.0 and 0.0 <= made.warm_up < made.seconds):
         raise AdviceError(f"{name}: seconds is 1 to 36000, and warm_up is less")

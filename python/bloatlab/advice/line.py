@@ -5,8 +5,8 @@
                                          +-- rtt30ms    round trips that a load names itself
 
 A modem requests and receives grants every 2 ms, behind a dual token bucket, with 1 ms of plant each way. On a plain
-line, a router shapes to its rate; CAKE with a bandwidth shapes by itself. The downstream queue depends on the device: a
-CMTS has its own, a router that shapes both directions has the chosen discipline there, too.
+line, a router shapes to the line's rate, or CAKE with a bandwidth does so itself. The downstream queue depends on the
+device: a CMTS has a queue of its own, and a router that shapes both directions has the chosen discipline in both.
 """
 
 import math
@@ -27,8 +27,8 @@ PLANT_S = 0.001
 
 #: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or
 #: what the peak rate sends in `TRANSMIT_S` seconds, if that is more. `TRANSMIT_S` is twice the 6 ms that a packet may
-#: wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are: 32 ACKs would be
-#: less than 4 % of 48 kB.
+#: wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are in bytes: 32 ACKs
+#: would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Valid round trips, s.
@@ -59,7 +59,7 @@ def amount(flag: str, text: str, kind: str) -> float:
 
 
 def rtts(text: str) -> list[float]:
-    """Parses round trips to s, ascending. A range has both ends and, if these are far apart, their geometric mean."""
+    """Parses round trips to s, ascending. A range gives its ends and, if these are far apart, their geometric mean."""
     given = [amount("--rtt", part, "a duration") for part in text.replace("..", ",").split(",")]
     ranged = ".." in text
     if ranged and len(given) != 2:

@@ -1,13 +1,13 @@
 """The settings that a device offers on a line: disciplines with buffers, each as a scenario's queue.
 
-    around      1/4 of the smallest BDP, doubled until 8 times the largest is reached; the BDP of each round trip, too
+    around      1/4 of the smallest BDP, doubled until 8 times the largest is reached, and the BDP of each round trip
     4bdp        four times the largest BDP
     50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
 
 A size is at least two full packets. Of sizes within a twelfth of each other only one is kept, preferably a BDP.
 
 If a device's setting applies to both directions, the downstream has the same discipline. Its buffer has the same number
-of packets or bytes if the device's file gives the size in these units, otherwise it drains in the same time.
+of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same time.
 """
 
 import json
@@ -53,7 +53,7 @@ class Option:
 
     @property
     def counts_bytes(self) -> bool:
-        """Whether the queue's limit is in bytes."""
+        """True if the queue's limit is in bytes."""
         return "{bytes}" in json.dumps(self.discipline.queue)
 
     @property

@@ -69,7 +69,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
 
 
 def _points(of: Recommendation) -> list[Point]:
-    """Returns the points of the chosen setting, and each of its measures next to that of today's setting."""
+    """Returns the points of the chosen setting, and each of its measures beside the value for today's setting."""
     best, now = of.best, of.today
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]

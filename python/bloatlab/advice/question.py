@@ -13,7 +13,8 @@ from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
 from bloatlab.scenario import ScenarioError, problems
 
-#: The default number of seeds per setting, the largest, and that of a quick look; the largest number of runs.
+#: Numbers of seeds per setting: the default, the maximum, and for a quick look. `MOST_RUNS` is the maximum number of
+#: runs.
 SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 
 

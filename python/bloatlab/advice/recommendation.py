@@ -43,7 +43,7 @@ class Recommendation:
 
     The leader has the most points. `best` is the setting to choose: the leader, or the device's default or a setting of
     its standard, if the comparison does not show that to be worse. `failing` are the measures in which the choice
-    fails, if every setting fails in some; `remedies` are then the changes that were tried elsewhere.
+    fails, if every setting fails in some; `remedies` are then changes outside the device that were tried.
     """
 
     question: Question
@@ -169,7 +169,7 @@ def sure(of: Recommendation) -> list[str]:
         )
     if tied := [c.judged for c in of.tied if c.judged is not of.best]:
         noticed = number(of.question.objective.noticed, 1)
-        found.append(f"Tied with the best, since they differ by less than {noticed} points: {grouped(tied)}.")
+        found.append(f"Tied with the best, because they differ by less than {noticed} points: {grouped(tied)}.")
     if open_ := [c.judged for c in of.open if c.judged is not of.best]:
         found.append(f"Not yet separated from the best: {grouped(open_)}. {_ended(of)}")
     if of.best is not of.lead:

@@ -3,8 +3,8 @@
     points of a run        weighted geometric mean over the measures that the load has, each 1 to 100 by its thresholds
     points of a setting    mean over the round trips for each seed; then mean over seeds, with its 95 % interval
 
-The geometric mean is that of desirabilities (Derringer & Suich, J. Quality Technology 1980): a full line does not make
-up for an unusable call, as it would in an arithmetic mean. Two measures with 100 and 1 points give 10, not 50.
+The mean is geometric, as for desirability functions (Derringer & Suich, J. Quality Technology 1980): a full line does
+not make up for an unusable call, as it would in an arithmetic mean. Two measures with 100 and 1 points give 10, not 50.
 
 A setting is *on the front* if no other is noticeably better in one measure and noticeably worse in none.
 """
@@ -42,7 +42,7 @@ class Value:
 
     @property
     def nothing(self) -> bool:
-        """Whether most runs have no value."""
+        """True if most runs have no value."""
         return self.of is None or 2 * self.missing > self.runs
 
 
@@ -84,7 +84,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
     of_apps = [m for m in objective.measures if m.kinds]
     if of_apps and not any(apps_of(m, load) for m in of_apps):
         kinds = ", ".join(sorted({kind for m in of_apps for kind in m.kinds}))
-        raise AdviceError(f"--objective {objective.name}: wants {kinds}, and load {load.name} has none of it")
+        raise AdviceError(f"--objective {objective.name}: wants {kinds}, and load {load.name} has none of these")
     # the use of the downstream counts only if files are downloaded
     downloads = any(_kind(app) == "ftp" and _direction(app) == DOWN for app in load.apps.values())
     found = [

@@ -39,7 +39,7 @@ def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
         return ("leads" if of.question.quick else "chosen"), "good"
     if not one.option.discipline.settable:
         return "not available", "muted"
-    # the leader is not compared with itself, so its verdict is that of its comparison with the chosen setting
+    # the leader is not compared with itself, so its verdict comes from its comparison with the chosen setting
     compared = of.best if one is of.lead else one
     word = next(c.verdict for c in of.others if c.judged is compared)
     return ("undecided" if word == "not separated" else word), ("bad" if word == "behind" else "marked")

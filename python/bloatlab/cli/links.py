@@ -74,7 +74,7 @@ def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = 
     """Write a link's delivery opportunities over the scenario's duration as a trace in mahimahi's format.
 
     Needs a link with `delivery`. The trace is the one that the simulation plays with the scenario's seed. The delays of
-    a Starlink link are left out, since the format cannot express them.
+    a Starlink link are left out, because the format cannot express them.
 
     Args:
         link: The link's name.

@@ -105,9 +105,9 @@ def _difference(of: Interval | None) -> TextCell:
 def what_matters(
     frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str]
 ) -> Iterator[TextTable]:
-    """Yields a table of the shares of variance, then tables of the main effects of axes with few values.
+    """Yields a table of the shares of the variance, then tables of the main effects of axes with few values.
 
-    Shares are those of axes, pairs and seeds.
+    There is a share for each axis, for each pair of axes, and for the seeds.
     """
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]

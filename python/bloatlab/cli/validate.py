@@ -40,7 +40,7 @@ def command(
     Args:
         files: References in the format of docs/validation.md. Default: the two in bloatlab, from Linux 6.12 and 7.3.
         output: Folder for validate.json and validate.txt.
-        seeds: Run seeds 1 to SEEDS. Our value is their mean, as the kernel's value is.
+        seeds: Run seeds 1 to SEEDS. Our value is the mean over seeds; the kernel's value is the mean over its runs.
         only: Only scenarios with this text in their name. Repeatable.
     """
     console = Console(stderr=True)

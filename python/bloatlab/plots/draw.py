@@ -127,7 +127,7 @@ def plain_legend(of: Figure | Axes, handles: Sequence[Any], labels: Sequence[str
 
 
 def _entries(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
-    """Returns the entries of a legend; `quiet` lines have none, since the caption describes them."""
+    """Returns the entries of a legend; `quiet` lines have none, because the caption describes them."""
     handles, _ = axes.get_legend_handles_labels()
     kept = [place for place, series in enumerate(panel.series) if not series.quiet]
     return [handles[place] for place in kept], [safe(panel.series[place].label) for place in kept]

@@ -40,7 +40,7 @@ class SizedFigure:
 
     @property
     def wide(self) -> bool:
-        """Whether the figure has room for two panels side by side."""
+        """True if the figure has room for two panels side by side."""
         return self.width != "column"
 
 
@@ -71,7 +71,7 @@ def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str =
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line with the colour and the dashes of this place; skips NaN."""
+    """Draws a line with colour and dashes number `place`; skips NaN."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
@@ -256,7 +256,7 @@ _POSITIONS = (
 
 
 def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, float, str]]) -> list[str]:
-    """Labels points (text, x, y, colour), after laying the figure out; returns the labels without room."""
+    """Labels points (text, x, y, colour), after laying the figure out; returns the labels that have no room."""
     of.figure.draw_without_rendering()
     of.figure.set_layout_engine("none")
     box = axes.get_window_extent()

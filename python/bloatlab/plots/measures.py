@@ -47,7 +47,7 @@ class Distribution:
     counts: Array
 
     def quantile(self, q: float) -> float:
-        """Returns the smallest value with at least a fraction `q` of all at or below it (nearest rank)."""
+        """Returns the smallest value with at least a fraction `q` of all values at or below it (nearest rank)."""
         total = self.counts.sum()
         rank = max(1.0, np.ceil(q * total - 1e-9))
         return float(self.values[np.searchsorted(np.cumsum(self.counts), rank)])

@@ -18,7 +18,7 @@ class NotebookFigure(Figure):
         self._wide: Width = width
 
     def _repr_png_(self) -> bytes:
-        """Draws the picture for IPython, on white, since notebooks may be dark."""
+        """Draws the picture for IPython, on white, because notebooks may be dark."""
         file = io.BytesIO()
         with drawing(self._wide):
             self.savefig(file, format="png", dpi=WIDTHS[self._wide].dpi, facecolor="white")

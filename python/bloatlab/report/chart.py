@@ -157,7 +157,7 @@ def _colour(given: str | None, place: int) -> str:
 
 
 def _ordered(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sorts points by x and makes each x unique by a tiny offset, since uPlot identifies points by x."""
+    """Sorts points by x and makes each x unique by a tiny offset, because uPlot identifies points by x."""
     order = np.argsort(x, kind="stable")
     x, y = np.array(x[order], dtype=float), y[order]
     hair = max(float(np.ptp(x)) if len(x) else 0.0, 1e-9) * 1e-6

@@ -1,7 +1,7 @@
 """Finds the warm-up of each grid point: `[set] "record.warm_up" = "auto"`.
 
 Each point is run once without a warm-up, with the first seed; MSER-5 finds the time at which it becomes steady
-(`warm_up.find`). All seeds of the point are then run with that warm-up. Arms may have different warm-ups.
+(`warm_up.find`). All seeds of the point are then run with that warm-up. Grid points may have different warm-ups.
 """
 
 from collections.abc import Mapping

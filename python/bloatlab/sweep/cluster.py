@@ -5,8 +5,9 @@
 
 A batch takes about half a second, so that even runs of 10 ms are worth sending; the last batches are smaller, so that
 all workers finish together. The cluster only has to run each function on some worker, at least once. Dask gives the
-batch of a dead worker to another. Results of a worker with another build are refused, and it gets no more batches.
-`done` is called in this process, with the index of each point, so results do not depend on where they were computed.
+batch of a dead worker to another worker. Results of a worker with a different build are refused, and that worker gets
+no more batches. `done` is called in this process, with the index of each point, so results do not depend on where they
+were computed.
 
 Needs the extra `cluster` (dask, distributed).
 """
@@ -43,8 +44,8 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Number of failed batches that a run may have been in. A batch fails when Dask has lost several workers with it. If a
-#: run fails once more, alone in its batch, it counts as the cause.
+#: Number of failed batches in which a run may have been. A batch fails when Dask has lost several workers that ran it.
+#: A run that then fails again, alone in its batch, counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler with TLS.
@@ -172,8 +173,8 @@ class _Done:
 def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
     """Runs a batch. Returns the build, the worker's address, the seconds, and the runs up to the first that failed.
 
-    A worker of another build runs nothing. The order is sent as bytes, so that the scheduler needs no module of the
-    user's.
+    A worker with a different build runs nothing. The order is sent as bytes, so that the scheduler need not import the
+    user's modules.
     """
     from distributed import get_worker  # noqa: PLC0415
 
@@ -266,7 +267,7 @@ class _Sending:
         self.build = stamp(self.work)
         if self.build.startswith("unknown"):
             raise Stopped(
-                f"results of workers could not be distinguished from those of another build: {self.build[9:]}"
+                f"results of workers could not be distinguished from those of a different build: {self.build[9:]}"
             )
         self._ask(lambda: self.client.subscribe_topic(self.name, lambda event: self.watch.advance(*event[1])))
         while self.waiting or self.out:
@@ -312,7 +313,7 @@ class _Sending:
         if there and not self.threads and not self.out:
             address, build = next(iter(self.refused.items()))
             raise Stopped(
-                f"every worker has another build of bloatlab than this one, {self.build} ({address}: {build}); "
+                f"no worker has this build of bloatlab, {self.build} ({address} has {build}); "
                 "install the same one everywhere"
             )
         if not there and not self.idle:
@@ -348,7 +349,7 @@ class _Sending:
         if build != self.build:
             if address not in self.refused:
                 here = f"({build}; here {self.build})"
-                self.notice(f"{address}: another build of bloatlab {here}: its results are refused")
+                self.notice(f"{address}: a different build of bloatlab {here}: its results are refused")
             self.refused.setdefault(address, build)
             self.looked = -math.inf
             self.waiting.extendleft(reversed(batch))

@@ -134,9 +134,9 @@ class _Model:
 
 
 def _coded(values: pl.Series, drawn: bool) -> Matrix:
-    """Codes an axis as columns: x and x² for sampled numbers, otherwise one per value but the last.
+    """Codes an axis as columns: x and x² for sampled numbers, otherwise a column for each value but the last.
 
-    The latter are coded to sum to 0.
+    The columns of values have -1 in the rows of the last value, so that their effects sum to 0.
     """
     amounts = [Amount.of(v) for v in values]
     kinds = values.unique(maintain_order=True).to_list()

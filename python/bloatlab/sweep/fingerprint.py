@@ -2,9 +2,9 @@
 
 The version of bloatlab does not change with every edit, so files are hashed: the core's own, and the source of the
 reducing functions' modules with all modules that they import, if these are bloatlab's or the user's. Libraries count by
-the versions of Python, polars and numpy. Values that a function closes over count, too.
+the versions of Python, polars and numpy. Values that a function closes over are hashed as well.
 
-Data files that a reducing function reads are not seen. Give a `Measure` another `version` when they change.
+Data files that a reducing function reads are not hashed. Give the `Measure` a new `version` when they change.
 """
 
 import ast

@@ -74,7 +74,7 @@ class Journal:
 
     @property
     def full(self) -> bool:
-        """Whether the file is large enough, so that the next run goes into a new one."""
+        """True if the file is so large that the next run goes into a new one."""
         return self.runs >= MOST_RUNS or self.size >= MOST_BYTES
 
     def append(self, data: bytes) -> Record:

@@ -49,7 +49,10 @@ class Kept:
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Value]:
-    """Converts numpy's scalars to Python's, as a store returns them. Raises `TypeError` for values of other types."""
+    """Converts numpy scalars to plain Python values, the form in which a store returns them.
+
+    Raises `TypeError` for values of other types.
+    """
     if not isinstance(cast("object", row), Mapping):
         raise TypeError(f"a measure returns numbers by name, not {type(row).__name__}")
     values: dict[str, Value] = {}
@@ -145,7 +148,7 @@ def _type(value: Value) -> type[pl.DataType] | None:
 
 
 class Rows:
-    """The runs of a part, read without their scenarios. Values are converted to Python's in blocks, on demand."""
+    """The runs of a part, read without their scenarios; converted to plain Python values in blocks, on demand."""
 
     BLOCK = 256
 

@@ -91,7 +91,7 @@ def differences(
 def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
     """Returns the differences of the other arms from the baseline `against`, such as "queue=codel", by grid point.
 
-    Each is between two runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.
+    Each difference is between runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.
     """
     axis, baseline = arm(frame, axes, against)
     wanted = frame.select(*axes, "seed", pl.col(column).cast(pl.Float64))

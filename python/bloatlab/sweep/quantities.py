@@ -8,8 +8,8 @@ from typing import Any
 
 from bloatlab.scenario import amount
 
-#: For each kind of quantity, by its name in the core: its name in messages, the core's number for one s, bit/s or byte,
-#: and the units in which values are written, in ascending order.
+#: For each kind of quantity, by its name in the core: its name in messages, the factor from the base unit (s, bit/s, B,
+#: p, fraction) to the core's number, and the units in which values are written, in ascending order.
 _KINDS: Mapping[str, tuple[str, float, Mapping[str, float]]] = {
     "duration": ("a duration", 1e9, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}),
     "rate": ("a rate", 1.0, {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}),

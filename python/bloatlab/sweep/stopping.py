@@ -6,7 +6,7 @@ most_seeds = 100                                                           # the
 
 A grid point takes seeds in order. It stops at the first number of seeds (at least `seeds`) at which every interval
 (95 %, Student's t) is narrow enough, or at the limit. That number depends only on the results, not on how many runs are
-made in parallel; further runs are kept in the store, but not in the table. Since the number of seeds depends on the
+made in parallel; further runs are kept in the store, but not in the table. Because the number of seeds depends on the
 values, such an interval contains the true mean a little less often than 95 %: begin with ten seeds or more.
 """
 
@@ -80,7 +80,7 @@ class Stop:
 
     @property
     def met(self) -> bool:
-        """Whether every interval is narrow enough."""
+        """True if every interval is narrow enough."""
         return self.over <= 1.0
 
 

@@ -1,4 +1,4 @@
-"""Builds a kernel's scenario for bloatlab: the same network and traffic, every size with its Ethernet header.
+"""Builds the scenario of a run on a kernel for bloatlab: same network, same traffic, sizes with the Ethernet header.
 
     h1 --nic, 1 Gbit/s-- e0 --cut-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------
@@ -44,7 +44,7 @@ GSO_MAX_SEGS = 65_535
 #: Burst of the kernel's HTB in bytes.
 HTB_BURST = 1600
 
-#: Bin width of series, s: the shortest distance of the kernel's samples.
+#: Bin width of series, s: the shortest time between the kernel's samples.
 BIN_S = 0.01
 
 #: Each gap between datagrams differs from the mean gap by at most this share, at random.
@@ -58,7 +58,8 @@ CONGESTION = ("reno", "cubic", "bbr", "dctcp")
 #: net.ipv4.tcp_ecn of a client that requests AccECN.
 ACCECN = 3
 
-#: Values of the ECN field: congestion experienced, and a scenario's names for the fields of datagrams.
+#: `CE`: the value of the ECN field for congestion experienced. `DATAGRAM_ECN`: the name in a scenario of each value
+#: that datagrams may be sent with.
 CE = 3
 DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
 
@@ -221,7 +222,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
     stack |= {
         "gso_max_segs": int(_bursts(entry)),
-        # fq on h1 paces; a pfifo in its place never queues, since the link behind it is practically unlimited
+        # fq on h1 paces; a pfifo in its place never queues, because the link behind it is practically unlimited
         "paced": entry.rest.get("h1_qdisc") == "fq",
         "ack_pushed": True,
         "tso": offloads(entry) or cuts(entry),

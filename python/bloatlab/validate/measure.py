@@ -3,7 +3,7 @@
 window      [warm-up, duration); pings that were sent in it
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
-drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, as tc's
+drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, like tc
 mark_frac   marks / sent; step_marks, pi_marks: marks by dualpi2's step and by its law; mark_per_l_pkt: all marks per
             packet that joined queue L
 ce_frac     packets marked with CE as reported to the sender / its delivered segments
@@ -60,7 +60,7 @@ CWND_EVERY = round(0.1 / BIN_S)
 
 
 def measure(result: Result, entry: Entry) -> dict[str, float]:
-    """Measures every metric of a run that bloatlab can."""
+    """Measures every metric of a run that bloatlab supports."""
     window = (entry.warmup_s, entry.duration_s)
     flows = _Flows(result, entry)
     return (
@@ -225,9 +225,9 @@ def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> float:
-    """Counts the packets that left the queue as tc does: each segment of a packet (drops and marks count packets).
+    """Counts what left the queue, as tc does: every segment of a packet (drops and marks count packets).
 
-    Pings and datagrams are subtracted, since the bulk flows have full segments only.
+    The bytes of pings and datagrams are subtracted; the rest are full segments of bulk flows.
     """
     packets = float(frame["sent_packets"].sum())
     if not offloads(entry):

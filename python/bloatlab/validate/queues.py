@@ -43,7 +43,7 @@ def queue_of(text: str, rate_bps: int) -> str:
     queue = " ".join(words)
     ((kind, parameters),) = _table(queue).items()
     if kind == "red" and "limit" not in words:
-        raise NotSupportedError("red without a limit: tc refuses it, too")
+        raise NotSupportedError("red without a limit, which tc also refuses")
     if shapes(text) and kind != "cake":
         raise NotSupportedError(f"{kind} does not shape on its own")
     bandwidth = parameters["bandwidth"] if kind == "cake" else None

@@ -1,4 +1,4 @@
-"""Scenarios by name: the RRUL family of flent, and those of RFC 7928. A name may replace a scenario's file.
+"""Scenarios by name: flent's RRUL family, and the scenarios of RFC 7928. A name can be given instead of a file.
 
     bloatlab run rrul --set rate=20mbit --set queue=fq_codel
 

@@ -43,7 +43,7 @@ class Parameters:
         found = _core.quantity(self.text(name))
         if found is None or found[0] != kind or found[1] <= 0:
             example = "60s" if kind == "duration" else "10mbit"
-            raise self._no(name, f"is no {kind}; for example {example}")
+            raise self._no(name, f"is not a {kind}; for example {example}")
         return found[1] / 1e9 if kind == "duration" else float(found[1])
 
     def number(self, name: str, least: int, most: int) -> int:
@@ -89,7 +89,7 @@ class Workload:
             if path.strip() not in _keys() and "." not in path:
                 hint = nearest(path, [*self.parameters, *_keys()])
                 valid = f"(valid: {', '.join(self.parameters)}, and every key of a scenario)"
-                raise WorkloadError(f"{self.name}: {json.dumps(path[:80])} is no parameter {valid}{hint}")
+                raise WorkloadError(f"{self.name}: {json.dumps(path[:80])} is not a parameter {valid}{hint}")
         data = self.make(Parameters(self.name, {**self.parameters, **given}))
         return json.dumps({"name": self.name, **data}, ensure_ascii=False), rest
 

@@ -30,7 +30,7 @@ UP, DOWN = "up", "down"
 class Setup:
     """Values that the paper leaves open, and values that experiments change. Quantities are texts with units.
 
-    The defaults are those of study cablelabs2012; its `parameters.toml` argues for each open value.
+    The defaults are those of study cablelabs2012; its `parameters.toml` gives the reason for each open value.
     """
 
     map_clock: str = "from_first_packet"
@@ -65,7 +65,7 @@ class Setup:
     start_spread_ms: float = 100.0
 
     # ------------------------------------------------------------------ stated by the paper, and changed by experiments
-    #: What the rate shaping queue does when the transmit queue is full (§2.2.3): "drop" or "back_pressure".
+    #: Behaviour of the rate shaping queue when the transmit queue is full (§2.2.3): "drop" or "back_pressure".
     transmit_queue: str = "drop"
     #: If true, CoDel measures the sojourn time in both queues.
     sojourn_both: bool = False

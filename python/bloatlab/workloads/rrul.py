@@ -1,8 +1,8 @@
 """The tests of flent (flent.org): Realtime Response Under Load and its family, by flent's own names.
 
-A client loads both directions of a line to a server for `length`; the probes begin 5 s before that and end 5 s after
-it. Probes are UDP request and response (the next request leaves when the answer comes) and ICMP echo every 0.2 s. A
-flow's DSCP is the same in both directions.
+A client loads both directions of a line to a server for `length`; the probes begin 5 s before the load and end 5 s
+after it. Probes are UDP request and response (the next request leaves when the answer comes) and ICMP echo every 0.2 s.
+A flow's DSCP is the same in both directions.
 
 Source: flent/tests/*.conf of flent 2.
 """
