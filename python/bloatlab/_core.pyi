@@ -109,17 +109,17 @@ def run(
     progress: Callable[[float], None] | None = None,
     captures: str | None = None,
     capture_link: str | None = None,
-    laws: Mapping[str, Callable[[], object]] | None = None,
+    makers: Mapping[str, Callable[[], object]] | None = None,
     trace: Callable[[str, dict[str, Any]], object] | None = None,
 ) -> RunOutput:
     """Build and run a scenario (canonical JSON, see `resolve`).
 
     `seed` replaces the seed of the scenario. `progress` is called a few times a second with the fraction done, in
     [0, 1]; an exception in it ends the run and is raised here. `captures` is a folder for left.pcap and right.pcap,
-    captured at the ends of `capture_link` (by default the slowest link). `laws` has, for each link with a law in
-    Python, a callable that makes the law; such a run keeps the GIL, all others release it. `trace` receives the chunks
-    of the tables that the scenario's `trace` selects: the table's name, and its columns. Each column is an array, or
-    for words a tuple (indices, words). Raises `ScenarioError`, `OSError` and `LawFailure`.
+    captured at the ends of `capture_link` (by default the slowest link). `makers` has a callable that makes an object,
+    for each table with a class in Python ("link.up"); such a run keeps the GIL, all others release it. `trace` receives
+    the chunks of the tables that the scenario's `trace` selects: the table's name, and its columns. Each column is an
+    array, or for words a tuple (indices, words). Raises `ScenarioError`, `OSError` and `ClassFailure`.
     """
 
 class DeliveryTrace(TypedDict):
@@ -144,8 +144,12 @@ def delivery_file(resolved: str, link: str) -> str:
     an unknown link, for a link with a rate, and for a duration without an opportunity.
     """
 
-class LawFailure(Exception):  # noqa: N818  users see it as a LawError
-    """A law in Python failed. `args` are link, method, and the mistake (None if the exception has a cause)."""
+class ClassFailure(Exception):  # noqa: N818  users see it as a LawError
+    """A class of the user failed in a run.
+
+    `args` are the key of its maker, the method, the mistake (None if the exception has a cause), and the place in the
+    run (None if it has none).
+    """
 
 class EndpointFailure(Exception):  # noqa: N818  users see it as an EndpointError
     """An endpoint misbehaved. `args` are endpoint, time (ns), method and action. The cause is what it raised."""
@@ -286,11 +290,11 @@ def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list
 class DrivenRun:
     """A run in progress; see `bloatlab.open`. Times are in nanoseconds.
 
-    Raises `ScenarioError` for what is not valid, and the failures of laws in Python.
+    Raises `ScenarioError` for what is not valid, and the failures of code in Python.
     """
 
-    def __new__(cls, resolved: str, laws: Mapping[str, Callable[[], object]] | None = None) -> Self:
-        """Build a run of a scenario (canonical JSON, see `resolve`) at time 0; `laws` as in `run`."""
+    def __new__(cls, resolved: str, makers: Mapping[str, Callable[[], object]] | None = None) -> Self:
+        """Build a run of a scenario (canonical JSON, see `resolve`) at time 0; `makers` as in `run`."""
     @property
     def now_ns(self) -> int:
         """Time up to which the run has got, ns."""
@@ -335,11 +339,11 @@ class Datagram:
 class NetworkRun:
     """A network with endpoints in Python; see `bloatlab.Network`. Times are in nanoseconds.
 
-    Raises `ScenarioError` for what is not valid, `EndpointFailure`, and the failures of laws in Python.
+    Raises `ScenarioError` for what is not valid, `EndpointFailure`, and the failures of code in Python.
     """
 
-    def __new__(cls, resolved: str, laws: Mapping[str, Callable[[], object]] | None = None) -> Self:
-        """Build a network of a scenario (canonical JSON, see `resolve`) at time 0; `laws` as in `run`."""
+    def __new__(cls, resolved: str, makers: Mapping[str, Callable[[], object]] | None = None) -> Self:
+        """Build a network of a scenario (canonical JSON, see `resolve`) at time 0; `makers` as in `run`."""
     @property
     def now_ns(self) -> int:
         """Time up to which the run has got, ns."""

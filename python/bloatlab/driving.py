@@ -21,8 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from bloatlab import _core
-from bloatlab import laws as laws_in_python
+from bloatlab import _core, outside
 from bloatlab.errors import nearest
 from bloatlab.scenario import Scenario, ScenarioError, Sets, amount, quantity, resolved
 from bloatlab.simulation import Result, frames, summary_of
@@ -62,27 +61,27 @@ def prepared(
     seed: int | None,
     sets: Sets,
     laws: Mapping[str, type] | None,
-) -> tuple[Scenario, dict[str, laws_in_python.Maker]]:
-    """Returns the scenario with its seed, and the makers of its laws in Python. Raises `ScenarioError`."""
+) -> tuple[Scenario, outside.Makers]:
+    """Returns the scenario with its seed, and the makers of its Python code. Raises `ScenarioError`."""
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
-    return scenario, laws_in_python.makers(scenario.text, laws or {})
+    return scenario, outside.makers(scenario.text, laws)
 
 
 @contextmanager
-def _explained(makers: Mapping[str, laws_in_python.Maker]) -> Generator[None]:
-    """Raises the failure of a law in Python as `LawError`."""
+def _explained(makers: outside.Makers) -> Generator[None]:
+    """Raises the failure of an object in Python as `ClassError`."""
     try:
         yield
-    except _core.LawFailure as failure:
-        raise laws_in_python.explained(failure, makers) from failure.__cause__
+    except _core.ClassFailure as failure:
+        raise outside.explained(failure, makers) from failure.__cause__
 
 
 class Core(Generic[Run]):
     """A run in the core, for one call at a time. A simulation shares it with its links and flows."""
 
-    def __init__(self, run: Run, makers: Mapping[str, laws_in_python.Maker]) -> None:
+    def __init__(self, run: Run, makers: outside.Makers) -> None:
         self.run, self.makers = run, makers
         self._busy = threading.Lock()
 
@@ -124,7 +123,7 @@ class Simulation:
     A change happens before all other events of its moment, like one in the `changes` of a scenario's link.
     """
 
-    def __init__(self, scenario: Scenario, makers: Mapping[str, laws_in_python.Maker], run: _core.DrivenRun) -> None:
+    def __init__(self, scenario: Scenario, makers: outside.Makers, run: _core.DrivenRun) -> None:
         """Wraps a run of the core. Use `bloatlab.open` instead."""
         self._opened, self._core = scenario, Core(run, makers)
         #: The end of the run in s.

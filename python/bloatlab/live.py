@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
-from bloatlab import _core, laws
+from bloatlab import _core, outside
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
 
@@ -80,7 +80,7 @@ def run(
     end the run cleanly and raise `KeyboardInterrupt`.
     """
     scenario = resolved(scenario, sets)
-    laws.refuse(scenario.text, "live")
+    outside.refuse(scenario.text, "live")
     if captures is not None:
         captures.mkdir(parents=True, exist_ok=True)
     with _orderly_sigterm():

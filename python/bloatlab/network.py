@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Protocol
 
 from bloatlab import _core
+from bloatlab.classes import line_of
 from bloatlab.driving import Core, nanoseconds, prepared
 from bloatlab.errors import line_in, nearest
-from bloatlab.laws import line_of
 from bloatlab.scenario import Scenario, ScenarioError, Sets, quantity
 from bloatlab.simulation import Result, frames, summary_of
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bloatlab import _core, deliveries, files, laws, workloads
+from bloatlab import _core, deliveries, files, outside, workloads
 
 #: A (path, value) pair that overrides a scenario's value, as in `--set link.up.rate=5mbit`.
 Override = tuple[str, str]
@@ -106,7 +106,7 @@ def parse(
     the working folder. Raises `ScenarioError` with one line per problem.
     """
     given = _core.resolve(text, form, source, overrides(sets))
-    whole = deliveries.completed(laws.completed(given, folder, source), folder, source)
+    whole = deliveries.completed(outside.completed(given, folder, source), folder, source)
     return Scenario(given if whole is given else _core.resolve(whole, "json", source))
 
 

@@ -16,8 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from bloatlab import _core, public
-from bloatlab import laws as laws_in_python
+from bloatlab import _core, outside, public
 from bloatlab.measures import digits as digits_of
 from bloatlab.measures import value_at
 from bloatlab.scenario import Scenario, Sets, resolved
@@ -170,7 +169,7 @@ def run(
     if captures is not None:
         captures.mkdir(parents=True, exist_ok=True)
     folder = str(captures) if captures is not None else None
-    makers = laws_in_python.makers(scenario.text, laws or {})
+    makers = outside.makers(scenario.text, laws)
     kept = Traces(packets)
     simulated = scenario
     if trace and packets is None and scenario.traces("packets"):
@@ -179,8 +178,8 @@ def run(
         output = _core.run(
             simulated.text, None, progress or _go_on, folder, capture_link, makers or None, kept if trace else None
         )
-    except _core.LawFailure as failure:
-        raise laws_in_python.explained(failure, makers) from failure.__cause__
+    except _core.ClassFailure as failure:
+        raise outside.explained(failure, makers) from failure.__cause__
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
 
 

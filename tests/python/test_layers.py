@@ -120,6 +120,7 @@ def test_only_simulation_py_runs_the_core():
         "network.py",
         "live.py",
         "machines.py",
+        "classes.py",
         "laws.py",
         "deliveries.py",
         "workloads/build.py",

@@ -11,6 +11,7 @@ pub mod header;
 mod link;
 mod measure;
 mod meta;
+pub mod outside;
 mod reading;
 
 pub use counts::{ClassCount, Count, GrantCounts};

@@ -1,7 +1,7 @@
 //! A run that Python drives step by step, and forks.
 
 use crate::error::{FirstError, scenario_of, wrong};
-use crate::law::{self, Laws};
+use crate::outside::Outside;
 use face::Driven;
 use packet::DropReason;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -14,18 +14,18 @@ use units::{Problem, Time};
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct DrivenRun {
     run: Driven,
-    laws: Laws,
+    outside: Outside,
 }
 
 impl DrivenRun {
-    /// Calls `act`, without the GIL unless a law is in Python. Ctrl-C and an error in a law are raised.
+    /// Calls `act`, without the GIL unless the run has code in Python. Ctrl-C and an error in that code are raised.
     fn advance(
         &mut self,
         py: Python<'_>,
         act: impl FnOnce(&mut Driven, &mut (dyn FnMut(f64) -> bool + Send)) -> Result<Ended, Problem> + Send,
     ) -> PyResult<()> {
-        self.laws.check()?;
-        let error = self.laws.error().clone();
+        self.outside.check()?;
+        let error = self.outside.error().clone();
         let signals = FirstError::default();
         let mut observe = |_: f64| {
             if let Err(raised) = Python::attach(|py| py.check_signals()) {
@@ -34,11 +34,11 @@ impl DrivenRun {
             !signals.is_set() && !error.is_set()
         };
         let run = &mut self.run;
-        let ended = if self.laws.any() { act(run, &mut observe) } else { py.detach(|| act(run, &mut observe)) };
+        let ended = if self.outside.any() { act(run, &mut observe) } else { py.detach(|| act(run, &mut observe)) };
         if let Some(raised) = signals.take() {
             return Err(raised);
         }
-        self.laws.check()?;
+        self.outside.check()?;
         match ended.map_err(wrong)? {
             Ended::Finished => Ok(()),
             Ended::Cancelled => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
@@ -48,15 +48,15 @@ impl DrivenRun {
 
 #[pymethods]
 impl DrivenRun {
-    /// Builds a run of a scenario (canonical JSON, see `resolve`) at time 0. `laws` as in `run`.
+    /// Builds a run of a scenario (canonical JSON, see `resolve`) at time 0. `makers` as in `run`.
     #[new]
-    #[pyo3(signature = (resolved, laws=None))]
-    fn new(resolved: &str, laws: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    #[pyo3(signature = (resolved, makers=None))]
+    fn new(resolved: &str, makers: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut scenario = scenario_of(resolved)?;
-        let laws = Laws::insert(&mut scenario, laws).map_err(wrong)?;
+        let outside = Outside::insert(&mut scenario, makers)?;
         let run = Driven::new(scenario).map_err(wrong)?;
-        laws.check()?;
-        Ok(Self { run, laws })
+        outside.check()?;
+        Ok(Self { run, outside })
     }
 
     /// The time up to which the run has got, ns.
@@ -90,9 +90,9 @@ impl DrivenRun {
 
     /// Returns a copy of the run, which shares nothing with it.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
-        self.laws.check()?;
-        let (run, laws) = law::forked(py, &self.laws, || self.run.clone())?;
-        Ok(Self { run, laws })
+        self.outside.check()?;
+        let (run, outside) = self.outside.forked(py, || self.run.clone())?;
+        Ok(Self { run, outside })
     }
 
     /// Returns the state of a link as a dict.
@@ -120,7 +120,7 @@ impl DrivenRun {
 
     /// Changes a link now. `change` is JSON, as in the link's `changes`, without `at`.
     fn set_link(&mut self, name: &str, change: &str) -> PyResult<()> {
-        self.laws.check()?;
+        self.outside.check()?;
         self.run.set_link(name, change).map_err(wrong)
     }
 
@@ -150,7 +150,7 @@ impl DrivenRun {
     /// Sets "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender.
     #[pyo3(signature = (app, flow, key, value))]
     fn set_sender(&mut self, app: &str, flow: usize, key: &str, value: Option<u64>) -> PyResult<()> {
-        self.laws.check()?;
+        self.outside.check()?;
         self.run.set_sender(app, flow, key, value).map_err(wrong)
     }
 }

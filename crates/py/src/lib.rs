@@ -14,6 +14,8 @@ mod live;
 #[path = "no_live.rs"]
 mod live;
 mod network;
+mod object;
+mod outside;
 mod parts;
 mod quantity;
 mod run;
@@ -120,7 +122,7 @@ mod _core {
         m.add("PanicException", py.get_type::<pyo3::panic::PanicException>())?;
         m.add("ScenarioError", py.get_type::<ScenarioError>())?;
         m.add("LiveError", py.get_type::<LiveError>())?;
-        m.add("LawFailure", py.get_type::<super::law::LawFailure>())?;
+        m.add("ClassFailure", py.get_type::<super::object::ClassFailure>())?;
         m.add("EndpointFailure", py.get_type::<super::network::EndpointFailure>())
     }
 }

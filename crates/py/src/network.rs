@@ -4,7 +4,7 @@
 //! the run; the exception is stored for the traceback. Times are integers in nanoseconds in both languages.
 
 use crate::error::{FirstError, Mistake, one_line, scenario_of, shown, wrong};
-use crate::law::Laws;
+use crate::outside::Outside;
 use crate::run::{cannot_write, capture_files, to_python};
 use net::{Ecn, Endpoint, Failure, Fault, Framing, Network, Outcome, Time, Transmit};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -165,7 +165,7 @@ pub(crate) struct NetworkRun {
     duration: Duration,
     until: Time,
     captures: PathBuf,
-    laws: Laws,
+    outside: Outside,
     error: FirstError,
 }
 
@@ -203,16 +203,16 @@ impl NetworkRun {
 
 #[pymethods]
 impl NetworkRun {
-    /// Builds a network of a scenario (canonical JSON, see `resolve`) at time 0. `laws` as in `run`.
+    /// Builds a network of a scenario (canonical JSON, see `resolve`) at time 0. `makers` as in `run`.
     #[new]
-    #[pyo3(signature = (resolved, laws=None))]
-    fn new(resolved: &str, laws: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    #[pyo3(signature = (resolved, makers=None))]
+    fn new(resolved: &str, makers: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut scenario = scenario_of(resolved)?;
-        let laws = Laws::insert(&mut scenario, laws).map_err(wrong)?;
+        let outside = Outside::insert(&mut scenario, makers)?;
         let duration = scenario.duration;
         let run = Mutex::new(Some(Run::Plain(Network::new(scenario).map_err(wrong)?)));
         let (over, until, captures, error) = (None, Time::ZERO, PathBuf::new(), FirstError::default());
-        Ok(Self { run, over, duration, until, captures, laws, error })
+        Ok(Self { run, over, duration, until, captures, outside, error })
     }
 
     /// The time up to which the run has got, ns.
@@ -286,7 +286,7 @@ impl NetworkRun {
         let part = Duration(self.duration.0.div_ceil(PARTS));
         // bounded: at most PARTS + 1 parts
         while self.until < end {
-            self.laws.check()?;
+            self.outside.check()?;
             py.check_signals()?;
             let next = (self.until + part).min(end);
             if let Err(failure) = with!(self.run()?, network => network.run_until(Time(next.0 - 1))) {
@@ -297,7 +297,7 @@ impl NetworkRun {
             }
             self.until = next;
         }
-        self.laws.check()
+        self.outside.check()
     }
 
     /// Runs to the end, and writes the rest of the captures.

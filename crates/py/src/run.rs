@@ -1,7 +1,7 @@
 //! Runs a simulation from Python.
 
 use crate::error::{FirstError, refuse, scenario_of};
-use crate::law::Laws;
+use crate::outside::Outside;
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 /// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the seed of
 /// the scenario. `progress(fraction)` is called a few times a second; an exception in it ends the run and is raised here.
 /// `captures` is a folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default the slowest link).
-/// `laws` has, for each link with a law in Python, a callable that makes the law; such a run keeps the GIL. `trace(table,
-/// columns)` receives the chunks of the tables that the scenario's `trace` selects. Each column is an array, or for words a tuple
-/// (indices, words).
+/// `makers` has a callable that makes an object, for each table with a class in Python ("link.up"); such a run keeps the GIL.
+/// `trace(table, columns)` receives the chunks of the tables that the scenario's `trace` selects. Each column is an array, or for
+/// words a tuple (indices, words).
 #[pyfunction]
-#[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None, laws=None, trace=None))]
+#[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None, makers=None, trace=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -34,14 +34,14 @@ pub(crate) fn run(
     progress: Option<Py<PyAny>>,
     captures: Option<PathBuf>,
     capture_link: Option<&str>,
-    laws: Option<&Bound<'_, PyDict>>,
+    makers: Option<&Bound<'_, PyDict>>,
     trace: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyDict>> {
     let mut scenario = scenario_of(resolved)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
-    let laws = Laws::insert(&mut scenario, laws).map_err(|p| refuse("", &[p]))?;
+    let outside = Outside::insert(&mut scenario, makers)?;
     let mut raised = None;
     let trace_error = FirstError::default();
     let mut traced =
@@ -52,7 +52,7 @@ pub(crate) fn run(
             progress.as_ref().map_or(Ok(()), |p| p.call1(py, (fraction,)).map(drop))
         });
         raised = answer.err();
-        raised.is_none() && !laws.error().is_set() && !trace_error.is_set()
+        raised.is_none() && !outside.error().is_set() && !trace_error.is_set()
     };
     let go = || {
         let result = match (captures, &mut traced) {
@@ -64,8 +64,8 @@ pub(crate) fn run(
         traced.into_iter().for_each(Trace::finish);
         result
     };
-    let answer = if laws.any() { go() } else { py.detach(go) };
-    if let Some(error) = laws.error().take().or(raised).or_else(|| trace_error.take()) {
+    let answer = if outside.any() { go() } else { py.detach(go) };
+    if let Some(error) = outside.error().take().or(raised).or_else(|| trace_error.take()) {
         return Err(error);
     }
     match answer? {

@@ -13,7 +13,7 @@ from bloatlab import chromium
 from bloatlab.cli.common import BadInput, scenario, writing
 from bloatlab.cli.options import Sets
 from bloatlab.cli.play import PAGE, fragment
-from bloatlab.laws import refuse
+from bloatlab.outside import refuse
 from bloatlab.scenario import quantity
 from bloatlab.terminal import Console
 

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 import bloatlab
 from bloatlab.cli.common import BadInput, scenario, writing
 from bloatlab.cli.options import Sets
-from bloatlab.laws import refuse
+from bloatlab.outside import refuse
 from bloatlab.scenario import Scenario
 from bloatlab.terminal import Console
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bloatlab.classes import ClassError
 from bloatlab.errors import InputError
-from bloatlab.laws import LawError
 from bloatlab.scenario import problems
 from bloatlab.simulation import Progress
 from bloatlab.sweep import fingerprint
@@ -162,12 +162,12 @@ class _Order:
 
 @dataclass(frozen=True)
 class _Done:
-    """One run of a batch: its value, or the reason why it failed and whether a law in Python caused that."""
+    """One run of a batch: its value, or the reason why it failed and whether a class of the user caused that."""
 
     index: int
     value: Any = None
     failure: str = ""
-    law: bool = False
+    own: bool = False
 
 
 def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
@@ -193,8 +193,8 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
                 found.append(_Done(index, order.work(point, _reporter(worker, key, order.topic, index))))
             except Cancelled:
                 raise
-            except LawError as error:
-                found.append(_Done(index, failure=problems(error)[0], law=True))
+            except ClassError as error:
+                found.append(_Done(index, failure=problems(error)[0], own=True))
                 break
             except Exception as error:  # noqa: BLE001  the process of the sweep raises it again
                 found.append(_Done(index, failure=f"{type(error).__name__}: {error}"))
@@ -356,7 +356,7 @@ class _Sending:
             return
         for run in found:
             if run.failure:
-                kind = Stopped if run.law else RunError
+                kind = Stopped if run.own else RunError
                 raise kind(f"{self.points[run.index]}: {run.failure}")
             self.done(run.index, run.value)
             self.watch.done(run.index)

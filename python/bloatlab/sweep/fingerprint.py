@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bloatlab.laws import libraries
+from bloatlab.classes import libraries
 from bloatlab.simulation import core_file
 
 #: A file that changed after this time may differ from the loaded module.

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from bloatlab.laws import LawError
+from bloatlab.classes import ClassError
 from bloatlab.scenario import Scenario, problems
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep.progress import Watch, silent
@@ -153,6 +153,6 @@ def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) 
     """Raises the error of the first point, in their order, that has failed."""
     for point, future in zip(points, futures, strict=True):
         if future.done() and not future.cancelled() and (error := future.exception()):
-            if isinstance(error, LawError):
+            if isinstance(error, ClassError):
                 raise Stopped(f"{point}: {problems(error)[0]}") from error
             raise RunError(f"{point}: {type(error).__name__}: {error}") from error

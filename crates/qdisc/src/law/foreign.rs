@@ -1,16 +1,10 @@
-//! An external law, which a scenario names and the program that runs the scenario supplies.
-//!
-//! ```text
-//! text --read--> ForeignParams { law, source, own }      its definition as data, hashed and stored like other parameters
-//!                      | with_outside                    the binding for its language supplies a Maker
-//!                      v
-//! world --build--> Foreign (Box<dyn Law>), one per queue  called like every other law
-//! ```
+//! An external law, which a scenario names and the program that runs the scenario supplies (`packet::outside`).
 //!
 //! Source: none; the rule is the user's own. Nothing here depends on the language in which the law is written.
 //! Departs: two laws are never equal.
 
 use super::{Law, LawParams, Verdict, View};
+use packet::outside::{Supplied, class_named};
 use packet::{PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use units::{Limit, Problem, Rng, Time, shown};
+use units::{Limit, Problem, Rng, Time};
 
 /// A law of any type.
 pub type AnyForeign = Box<dyn ForeignLaw>;
@@ -36,22 +30,6 @@ pub trait Maker: Send + Sync {
     fn make(&self) -> AnyForeign;
     /// Returns the maker for the clone of a run. Laws that it makes later must not depend on the original run.
     fn copy(&self) -> Arc<dyn Maker>;
-}
-
-/// The [`Maker`], once it is supplied. It is not part of the scenario, so all values compare equal.
-#[derive(Clone, Default)]
-struct Made(Option<Arc<dyn Maker>>);
-
-impl fmt::Debug for Made {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Made" } else { "Missing" })
-    }
-}
-
-impl PartialEq for Made {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
 }
 
 /// An external law and its parameters. Every key that is not listed here is a parameter of the law, by its name in the law's
@@ -72,47 +50,26 @@ pub struct ForeignParams {
     #[serde(flatten)]
     pub own: BTreeMap<String, Value>,
     #[serde(skip)]
-    maker: Made,
+    maker: Supplied<dyn Maker>,
 }
 
 impl ForeignParams {
     /// Returns these parameters with a maker for their laws.
     #[must_use]
     pub fn made_by(self, maker: Arc<dyn Maker>) -> Self {
-        Self { maker: Made(Some(maker)), ..self }
+        Self { maker: Supplied::by(maker), ..self }
     }
 
     /// Checks that the law can be built.   Errors: no maker was supplied.
     pub fn ready(&self) -> Result<(), Problem> {
-        match self.maker.0 {
-            Some(_) => Ok(()),
-            None => Err(Problem::new(
-                "",
-                format!(
-                    "\"{}\" is a law in Python, which only a simulation from Python can ask (`bloatlab run`, `sweep`, `check`)",
-                    shown(&self.law)
-                ),
-            )),
-        }
+        self.maker.ready("law", &self.law)
     }
-}
-
-/// Returns true if `name` is valid as the name of a class.
-fn is_name(name: &str) -> bool {
-    let mut letters = name.chars();
-    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
 impl LawParams for ForeignParams {
     type Law = Foreign;
     fn validate(&self) -> Result<(), Problem> {
-        let file = self.law.rsplit_once(':').map(|(file, class)| file.ends_with(".py") && is_name(class));
-        if file.unwrap_or_else(|| is_name(&self.law)) {
-            return Ok(());
-        }
-        let message =
-            format!("\"{}\" names no class; expected a file and a class, \"mylaw.py:MyLaw\"", shown(&self.law));
-        Err(Problem::new("law", message))
+        class_named("law", &self.law, "mylaw.py:MyLaw")
     }
     fn law(&self) -> Foreign {
         Foreign::new(self.maker.clone())
@@ -124,7 +81,7 @@ impl LawParams for ForeignParams {
 
 /// An external law, with its state for one queue.
 pub struct Foreign {
-    maker: Made,
+    maker: Supplied<dyn Maker>,
     law: AnyForeign,
 }
 
@@ -142,9 +99,9 @@ impl ForeignLaw for Absent {
 }
 
 impl Foreign {
-    fn new(maker: Made) -> Self {
-        debug_assert!(maker.0.is_some(), "a law from outside was built before it was ready");
-        let law = maker.0.as_ref().map_or_else(|| Box::new(Absent) as AnyForeign, |m| m.make());
+    fn new(maker: Supplied<dyn Maker>) -> Self {
+        debug_assert!(maker.maker().is_some(), "a law from outside was built before it was ready");
+        let law = maker.maker().map_or_else(|| Box::new(Absent) as AnyForeign, Maker::make);
         Self { maker, law }
     }
 
@@ -156,7 +113,7 @@ impl Foreign {
 
 impl Clone for Foreign {
     fn clone(&self) -> Self {
-        Self { maker: Made(self.maker.0.as_ref().map(|maker| maker.copy())), law: self.law.copy() }
+        Self { maker: self.maker.copied(Maker::copy), law: self.law.copy() }
     }
 }
 

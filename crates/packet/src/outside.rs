@@ -1,0 +1,88 @@
+//! Algorithms whose code a program supplies: a scenario has only the name of a class, its text and its parameters.
+//!
+//! ```text
+//! text --read--> parameters, without a maker     data, hashed and stored like other parameters
+//!                      | the program that runs the scenario supplies a maker
+//!                      v
+//! world --build--> one object of the maker for each queue or connection
+//! ```
+//!
+//! Source: none. Nothing here depends on the language of the code.
+
+use std::fmt;
+use std::sync::Arc;
+use units::{Problem, shown};
+
+/// The maker of an algorithm's objects, once it is supplied. It is not part of the scenario, so all values compare equal.
+pub struct Supplied<M: ?Sized>(Option<Arc<M>>);
+
+impl<M: ?Sized> Supplied<M> {
+    /// Returns the value with this maker.
+    pub fn by(maker: Arc<M>) -> Self {
+        Self(Some(maker))
+    }
+
+    /// Returns the maker, if there is one.
+    pub fn maker(&self) -> Option<&M> {
+        self.0.as_deref()
+    }
+
+    /// Returns the value with another maker, which `copy` makes of this one.
+    #[must_use]
+    pub fn copied(&self, copy: impl FnOnce(&M) -> Arc<M>) -> Self {
+        Self(self.maker().map(copy))
+    }
+
+    /// Checks that there is a maker. `name` is the class, and `kind` the kind of its objects.   Errors: there is none.
+    pub fn ready(&self, kind: &str, name: &str) -> Result<(), Problem> {
+        match self.0 {
+            Some(_) => Ok(()),
+            None => Err(Problem::new(
+                "",
+                format!(
+                    "\"{}\" is a {kind} in Python, which only a simulation from Python can ask (`bloatlab run`, `sweep`, `check`)",
+                    shown(name)
+                ),
+            )),
+        }
+    }
+}
+
+impl<M: ?Sized> Clone for Supplied<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<M: ?Sized> Default for Supplied<M> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<M: ?Sized> fmt::Debug for Supplied<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Supplied" } else { "Missing" })
+    }
+}
+
+impl<M: ?Sized> PartialEq for Supplied<M> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Returns true if `name` is valid as the name of a class.
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Checks that `text`, the value of `key`, names a class: "FILE.py:CLASS", or a name. `example` is a valid text.
+pub fn class_named(key: &str, text: &str, example: &str) -> Result<(), Problem> {
+    let file = text.rsplit_once(':').map(|(file, class)| file.ends_with(".py") && is_name(class));
+    if file.unwrap_or_else(|| is_name(text)) {
+        return Ok(());
+    }
+    Err(Problem::new(key, format!("\"{}\" names no class; expected a file and a class, \"{example}\"", shown(text))))
+}

@@ -1,0 +1,184 @@
+//! Objects of a user's classes in a run: how they are made and copied, their methods, and their failures.
+//!
+//! Python reads the user's file and passes a callable that makes a new object ([`Class`]). A run with such objects keeps the GIL.
+//! The first error in one of them is stored. From then on, no method of any object is called, and the run ends at the next progress
+//! check. Times are integers in nanoseconds in both languages.
+
+use crate::error::{FirstError, Mistake, one_line, shown};
+use packet::{Reading, Unit};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict};
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+pyo3::create_exception!(
+    _core,
+    ClassFailure,
+    pyo3::exceptions::PyException,
+    "A class of the user failed in a run. Its arguments: the key of its maker, the method, the mistake (None if it has a cause), \
+     and the place in the run (None if it has none)."
+);
+
+/// A user's class with its parameters, for one table of a scenario.
+#[derive(Clone)]
+pub(crate) struct Class {
+    /// Makes an object.
+    make: Arc<Py<PyAny>>,
+    /// The key of the table, for example "link.up".
+    pub(crate) key: Arc<str>,
+    pub(crate) error: FirstError,
+}
+
+impl Class {
+    pub(crate) fn new(make: Py<PyAny>, key: String, error: FirstError) -> Self {
+        Self { make: Arc::new(make), key: key.into(), error }
+    }
+
+    /// Returns the class for the fork under way, or the same class if there is none.
+    pub(crate) fn forked(&self) -> Self {
+        let error = FORK.with_borrow(|fork| fork.as_ref().map(|fork| fork.error.clone()));
+        Self { error: error.unwrap_or_else(|| self.error.clone()), ..self.clone() }
+    }
+
+    /// Stores a mistake as the exception to raise: Ctrl-C unchanged, and any other mistake as a `ClassFailure` with its cause.
+    /// `place` describes where in the run it happened.
+    pub(crate) fn fail(&self, py: Python<'_>, method: &str, mistake: Mistake, place: Option<String>) {
+        let failure =
+            |text: Option<String>| ClassFailure::new_err((self.key.to_string(), method.to_owned(), text, place));
+        self.error.store(match mistake {
+            Mistake::Raised(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => error,
+            Mistake::Raised(error) => {
+                let failure = failure(None);
+                failure.set_cause(py, Some(error));
+                failure
+            }
+            Mistake::Value(text) => failure(Some(text)),
+        });
+    }
+}
+
+/// An object of a user's class, with the methods that it has out of `N`. Methods that the class lacks cost no time.
+pub(crate) struct Object<const N: usize> {
+    pub(crate) class: Class,
+    pub(crate) own: Py<PyAny>,
+    names: &'static [&'static str; N],
+    methods: [Option<Py<PyAny>>; N],
+}
+
+impl<const N: usize> Object<N> {
+    /// Makes an object. `names` are those of the methods that it may have.   Errors: what `__init__` raises.
+    pub(crate) fn new(py: Python<'_>, class: &Class, names: &'static [&'static str; N]) -> Result<Self, Mistake> {
+        Ok(Self::of(class.clone(), &class.make.bind(py).call0()?, names)?)
+    }
+
+    fn of(class: Class, own: &Bound<'_, PyAny>, names: &'static [&'static str; N]) -> PyResult<Self> {
+        let mut methods = [const { None }; N];
+        for (method, name) in methods.iter_mut().zip(names) {
+            *method = own.getattr_opt(*name)?.map(Bound::unbind);
+        }
+        Ok(Self { class, own: own.clone().unbind(), names, methods })
+    }
+
+    /// Returns true if the object has method number `method`.
+    pub(crate) fn has(&self, method: usize) -> bool {
+        self.methods[method].is_some()
+    }
+
+    /// Returns the method, if the object has it and no object of the run has failed.
+    #[inline]
+    pub(crate) fn method(&self, method: usize) -> Option<&Py<PyAny>> {
+        self.methods[method].as_ref().filter(|_| !self.class.error.is_set())
+    }
+
+    /// Stores the mistake of a method.
+    pub(crate) fn fail(&self, py: Python<'_>, method: usize, mistake: Mistake, place: Option<String>) {
+        self.class.fail(py, self.names[method], mistake, place);
+    }
+
+    /// Copies the object by `copy.deepcopy`, for the fork under way. `kind` describes the object. If it cannot be copied, stores
+    /// that as the fork's error, and returns `None`.
+    pub(crate) fn copy(&self, py: Python<'_>, kind: &str) -> Option<Self> {
+        let class = self.class.forked();
+        let memo = FORK.with_borrow(|fork| {
+            fork.as_ref().expect("runs with objects in Python are cloned by `forked`").memo.clone_ref(py)
+        });
+        let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (&self.own, memo)));
+        match copied.and_then(|own| Self::of(class.clone(), &own, self.names)) {
+            Ok(object) => Some(object),
+            Err(raised) => {
+                let why = one_line(py, &raised);
+                let text = format!("this {kind} cannot be forked, since copy.deepcopy raised {why}");
+                class.fail(py, "__deepcopy__", Mistake::Value(text), None);
+                None
+            }
+        }
+    }
+
+    /// Calls method number `probe`, which returns a dict of names and numbers, and reports them. Each name ends in its unit.
+    pub(crate) fn probe(&self, probe: usize, out: &mut Reading<'_>) {
+        let Some(method) = self.method(probe) else { return };
+        Python::attach(|py| {
+            let state = method.bind(py).call0().map_err(Mistake::from);
+            if let Err(mistake) = state.and_then(|state| report(&state, out)) {
+                self.fail(py, probe, mistake, None);
+            }
+        });
+    }
+}
+
+/// Reports the return value of `probe()` to the reading.
+fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake> {
+    let invalid = |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names and numbers"));
+    let values = state.cast::<PyDict>().map_err(|_| invalid(shown(state)))?;
+    for (key, value) in values {
+        let name = key.extract::<String>().map_err(|_| invalid(format!("the key {}", shown(&key))))?;
+        if value.is_none() {
+            out.value(&name, Unit::One, None);
+        } else if let Ok(flag) = value.cast::<PyBool>() {
+            out.flag(&name, flag.is_true());
+        } else if let Ok(number) = value.extract::<f64>() {
+            out.value(&name, Unit::One, Some(number));
+        } else {
+            return Err(invalid(format!("{} for \"{}\"", shown(&value), units::shown(&name))));
+        }
+    }
+    Ok(())
+}
+
+/// The state of a fork while a run is cloned: what the copies of its objects share.
+struct Fork {
+    error: FirstError,
+    /// The memo of `copy.deepcopy`, so that an object which two others share is copied once.
+    memo: Py<PyDict>,
+    shared: Vec<(Arc<str>, Arc<dyn Any + Send + Sync>)>,
+}
+
+thread_local! {
+    static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
+}
+
+/// Clones a run by `clone`; returns the clone, and the place for the first error of its objects.   Errors: an object that cannot be
+/// copied.
+pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, FirstError)> {
+    let error = FirstError::default();
+    FORK.set(Some(Fork { error: error.clone(), memo: PyDict::new(py).unbind(), shared: Vec::new() }));
+    let run = clone();
+    FORK.set(None);
+    error.raise()?;
+    Ok((run, error))
+}
+
+/// Returns the copy, for the fork under way, of what several parts of a run share under the name `key`. The first call uses
+/// `copy`, and further ones return the same.
+pub(crate) fn shared_copy<T: Send + Sync + 'static>(key: &Arc<str>, copy: T) -> Arc<T> {
+    FORK.with_borrow_mut(|fork| {
+        let fork = fork.as_mut().expect("runs with objects in Python are cloned by `forked`");
+        let known = fork.shared.iter().find(|(name, _)| name == key).map(|(_, of)| of.clone());
+        known.and_then(|of| of.downcast().ok()).unwrap_or_else(|| {
+            let copy = Arc::new(copy);
+            fork.shared.push((key.clone(), copy.clone()));
+            copy
+        })
+    })
+}

@@ -1,0 +1,50 @@
+//! What a run has in Python: its laws.
+
+use crate::error::{FirstError, wrong};
+use crate::law;
+use crate::object;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use scenario::Scenario;
+
+/// The Python code of a run: whether there is any, and the first error in it.
+#[derive(Default)]
+pub(crate) struct Outside {
+    any: bool,
+    error: FirstError,
+}
+
+impl Outside {
+    /// Inserts the Python code that `scenario` names. `makers` has a callable that returns a new object for each table that names
+    /// a class, by its key ("link.up").   Errors: a callable that is missing.
+    pub(crate) fn insert(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let error = FirstError::default();
+        let find = |key: &str| {
+            let found = makers.and_then(|d| d.get_item(key).ok().flatten());
+            found.map(|make| object::Class::new(make.unbind(), key.to_owned(), error.clone()))
+        };
+        let any = law::insert(scenario, &find).map_err(wrong)?;
+        Ok(Self { any, error })
+    }
+
+    /// Returns true if there is any code in Python. Such a run keeps the GIL.
+    pub(crate) fn any(&self) -> bool {
+        self.any
+    }
+
+    /// Returns the first error.
+    pub(crate) fn error(&self) -> &FirstError {
+        &self.error
+    }
+
+    /// Raises the first error, each time.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        self.error.raise()
+    }
+
+    /// Clones a run by `clone`; returns the clone with its code.   Errors: an object that cannot be copied.
+    pub(crate) fn forked<T>(&self, py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, Self)> {
+        let (run, error) = object::forked(py, clone)?;
+        Ok((run, Self { any: self.any, error }))
+    }
+}

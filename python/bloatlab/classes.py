@@ -1,0 +1,269 @@
+"""Classes of the user that a run calls, from the text of a file: how they are read, checked and described in errors.
+
+What differs between laws and controllers is a `Kind`, which `laws` and `controllers` have. When a scenario is read, the
+file's text and every parameter of the class are copied into it. Each run executes the text again.
+"""
+
+import ast
+import functools
+import importlib.util
+import inspect
+import itertools
+import json
+import linecache
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bloatlab import _core
+from bloatlab.errors import line_in, nearest
+
+
+class ClassError(_core.ScenarioError):
+    """A user's class that is invalid, or that failed in a run. `args[0]` has one line; the cause is chained."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """The purpose of a class: the scenario's table that names it, its methods, and the words of its errors."""
+
+    #: The word for it, and the key of its table that names the class.
+    noun: str
+    #: The keys of that table that belong to the core, and their owner.
+    reserved: tuple[str, ...]
+    owner: str
+    #: The methods and their arguments after `self`.
+    methods: Mapping[str, tuple[str, ...]]
+    #: At least one method of each group is required.
+    required: tuple[tuple[str, ...], ...]
+    #: Modules that would make two runs of one scenario differ, and what to use instead.
+    instead: Mapping[str, str]
+    #: The argument of `bloatlab.run` for classes by name, how a table names one, and what has such a table.
+    argument: str
+    written: str
+    place: str
+    #: A valid text that names a file and a class.
+    example: str
+    error: type[ClassError]
+    #: Yields the key of the maker, the path and the table of each class in a resolved scenario.
+    tables: Callable[[Mapping[str, Any]], Iterator[tuple[str, str, dict[str, Any]]]]
+
+
+_counter = itertools.count()
+
+
+@dataclass(frozen=True)
+class UserClass:
+    """A class of the user. `label` names its file in messages, `file` in tracebacks."""
+
+    kind: Kind
+    of: type
+    label: str
+    file: str
+
+    def parameters(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Returns the value of every parameter: from `given`, or else its default. Raises `ClassError`."""
+        known = self._signature(path)
+        unknown = next((name for name in given if name not in known), None)
+        if unknown is not None:
+            hint = nearest(unknown, [*known, *self.kind.reserved])
+            has = ", ".join(known) or "none"
+            raise self.kind.error(
+                [f"{path}.{unknown}: {self.of.__name__} ({self.label}) has no such parameter ({has}){hint}"]
+            )
+        values: dict[str, Any] = {}
+        for name, default in known.items():
+            if name not in given and default is inspect.Parameter.empty:
+                raise self.kind.error(
+                    [f"{path}.{name}: missing; {self.of.__name__} ({self.label}) has no default for it"]
+                )
+            values[name] = self._value(given[name], default, f"{path}.{name}") if name in given else default
+        return values
+
+    def _signature(self, path: str) -> dict[str, Any]:
+        """Returns the class's parameters and their defaults."""
+        found: dict[str, Any] = {}
+        for name, p in inspect.signature(self.of).parameters.items():
+            if p.kind in {p.VAR_KEYWORD, p.VAR_POSITIONAL}:
+                continue
+            why = ""
+            if name in self.kind.reserved:
+                why = f"{name} is {self.kind.owner} own key; give it another name"
+            elif not _plain(p.default):
+                why = f"the default of {name} is not a number, text, bool or None"
+            elif isinstance(p.default, str) and (number := _number(p.default)) is not None:
+                why = f'the default of {name} is the text "{p.default}"; write a number, {number}'
+            if why:
+                raise self._invalid(path, "__init__", why)
+            found[name] = p.default
+        return found
+
+    def check(self, path: str) -> None:
+        """Checks the methods and their signatures. Raises `ClassError`."""
+        name, methods = self.of.__name__, self.kind.methods
+        for group in self.kind.required:
+            if any(callable(getattr(self.of, m, None)) for m in group):
+                continue
+            own = [m for m, f in vars(self.of).items() if inspect.isfunction(f) and not m.startswith("_")]
+            hint = next(filter(None, (nearest(o, methods) for o in own)), "")
+            calls = [f"{m}({', '.join(('self', *methods[m]))})" for m in group]
+            lacks = f"neither {' nor '.join(calls)}" if len(calls) > 1 else f"no {calls[0]}"
+            raise self._invalid(path, "", f"{name} has {lacks}, but {', '.join(own) or 'none'}{hint}")
+        for method, arguments in methods.items():
+            function = getattr(self.of, method, None)
+            if function is None:
+                continue
+            try:
+                inspect.signature(function).bind(None, *arguments)
+            except (TypeError, ValueError):
+                text = f"{method} is called with ({', '.join(('self', *arguments))})"
+                raise self._invalid(path, method, text) from None
+
+    def _value(self, given: Any, default: Any, path: str) -> Any:
+        """Returns a parameter's value, with quantities as numbers.
+
+        Raises `ClassError` if its type is not that of the default.
+        """
+        number = _number(given) if isinstance(given, str) and not isinstance(default, str) else None
+        value = given if number is None else number
+        numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+        match default:
+            case bool():
+                fits, valid = isinstance(value, bool), "true or false"
+            case int():
+                whole = numeric and float(value).is_integer()
+                fits, valid = whole, "a whole number, or a quantity such as 5ms (ns), 10mbit (bit/s), 3KB (bytes)"
+                value = int(value) if whole else value
+            case float():
+                fits, valid = numeric, "a number, or a quantity such as 5ms (ns), 10mbit (bit/s), 3KB (bytes)"
+                value = float(value) if numeric else value
+            case str():
+                fits, valid = isinstance(value, str), "a text"
+            case _:
+                fits, valid = _plain(value), "a number, a text, true or false"
+        if not fits:
+            raise self.kind.error([f"{path}: {json.dumps(given)[:80]} is not valid; expected {valid}"])
+        return value
+
+    def _invalid(self, path: str, method: str, text: str) -> ClassError:
+        """Makes the error for the class itself, with the line of a method."""
+        return self.kind.error([f"{path}.{self.kind.noun}: {self.label}:{line_of(self.of, method)}: {text}"])
+
+    def line(self, method: str, error: BaseException) -> str:
+        """Describes an error in one line: file, line, method and exception."""
+        text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+        return f"{self.label}:{line_in(error, self.file) or line_of(self.of, method)}: {method} raised {text[:300]}"
+
+
+def _number(text: str) -> int | None:
+    """Parses a duration in ns, a rate in bit/s or a size in bytes; None for any other text."""
+    match _core.quantity(text):
+        case ("duration" | "rate" | "size", number):
+            return int(number)
+        case _:
+            return None
+
+
+def _plain(value: Any) -> bool:
+    return value is inspect.Parameter.empty or value is None or isinstance(value, (bool, int, float, str))
+
+
+def read(kind: Kind, label: str, folder: Path, at: str) -> str:
+    """Reads the file of a class, whose table is at the path `at`. Raises `ClassError`."""
+    try:
+        return (folder / label).read_text(encoding="utf-8")
+    except OSError as error:
+        raise kind.error([f"{at}.{kind.noun}: {folder / label}: {(error.strerror or str(error)).lower()}"]) from None
+    except UnicodeDecodeError:
+        raise kind.error([f"{at}.{kind.noun}: {folder / label}: not a text file"]) from None
+
+
+@functools.lru_cache(maxsize=64)
+def checked(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass:
+    """Loads and checks a class, cached; used for its parameters, not in runs. Raises `ClassError`."""
+    found = loaded(kind, label, name, source, at)
+    found.check(at)
+    return found
+
+
+def loaded(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass:
+    """Executes the text of a file and finds its class. Raises `ClassError`."""
+    file = label
+    try:
+        tree = ast.parse(source, file)
+        _steady(kind, tree, label, at)
+        module = ModuleType(f"bloatlab_{kind.noun}_{next(_counter)}")
+        module.__file__ = file
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        sys.modules[module.__name__] = module  # dataclasses look up names of annotations in sys.modules
+        try:
+            exec(compile(tree, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  the user's own program
+        finally:
+            del sys.modules[module.__name__]
+    except ClassError:
+        raise
+    except (Exception, SystemExit) as error:
+        line, what = line_in(error, file), str(error)
+        if isinstance(error, SyntaxError) and error.filename == file:
+            line, what = error.lineno, error.msg
+        text = " ".join(f"{type(error).__name__}: {what}".split())
+        raise kind.error([f"{at}.{kind.noun}: {label}:{line or 1}: {text}"]) from error
+    of = vars(module).get(name)
+    if not isinstance(of, type):
+        classes = [n for n, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__]
+        has = ", ".join(classes) or "none"
+        raise kind.error([f"{at}.{kind.noun}: {label} has no class {name} ({has}){nearest(name, classes)}"])
+    return UserClass(kind, of, label, file)
+
+
+def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:
+    """Raises `ClassError` for imports that a scenario cannot contain: other files, clocks, other random numbers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = ["." if node.level else node.module or ""]
+        else:
+            continue
+        for name in (n.partition(".")[0] for n in names):
+            if name in kind.instead:
+                why = f"imports {name}; a {kind.noun} uses {kind.instead[name]}, so that equal seeds give equal runs"
+            elif not _library(name):
+                unknown = f"imports {name or 'a file beside it'}, which is not an installed package"
+                why = f"{unknown}; a {kind.noun} is one file"
+            else:
+                continue
+            raise kind.error([f"{at}.{kind.noun}: {label}:{node.lineno}: {why}"])
+
+
+@functools.cache
+def libraries() -> list[Path]:
+    """Returns the folders of Python's library and of installed packages."""
+    return [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+
+
+def _library(name: str) -> bool:
+    """Returns whether a module that a class imports belongs to Python, to bloatlab or to an installed package.
+
+    Python reports a missing one.
+    """
+    if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
+        return True
+    spec = importlib.util.find_spec(name) if name else None
+    if spec is None:
+        return bool(name)
+    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    return any(Path(place).resolve().is_relative_to(folder) for place in places for folder in libraries())
+
+
+def line_of(of: type, method: str = "") -> int:
+    """Returns the first line of a method of a class, or of its first method; 1 if unknown."""
+    functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
+    lines = [
+        f.__code__.co_firstlineno for f in functions if inspect.isfunction(f) and f.__code__.co_filename != "<string>"
+    ]
+    return min(lines, default=1)

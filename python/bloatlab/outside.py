@@ -1,0 +1,119 @@
+"""The Python code of a scenario: its laws, as `laws` describes them.
+
+A scenario has the text and the parameters of each class from the time at which it is read (`completed`). A run makes
+the objects (`makers`), and an error in one of them ends it with one line (`explained`).
+"""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bloatlab import laws as laws_in_python
+from bloatlab.classes import ClassError, Kind, UserClass, checked, line_of, loaded, read
+
+#: All kinds of classes that a scenario may name.
+KINDS = (laws_in_python.KIND,)
+#: Text that every resolved scenario with a class contains.
+_SIGN = '"python":{'
+
+
+def _tables(text: str, kind: Kind) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    return kind.tables(json.loads(text)) if _SIGN in text else iter(())
+
+
+def completed(text: str, folder: Path | None, source: str) -> str:
+    """Copies the source and parameters of classes into a resolved scenario; returns `text` if it has none.
+
+    Paths are relative to `folder`. `source` names the scenario in messages. Raises `ClassError`.
+    """
+    if _SIGN not in text:
+        return text
+    tree = json.loads(text)
+    for kind, (_, path, table) in ((each, found) for each in KINDS for found in each.tables(tree)):
+        label, colon, name = table[kind.noun].rpartition(":")
+        if not colon:  # without a colon, the text names a class that is passed to `run`
+            continue
+        at = f"{source}: {path}" if source else path
+        held = table.get("source", {})
+        table["source"] = {label: held[label] if label in held else read(kind, label, folder or Path(), at)}
+        found = checked(kind, label, name, table["source"][label], at)
+        own = {key: table.pop(key) for key in list(table) if key not in kind.reserved}
+        table.update(found.parameters(own, at))
+    return json.dumps(tree)
+
+
+def refuse(text: str, where: str) -> None:
+    """Raises `ClassError` if a resolved scenario has a class. The message says `where` it cannot run."""
+    for kind in KINDS:
+        for _, path, _ in _tables(text, kind):
+            why = "only simulations support it (`bloatlab run`, `sweep`, `check`)"
+            raise kind.error([f"{path}: a {kind.noun} in Python cannot run {where}; {why}"])
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes objects for one table of a scenario: instances of the class with the scenario's parameters."""
+
+    user: UserClass
+    values: Mapping[str, Any]
+    path: str
+
+    def __call__(self) -> object:
+        """Makes a new instance."""
+        return self.user.of(**self.values)
+
+
+#: The makers of a run, by the keys of their tables: "link.up".
+Makers = Mapping[str, Maker]
+
+
+def makers(text: str, laws: Mapping[str, type] | None = None) -> Makers:
+    """Returns the makers of a resolved scenario; `laws` has classes by name. Raises `ClassError`."""
+    found: dict[str, Maker] = {}
+    for kind, given in ((laws_in_python.KIND, laws or {}),):
+        used: set[str] = set()
+        for key, path, table in _tables(text, kind):
+            label, colon, name = table[kind.noun].rpartition(":")
+            if colon:
+                user = loaded(kind, label, name, table["source"][label], path)
+            elif name in given:
+                user = _given(kind, given[name], name, path)
+            else:
+                names = f" ({', '.join(given)})" if given else ""
+                line = f'no class "{name}" was passed{names}; expected a file and a class, "{kind.example}", or'
+                argument = f'{kind.argument}={{"{name}": CLASS}}'
+                raise kind.error([f"{path}.{kind.noun}: {line} bloatlab.run(..., {argument})"])
+            used.add(name)
+            user.check(path)
+            own = {key: value for key, value in table.items() if key not in kind.reserved}
+            found[key] = Maker(user, user.parameters(own, path), path)
+        if rest := [name for name in given if name not in used]:
+            named = f'{kind.written} = {{ {kind.noun} = "{rest[0]}" }}'
+            raise kind.error([f'{kind.argument}: no {kind.place} of the scenario names "{rest[0]}": {named}'])
+    return found
+
+
+def _given(kind: Kind, of: Any, name: str, path: str) -> UserClass:
+    if not isinstance(of, type):
+        line = f"{kind.argument}[{name!r}] is not a class but {type(of).__name__}"
+        raise kind.error([f"{path}.{kind.noun}: {line}"])
+    files = [f.__code__.co_filename for f in vars(of).values() if inspect.isfunction(f)]
+    file = next((f for f in files if f != "<string>"), name)
+    return UserClass(kind, of, Path(file).name, file)
+
+
+def explained(failure: Exception, makers: Makers) -> ClassError:
+    """Makes the error for an object that failed in a run: its file, line, method, and what it raised or returned."""
+    key, method, text, place = failure.args
+    maker, cause = makers[key], failure.__cause__
+    user = maker.user
+    if text is None and cause is not None:
+        line = user.line(method, cause)
+    else:
+        line = f"{user.label}:{line_of(user.of, method)}: {text}"
+    error = user.kind.error([f"{maker.path}: {line}{f' ({place})' if place else ''}"])
+    error.__cause__ = cause
+    return error
