@@ -27,11 +27,11 @@ class CoDel:
         next(self.heads)
 
     def head(self, packet: Packet, view: View) -> Verdict:
-        """A packet has come to the head: what becomes of it."""
+        """Decides about the packet at the head of the queue."""
         return self.heads.send(view)
 
     def empty(self, now_ns: int) -> None:
-        """There is no packet at the head."""
+        """Handles an empty queue."""
         self.heads.send(None)
 
     def dequeue(self) -> Generator[Verdict, View | None, None]:
@@ -54,7 +54,7 @@ class CoDel:
                 view = yield "drop"
                 self.may_drop(view)
                 self.dropping = True
-                # what the last cycle needed is a good start, if that was not long ago
+                # the count of the last cycle is a good start, if that cycle was not long ago
                 delta = self.count - self.lastcount
                 self.count = delta if delta > 1 and now - self.drop_next < 16 * self.interval else 1
                 self.drop_next = self.control_law(now)
@@ -62,7 +62,7 @@ class CoDel:
             view = yield "pass"
 
     def may_drop(self, view: View | None) -> bool:
-        """RFC 8289 §5.6: whether the delay has been above target for an interval."""
+        """RFC 8289 §5.6: returns true if the delay has been above target for an interval."""
         if view is None or view.sojourn_ns < self.target or view.bytes <= MAXPACKET:
             self.first_above_time = 0
         elif self.first_above_time == 0:
@@ -72,5 +72,5 @@ class CoDel:
         return False
 
     def control_law(self, t: int) -> int:
-        """When to drop next: the interval shrinks with the root of the drops."""
+        """Returns the time of the next drop: the interval shrinks with the square root of `count`."""
         return t + int(self.interval / math.sqrt(self.count) + 0.5)

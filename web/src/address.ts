@@ -18,7 +18,7 @@ export class Address {
   private changes = 0;
   /** The fragment that the page itself wrote last. */
   private own = "";
-  /** The fragment that the page wrote or read last. If the address has another one, it must be read before the page may overwrite it. */
+  /** The fragment that the page wrote or read last. If the address differs from it, the page must read the address before it may overwrite it. */
   private seen = location.hash;
 
   constructor(private readonly lab: Lab, private readonly places: Places) {

@@ -34,7 +34,7 @@ export function drawCall(result: Result, pinned: Result | null): void {
   paint();
 }
 
-/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." The summary's numbers, as on the call's card. */
+/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." The numbers are those of the summary, as on the call's card. */
 function counted(call: CallFrames, summary: Summary): string {
   const of = (key: string) => number(summary.apps[call.app], call.direction === "reverse" ? "voip_reverse" : "voip", key) ?? 0;
   const all = of("judged");

@@ -130,11 +130,13 @@ function comparison(card: Card, other: Card): string {
   return `, now ${risen === card.better > 0 ? "better" : "worse"} (${risen ? "▲ higher" : "▼ lower"})`;
 }
 
-/** A queue in the sentences: its link, "droptail, 250 packets", and the catalogue's type of its discipline: A a queue per flow, B active
- * queue management, C plain. */
+/** The queue that a sentence is about. */
 export interface Queue {
+  /** The name of its link. */
   link: string;
+  /** Its discipline and buffer: "droptail, 250 packets". */
   name: string;
+  /** The type of its discipline in the catalogue: A for a queue per flow, B for active queue management, C for a plain queue. */
   type: string;
 }
 

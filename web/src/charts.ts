@@ -13,8 +13,9 @@ const colours = (): string[] => (isDark() ? DARK : LIGHT);
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
-/** `STROKES`: the dashes of lines, one kind for each round through the colours. `DASH`: the dashes of a pinned run. */
+/** The dashes of curves: once all colours are used, the next curves have the next dashes. */
 const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
+/** The dashes of a pinned run. */
 const DASH = [6, 5];
 
 /** The border of a line's box in the legend. */
@@ -237,7 +238,7 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
   });
 }
 
-/** The lines of the delay chart: the mean wait (of a dual queue, those in L and in C), the longest wait, drops and marks. */
+/** The lines of the delay chart: the mean wait (for a dual queue, the waits in L and in C), the longest wait, drops and marks. */
 function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
   const of = charts.links[link];
   if (of === undefined) return [];
@@ -262,7 +263,7 @@ const asPinned = (line: Line): Line => ({ ...line, label: `pinned: ${line.label}
 
 interface Paint {
   (app: string, flow: number | null, direction: string): Pick<Line, "colour" | "dash">;
-  /** Only the colour. A flow without a line has the colour of its other direction, or else of its application. */
+  /** Returns only the colour. A flow without a curve has the colour of its other direction, or else of its application. */
   of(app: string, flow: number, direction: string): string;
 }
 
@@ -299,7 +300,8 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-/** The lines of the rate chart, without small flows in the other direction, such as requests and ACKs. */
+/** The flows of the rate chart: those with more than 5 % of the largest flow of their application. This leaves out requests and ACKs, but
+ * also a transfer that is starved. */
 function watched(charts: Charts): FlowLine[] {
   const greatest = new Map<string, number>();
   const sum = (line: FlowLine) => line.mbit.reduce((a, b) => a + b, 0);

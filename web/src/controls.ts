@@ -26,7 +26,7 @@ const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "m
 export class Controls {
   private readonly form: Form;
   private readonly store: Store;
-  /** The last parameters of each discipline, which return when the visitor chooses it again. */
+  /** The last parameters of each discipline. They are used again when the visitor chooses the discipline again. */
   private readonly remembered = new Map<string, Tree>();
 
   constructor(private readonly desk: Desk, private readonly known: Description, private readonly schema: Schema) {
@@ -107,7 +107,7 @@ export class Controls {
       setBaseRtt(this.desk.tree, this.desk.link, time);
       this.desk.changed(false);
     }, "RTT", secondsText);
-    const field = row("RTT", "Round-trip time of the first transfer through this link with empty queues. Moving it scales the delays of all links on the way.", ["rtt"], input, slider);
+    const field = row("RTT", "Round-trip time of the first transfer through this link with empty queues. A change scales the delays of all links on the path.", ["rtt"], input, slider);
     field.dataset["also"] = roundTrip(this.desk.tree, this.desk.link).map((l) => `link.${l.key}.delay`).join(" ");
     return field;
   }

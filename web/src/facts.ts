@@ -82,5 +82,5 @@ export function filled(text: string, of: Source): string {
   });
 }
 
-/** Whether a claim such as "mos < before.mos" holds. */
+/** True if a claim such as "mos < before.mos" holds. */
 export const holds = (claim: string, of: Source): boolean => evaluate(claim, lookup(of)) === 1;

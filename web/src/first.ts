@@ -63,8 +63,8 @@ export class First {
     this.lab.open(tree, mends ? { against: broken() } : {});
   }
 
-  /** After the start of the upload, the stage shows how the queue fills. After a mend, it shows a part of the run in which both queues have
-   * settled: before it, CoDel's is as long as the other. */
+  /** After the upload starts, the stage shows how the queue fills. After a repair, it shows a part of the run in which both queues have
+   * settled; earlier, CoDel's queue is as long as the drop-tail queue. */
   private shown(ms: number | null): void {
     const mends = this.steps.slice(2).some((s) => this.lab.shown !== null && same(s.tree, this.lab.shown.tree));
     if (ms === null || !(mends || this.started)) return;
@@ -72,7 +72,7 @@ export class First {
     this.started = false;
   }
 
-  /** Marks the button whose experiment is shown. Hides all buttons if the experiment is none of theirs. */
+  /** Marks the button whose experiment is shown. Hides all buttons if another experiment is shown. */
   private update(): void {
     const at = this.steps.findIndex((s) => same(s.tree, this.lab.tree));
     this.root.hidden = at < 0;

@@ -14,11 +14,13 @@ export interface Experiment {
 }
 
 const PREFIX = "#1=";
-/** Largest number of characters in a fragment and of bytes in its inflated text. Larger ones are refused. */
+/** Largest number of characters in a fragment. */
 const MOST_CHARACTERS = 500_000;
+/** Largest number of bytes in the inflated text of a fragment. */
 const MOST_BYTES = 2_000_000;
-/** Largest number of links and applications together, and largest depth of nested tables. */
+/** Largest number of links and applications together. */
 const MOST_TABLES = 400;
+/** Largest depth of nested tables. */
 const DEEPEST = 24;
 /** Largest number of disciplines that run beside an experiment. */
 export const MOST_BESIDE = 3;
@@ -63,7 +65,7 @@ async function inflated(packed: Uint8Array<ArrayBuffer>): Promise<string> {
 const DAMAGED = "the link is damaged: its end, which holds the experiment, cannot be read";
 const LARGE = "the link is too large: it holds more than an experiment";
 
-/** Whether a tree is small enough for controls to be built for it. */
+/** True if a tree is small enough for controls to be built for it. */
 function fits(tree: Tree): boolean {
   const size = (of: unknown): number => (isTable(of as Json) ? Object.keys(of as Tree).length : 0);
   const depth = (of: Json, left: number): boolean => left > 0 && (typeof of !== "object" || of === null || Object.values(of).every((v) => depth(v, left - 1)));

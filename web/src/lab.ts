@@ -11,7 +11,7 @@ export interface Run {
   tree: Tree;
 }
 
-/** A run on the page, and the link of it that the charts show. */
+/** A run on the page, and the link whose queue the charts show. */
 export interface Shown extends Run {
   link: string;
 }

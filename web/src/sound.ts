@@ -5,14 +5,15 @@ import { byId } from "./dom";
 import type { Lab } from "./lab";
 import { samples } from "./speech";
 
-/** The part of a run that is played: from before its load begins until the call has suffered. */
+/** Length of the part of a run that is played. It ends when the load has made the call worse. */
 const LENGTH_S = 9;
+/** Begin of that part, before the load begins. */
 const FROM_S = 3;
 
 export class Sound {
   private context: AudioContext | null = null;
   private playing: { source: AudioBufferSourceNode; since: number; from: number } | null = null;
-  /** True if the next run will be played, too. */
+  /** True if the next run will also be played. */
   private again = false;
   private readonly button = byId("hear");
 

@@ -5,7 +5,7 @@ import { rate, seconds, showSeconds } from "./quantities";
 import type { Json, Tree } from "./types";
 
 export interface Directed {
-  /** The name in results. That of the reverse direction of a link with `both_ways` begins with ~. */
+  /** The name in results. For the reverse direction of a link with `both_ways`, it begins with ~. */
   name: string;
   /** The key of the link's table in the scenario. */
   key: string;
@@ -30,7 +30,7 @@ export function directed(tree: Tree): Directed[] {
 /** Cable modems that a link may have, DOCSIS 3.0 and 3.1. */
 export const MODEMS = ["docsis", "docsis31"] as const;
 
-/** The path of a link's long-term rate: that of its modem or shaper, or else the link's own. */
+/** The path of the key that sets a link's long-term rate: the rate of its modem or shaper, or else the link's own rate. */
 export function ratePath(link: Tree, key: string): Path {
   const base = ["link", key];
   const modem = MODEMS.find((kind) => isTable(link[kind]));
@@ -122,7 +122,7 @@ const showFine = (time: number): string => {
   return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
 };
 
-/** The directed link that is shown first: one with a delivery process, otherwise the slowest; of equally slow ones, one that data of an application's client passes. */
+/** The directed link that is shown first: one with a delivery process, otherwise the slowest; among equally slow links, one that carries data from an application's client. */
 export function bottleneck(tree: Tree): string {
   const clients = new Set(tables(tree, "app").map(([, app]) => String(app["from"])));
   const order = directed(tree)

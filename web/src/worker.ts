@@ -101,7 +101,7 @@ function work(): void {
     do done = job.kind === "beside" ? core.bl_go_on() : core.bl_window_go_on();
     while (done >= 0 && done < 1 && performance.now() - since < SLICE_MS);
     if (done >= 1) return finish(answerOf(job));
-    // another run has replaced that of the job in the simulator, so the job must begin again
+    // another run has replaced the job's run in the simulator, so the job must begin again
     if (done < 0) begun = false;
     pause.port2.postMessage(null);
   });

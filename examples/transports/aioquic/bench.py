@@ -11,7 +11,7 @@ from stack import Aioquic
 
 import bloatlab
 
-#: The queues, in words of a scenario.
+#: The queues by name, as a scenario has them.
 QUEUES: dict[str, object] = {
     "droptail": {"droptail": {"limit": "100ms"}},
     "codel": {"codel": {"ecn": True}},

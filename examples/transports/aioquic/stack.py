@@ -28,7 +28,7 @@ NOW = dt.datetime(2026, 11, 24, tzinfo=dt.UTC)
 
 
 class Source:
-    """The source of all random numbers of aioquic: the stream of the stack that runs at the moment."""
+    """The source of aioquic's random numbers. `random` is the stream of the stack that is running."""
 
     def __init__(self) -> None:
         self.random = Random(0)
@@ -41,7 +41,7 @@ class Source:
         return ec.derive_private_key(1 + int.from_bytes(self.urandom(31), "big"), curve)
 
     def install(self) -> None:
-        """Replaces the sources of aioquic's modules. No other module is concerned."""
+        """Replaces the random sources of aioquic's modules, and of no other module."""
         for module in (connection, packet, tls):
             module.os = SimpleNamespace(urandom=self.urandom)
         tls.utcnow = lambda: NOW
@@ -71,7 +71,7 @@ def certificate() -> tuple[x509.Certificate, ed25519.Ed25519PrivateKey]:
 
 
 def _seconds(now_ns: int) -> float:
-    """Converts a time to aioquic's seconds. Half a nanosecond more keeps a timer that is due from lying ahead."""
+    """Converts a time to aioquic's seconds. The added half nanosecond makes due timers compare as due."""
     return (now_ns + 0.5) / 1e9
 
 
@@ -94,7 +94,7 @@ class Aioquic:
         self.read = 0
 
     def _open(self, first: bytes | None = None) -> connection.QuicConnection:
-        """Opens the connection; `first` is the datagram with which a client has opened it."""
+        """Makes the connection. On a server, `first` is the first datagram from the client."""
         SOURCE.random = self._random
         if first is None:
             return connection.QuicConnection(configuration=self._configuration)
@@ -153,7 +153,7 @@ class Aioquic:
                     pass
 
     def _write(self) -> None:
-        """Writes until `AHEAD` bytes wait. Datagrams also have headers and repeat lost data, so at least these wait."""
+        """Writes so that `AHEAD` bytes wait, or more, because `_sent` also counts headers and retransmissions."""
         if self._stream is not None and self._written < self._sent + AHEAD:
             self._connection.send_stream_data(self._stream, bytes(AHEAD))
             self._written += AHEAD

@@ -9,7 +9,7 @@ import pytest
 
 from bench import QUEUES, network
 
-#: SHA-256 of the captures, by queue; encrypted bytes included.
+#: SHA-256 of the captures with their encrypted bytes, by queue.
 HASHES = Path(__file__).with_name("captures.sha256")
 
 
@@ -18,7 +18,7 @@ def test_a_transfer_fills_the_line(queue: str):
     own = network(queue, 10, 10, beside_cubic=False).finish().summary["apps"]["client"]
     assert 8 < own["goodput_mbit"] < 10
     assert own["ce_packets"] == 0
-    # its loss recovery repeats what is lost and no more: a queue never drops a share of the packets that matters
+    # its loss recovery retransmits only lost data, so queues drop few packets
     assert 0 < own["dropped_packets"] < 0.02 * own["datagrams_sent"]
 
 

@@ -4,7 +4,7 @@ use crate::quic::Quic;
 use crate::smol::Smol;
 use net::{Failure, Network, Outcome};
 
-/// The queues, in words of a scenario: by name, with the ECN marking of those that have it.
+/// The queues by name, as a scenario writes them, with ECN marking where the discipline has it.
 pub const QUEUES: [(&str, &str); 4] = [
     ("droptail", "{ droptail = { limit = \"100ms\" } }"),
     ("codel", "{ codel = { ecn = true } }"),
@@ -26,7 +26,7 @@ pub enum Stack {
 pub struct Bench<'a> {
     /// The stack of the client and of the server.
     pub stack: Stack,
-    /// The queue of the bottleneck, in words of a scenario.
+    /// The queue of the bottleneck, as a scenario writes it.
     pub queue: &'a str,
     /// Rate of the bottleneck in Mbit/s. The round trip is 40 ms.
     pub mbit: u32,

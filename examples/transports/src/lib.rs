@@ -5,7 +5,7 @@
 //! | [`quic`] | quinn-proto as an endpoint |
 //! | [`plaintext`] | a session for quinn-proto without encryption, so that two runs give the same bytes |
 //! | [`smol`] | smoltcp's TCP as an endpoint that sends whole IP packets |
-//! | [`bench`] | a bottleneck, with one of them beside our CUBIC |
+//! | [`bench`] | a bottleneck for one of these stacks, alone or beside our CUBIC |
 
 pub mod bench;
 pub mod plaintext;

@@ -7,8 +7,8 @@
 //!   Handshake: "done"                   --->
 //! ```
 //!
-//! Packets have a tag of 16 zero bytes, as long as that of AES-GCM. So sizes are those of a real connection, and the bytes are the same
-//! twice, which a key exchange would prevent.
+//! Packets end in a tag of 16 zero bytes, as long as the tag of AES-GCM, so sizes are those of a real connection. There is no key
+//! exchange, so two runs give the same bytes.
 
 use bytes::BytesMut;
 use quinn_proto::crypto::{
@@ -59,7 +59,7 @@ impl HeaderKey for Plain {
 }
 
 impl HmacKey for Plain {
-    // a stateless reset is recognised by its last bytes, so these must not be zeros, which end every packet here
+    // a stateless reset is recognised by its last bytes; they must not be zeros, because every packet here ends in zeros
     fn sign(&self, data: &[u8], out: &mut [u8]) {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for (i, byte) in out.iter_mut().enumerate() {
@@ -119,7 +119,7 @@ struct Handshake {
     is_client: bool,
     /// Our transport parameters, encoded.
     own: Vec<u8>,
-    /// Those of the peer, once received.
+    /// The peer's transport parameters, once received.
     peer: Option<TransportParameters>,
     read: u8,
     written: u8,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Data that the client writes, as often as there is room.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Connection IDs in the order of their generation, so that two runs have the same ones. The first byte is that of the endpoint.
+/// Generates connection IDs by counting, so that two runs have the same ones. The start of the count distinguishes the endpoints.
 struct Numbered(u64);
 
 impl ConnectionIdGenerator for Numbered {
@@ -50,7 +50,7 @@ impl Quic {
     /// Returns a server that reads every stream.
     pub fn server() -> Self {
         let mut config = ServerConfig::new(Arc::new(Plain), Arc::new(Plain));
-        // a token contains the time of day
+        // no validation tokens, because they contain the time of day
         let mut tokens = ValidationTokenConfig::default();
         tokens.sent(0);
         config.validation_token_config(tokens);

@@ -64,7 +64,7 @@ export class Bar {
     this.said.textContent = words;
   }
 
-  /** Removes the line of text if it is this one. */
+  /** Removes the line of text if it is still `words`. */
   unsay(words: string): void {
     if (this.said.textContent === words) this.say("");
   }

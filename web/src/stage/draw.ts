@@ -24,8 +24,9 @@ export function inkOf(element: Element): Ink {
   return { ink: read("ink"), muted: read("muted"), line: read("line"), grid: read("grid"), paper: read("paper"), soft: read("soft"), bad: read("bad"), late: read("late"), accent: read("accent") };
 }
 
-/** A packet fades with its age. `SHADES`: the remaining shares of its colour, in the light and the dark theme. `AGES_MS`: the ages at which it fades, ms. */
+/** A packet fades in steps. These are the shares of its colour that remain after each step, in the light and the dark theme. */
 const SHADES = { light: [1, 0.86, 0.72, 0.6, 0.5], dark: [1, 0.9, 0.8, 0.72, 0.65] };
+/** The ages at which a packet fades by a step.   Unit: ms. */
 const AGES_MS = [25, 75, 200, 500];
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";

@@ -59,7 +59,7 @@ const LARGEST_CELL = 20;
 const LEAST_CELL = 2;
 /** Number of packets for which the half circle between two rows of a queue has room. */
 export const TURN = 1.2;
-/** The width that the half circles take from a row of a queue, in cells, beyond the packets that they hold. */
+/** Width that the half circles at the ends of a row take, minus the room for the packets in them.   Unit: cells. */
 const AT_ENDS = 2 - TURN;
 /** Largest number of lines with rows of their own; further lines share the last row. */
 const MOST_ROWS = 12;
@@ -75,7 +75,7 @@ function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   return most;
 }
 
-/** For each line of a link's queue, the greatest number of packets that wait in it at once; in the order of the lines. */
+/** For each line of a link's queue, in order, the greatest number of packets that wait in it at once. */
 function fullest(table: PacketTable, link: number): Map<number, number> {
   const { legs, entered } = table.legs(link);
   const counts = new Map<number, number>();
@@ -135,7 +135,7 @@ function crowd(table: PacketTable, link: number): number {
   return mostAtOnce(begins.subarray(0, n).sort(), ends.subarray(0, n));
 }
 
-/** The limit of a queue, if it is in packets and not far above the greatest number that ever waits; otherwise that number. */
+/** The limit of a queue, if it is in packets and at most three times `most`, the greatest number of packets that wait; otherwise `most`. */
 function room(tree: Tree, link: string, most: number): number {
   const queue = choice(get(tree, ["link", link.replace(/^~/, ""), "queue"]));
   const [size, unit] = limit(String(queue?.params["limit"] ?? "")) ?? [0, ""];

@@ -14,7 +14,7 @@ export function lifeOf(table: PacketTable, packet: number): Event[] {
   const found: Event[] = [];
   const add = (at: number | undefined, words: string) => { if (at !== undefined && at !== Infinity) found.push({ at, words }); };
   const legs = [table.first[packet] ?? 0, table.first[packet + 1] ?? 0];
-  add(table.sent[packet], table.again[packet] ? "sent again, because the sender takes it for lost" : "sent");
+  add(table.sent[packet], table.again[packet] ? "sent again, because the sender considers it lost" : "sent");
   for (let leg = legs[0] ?? 0; leg < (legs[1] ?? 0); leg++) {
     const link = table.head.links[table.legLink[leg] ?? 0];
     const name = link?.name ?? "";

@@ -76,13 +76,13 @@ export class Pane {
     return this.shown.result.summary.duration_s * 1e9;
   }
 
-  /** Whether the recorded window contains `t`. */
+  /** True if the recorded window contains `t`. */
   has(t: number): boolean {
     const head = this.table?.head;
     return head !== undefined && !this.old && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
   }
 
-  /** Whether the window around `t`, or the window after it, must be recorded. */
+  /** True if the window around `t`, or the window after it, must be recorded. */
   private lacks(t: number, speed: number): boolean {
     if (this.whole || this.recording !== null) return false;
     if (!this.has(t)) return true;
@@ -163,7 +163,7 @@ export class Pane {
     this.board.dataset["height"] = String(px);
   }
 
-  /** The moment at which the queue is longest: in the whole run, or, if only a window is recorded, in its part of [from, until]. */
+  /** The moment at which the queue is longest: in the whole run, or, if only a window is recorded, in the part of [from, until] that the window covers. */
   fullest(from: number, until: number): number {
     return (this.whole ? this.table?.fullest(this.link) : this.table?.fullest(this.link, from, until)) ?? from;
   }
@@ -192,7 +192,7 @@ export class Pane {
     positions(table, at, t, motion, this.scene);
     this.painter.frame(this.scene, at, table, t, ink, chosen);
     if (now - this.wroteAt < 150) return;
-    // a clock that stands passes Infinity, so that every change is written; the next frame of a moving clock is then written, too
+    // a clock that stands passes Infinity, so that every change is written; the next frame of a moving clock is then also written
     this.wroteAt = now === Infinity ? 0 : now;
     this.write(t);
   }

@@ -41,14 +41,17 @@ export class Scene {
   }
 }
 
-/** Durations of movements on the screen, in ns of the run: of a packet that slides into place, and of one that falls. */
+/** Durations of movements on the screen.   Unit: ns of the run. */
 export interface Motion {
+  /** Of a packet that slides into its place. */
   ease: number;
+  /** Of a dropped packet that falls. */
   fall: number;
 }
 
-/** For each line of one hop's queue: its packets so far, and how far it has moved up. Both arrays are reused in every frame. */
+/** For each line of one hop's queue, the number of its packets so far. Reused in every frame. */
 const inRow = new Uint32Array(64);
+/** For each line of one hop's queue, how far it has moved up. Reused in every frame. */
 const moved = new Float32Array(64);
 
 /** Fills `out` with the packets at `t`. */
@@ -146,8 +149,8 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
 
 /**
  * Computes the point of a place in a line. The rows of a line are stacked from the bottom up. Each row runs in the direction opposite to
- * the row below and is joined to it by a half circle. A half circle is 1.57 cells long and takes TURN places, so packets keep their
- * distance there, too.
+ * the row below and is joined to it by a half circle. A half circle is 1.57 cells long and takes TURN places, so packets also
+ * keep their distance there.
  */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;

@@ -12,7 +12,7 @@ export interface Way {
   chosen: number;
 }
 
-/** The links of the first file transfer whose data or ACKs use the link `name`, or else of the first such application. Without one, this link and its reverse. */
+/** The links of the first file transfer whose data or ACKs use the link `name`; if there is none, of the first application that uses it; otherwise this link and its reverse. */
 export function wayThrough(tree: Tree, name: string): Way {
   const links = directed(tree);
   const isTransfer = (app: Tree) => Number(choice(app["traffic"])?.name === "ftp");

@@ -15,14 +15,15 @@ import { packetsPerSecond, Pane, type ColourOf, type Shown } from "./pane";
 import { BeliefPanel, busiest } from "./sender";
 import { flowName, upTo } from "./table";
 
-/** The event by which other parts of the page ask the stage to play a part of the run, or to show how the queue fills. */
+/** The event by which other parts of the page make the stage play a part of the run, or show how the queue fills. */
 const DIRECTION = "bloatlab:stage";
 
 const MOST_PANES = MOST_BESIDE + 1;
 /** Delay from the last change of the experiment to the recording of its packets.   Unit: ms. */
 const PATIENCE_MS = 120;
-/** Durations on the screen: of the movement into a place, and of the fall of a dropped packet.   Unit: ns. */
+/** Time on the screen in which a packet slides into its place.   Unit: ns. */
 const EASE = 1.6e8;
+/** Time on the screen in which a dropped packet falls.   Unit: ns. */
 const FALL = 6e8;
 /** Length of the first part of the time in which a queue fills. It is shown slowly.   Unit: ns. */
 const AT_FIRST = 4e8;
@@ -67,7 +68,7 @@ export class Stage {
   private known = "";
   /** The names of links and applications of the last experiment. */
   private network = "";
-  /** The part of the run that an essay or a button asks for; "filling" for the time in which the queue fills. */
+  /** The part of the run that an essay or a button selected; "filling" for the time in which the queue fills. */
   private direction: StageWindow | "filling" | null = null;
   private wrote = 0;
   private begun = false;
@@ -222,8 +223,8 @@ export class Stage {
     this.bar.update();
   }
 
-  /** Sets clock and speed for a new experiment: to the moment at which its queue begins to fill, or a picture that stands still, to a full one.
-   * Returns whether no packet waits; then single packets cross the link so slowly that one sees them. */
+  /** Sets the clock for a new experiment to the moment at which its queue begins to fill or, with reduced motion, at which the queue is already
+   * long; and sets the speed. Returns true if no packet waits. The speed is then so low that single packets are seen crossing the link. */
   private begin(now: Shown): boolean {
     const { result, link } = now;
     const queue = result.charts.links[link]?.queue_packets ?? [];

@@ -22,7 +22,7 @@ export const NO_LINE = 0xffff;
 export const PURE_ACK = 1, SYN = 2, FIN = 4;
 
 /** Reasons of drops, by their number (crates/packet/src/fate.rs). */
-export const REASONS = ["the queue was full", "the queue was full: the packet at its head went", "the law dropped it on arrival", "the law dropped it at the head",
+export const REASONS = ["the queue was full", "the queue was full: the packet at its head was dropped", "the law dropped it on arrival", "the law dropped it at the head",
   "the modem's transmit queue was full", "the link lost it", "its flow was gone", "pushed out of a full queue", "a newer ACK made it redundant"];
 
 /** The legs on one link (a leg is a packet's passage over one link), in the order in which they entered its queue. */
@@ -103,7 +103,7 @@ export class PacketTable {
     return found;
   }
 
-  /** Whether the sender of a flow is in the table. */
+  /** True if the sender of a flow is in the table. */
   sends(flow: number): boolean {
     return (this.senders ??= new Set(this.column("sender.flow"))).has(flow);
   }

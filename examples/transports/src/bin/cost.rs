@@ -1,6 +1,6 @@
 //! Prints the CPU time of 60 s of quinn-proto at 100 Mbit/s behind each queue, and of the same two endpoints joined by a plain loop.
 //!
-//! The loop has no queue, so it carries what the link carries: it delivers each datagram 20 ms later, at 100 Mbit/s.
+//! The loop has no queue discipline. Like the link, it sends at 100 Mbit/s and delivers each datagram 20 ms later.
 
 use net::{Datagram, Endpoint, Time, Transmit};
 use std::cmp::Reverse;
@@ -12,9 +12,9 @@ use transports::quic::Quic;
 const DELAY: u64 = 20_000_000;
 /// Duration in nanoseconds.
 const END: u64 = 60_000_000_000;
-/// Nanoseconds of a byte at 100 Mbit/s.
+/// Time of a byte at 100 Mbit/s, in nanoseconds.
 const BYTE: u64 = 80;
-/// Largest time that a datagram waits for the line, in nanoseconds: the limit of a drop-tail queue of 100 ms.
+/// Longest wait of a datagram for the link, in nanoseconds, like that of a drop-tail queue of 100 ms. Later datagrams are dropped.
 const LIMIT: u64 = 100_000_000;
 
 /// Returns this process's CPU time in seconds.
