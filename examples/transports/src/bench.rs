@@ -32,7 +32,7 @@ pub struct Bench<'a> {
     pub mbit: u32,
     /// Duration in seconds.
     pub seconds: u32,
-    /// True for a transfer by our CUBIC, with ECN, beside it.
+    /// True to add a transfer by our CUBIC, with ECN, over the same bottleneck.
     pub beside_cubic: bool,
 }
 

@@ -207,7 +207,7 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const several = named.length > 1;
   const lines = several ? named.map(([line]) => line) : [NO_LINE];
   const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
-  // all panes have the same scale: the cell that the pane with the fullest queue needs
+  // all panes have the same size of cells: the size that the pane with the fullest queue needs
   const largest = chosen ? packed(queue, fewest, Math.min(LARGEST_CELL, queueWidth / 10)) : LARGEST_CELL;
   const counts = several ? named.map(([, n]) => Math.max(1, n)) : [Math.max(room(tree, name, most), chosen ? 6 : 1)];
   const boxes = several ? boxesOf(queue, counts) : [queue];
