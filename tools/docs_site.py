@@ -70,6 +70,7 @@ GUIDES = {
         "adding-a-study",
         "driving",
         "transports",
+        "ci-for-your-transport",
     ],
 }
 #: Congestion controllers; each has a page, made from the module that implements it.

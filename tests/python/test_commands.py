@@ -61,10 +61,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     readme = (ROOT / "README.md").read_text()
     (block,) = re.findall(r"^    duration = .*\n(?:    .*\n)+", readme, re.MULTILINE)
     text = re.sub(r"^    ", "", block, flags=re.MULTILINE).replace('"60s"', '"20s"')
+    text += '[expect]\n"links.up.utilisation" = ">= 0"\n'
     for name in ("upload.toml", "home.toml", "mine.toml", "modem.toml", "lab.toml"):
         (place / name).write_text(text)
     result = bloatlab.run(bloatlab.load(place / "upload.toml"), captures=place)
-    for name in ("upload", "codel", "modem", "droptail", "home"):
+    for name in ("upload", "codel", "modem", "droptail", "home", "line"):
         bloatlab.save(result, place / "runs" / name)
     (place / "left.pcap").rename(place / "home.pcap")
     bloatlab.flent.write(result, place / "home.flent.gz")

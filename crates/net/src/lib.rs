@@ -18,12 +18,16 @@
 //! |---|---|
 //! | [`Endpoint`] | the interface of a stack |
 //! | [`Network`] | a scenario with endpoints, run step by step |
+//! | [`Network::check`] | the `[expect]` table of the scenario, in a test |
+//! | [`Network::save`] | a folder that `bloatlab check`, `plot` and `report` read |
 //! | [`Failure`] | the misbehaviour that ended a run |
 //! | [`Fault`] | how an adapter of another language names a failure |
 
+mod check;
 mod endpoint;
 mod guard;
 mod network;
+mod save;
 
 pub use endpoint::{Datagram, Endpoint, Framing, Transmit};
 pub use guard::{Failure, Fault, MOST_SENT, MOST_TIMEOUTS};

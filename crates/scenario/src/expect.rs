@@ -36,6 +36,20 @@ pub enum Expect {
     Between(f64, f64),
 }
 
+impl Expect {
+    /// Returns true if a measured value meets the expectation. NaN meets none.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(x) => value >= x,
+            Self::AtMost(x) => value <= x,
+            Self::Above(x) => value > x,
+            Self::Below(x) => value < x,
+            Self::Equal(x) => value == x,
+            Self::Between(low, high) => (low..=high).contains(&value),
+        }
+    }
+}
+
 impl fmt::Display for Expect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,6 +128,24 @@ impl JsonSchema for Expect {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_threshold_is_in_its_range_as_its_sign_says() {
+        // whether 1, 2 and 3 meet the expectation
+        for (text, held) in [
+            (">= 2", [false, true, true]),
+            ("<= 2", [true, true, false]),
+            ("> 2", [false, false, true]),
+            ("< 2", [true, false, false]),
+            ("== 2", [false, true, false]),
+            ("2 .. 3", [false, true, true]),
+            ("1 .. 2", [true, true, false]),
+        ] {
+            let expect: Expect = text.parse().unwrap();
+            assert_eq!([1.0, 2.0, 3.0].map(|x| expect.holds(x)), held, "{text}");
+            assert!(!expect.holds(f64::NAN), "{text}");
+        }
+    }
 
     #[test]
     fn comparisons_read_and_print() {
