@@ -37,17 +37,17 @@ def find(card: Scorecard, key: str, metric: str) -> Cell:
 @pytest.mark.parametrize(
     ("metric", "published", "inside", "outside"),
     [
-        (LOST, 0.69, (0.19, 1.19), (0.18, 1.20)),  # the tolerance is 0.5 points, since 35 % of 0.69 is less
+        (LOST, 0.69, (0.19, 1.19), (0.18, 1.20)),  # the tolerance is 0.5 points, because 35 % of 0.69 is less
         (LOST, 8.77, (5.71, 11.83), (5.70, 11.84)),  # the tolerance is 35 % of 8.77, which is 3.0695
         (LATE, 99.18, (64.47, 133.89), (64.46, 133.90)),
         (PLR, 1.0, (0.5, 1.5), (0.49, 1.51)),
         (PLR, 10 / 7, (13 / 14, 27 / 14), (0.928, 1.929)),  # at 10/7, 35 % is exactly 0.5 points
         (MOS, 4.4, (4.2, 4.6), (4.19, 4.61)),
         (MEDIAN, 2.756, (2.481, 3.031), (2.480, 3.032)),  # the tolerance is 10 %
-        (MEDIAN, 5.0, (4.5, 5.5), (4.49, 5.51)),  # the tolerance is 10 %, since 5 s does not exceed 5 s
-        (MEDIAN, 6.902, (5.177, 8.627), (5.176, 8.628)),  # the tolerance is 25 %, since the value exceeds 5 s
+        (MEDIAN, 5.0, (4.5, 5.5), (4.49, 5.51)),  # the tolerance is 10 %, because 5 s does not exceed 5 s
+        (MEDIAN, 6.902, (5.177, 8.627), (5.176, 8.628)),  # the tolerance is 25 %, because the value exceeds 5 s
         (MAD, 0.002, (0.0, 0.022), (0.0221,)),  # the tolerance is 0.02 s
-        (MAD, 0.018, (0.0, 0.038), (0.039,)),  # the tolerance is 0.02 s, since 0.018 + 0.02 exceeds twice 0.018
+        (MAD, 0.018, (0.0, 0.038), (0.039,)),  # the tolerance is 0.02 s, because 0.018 + 0.02 exceeds twice 0.018
         (MAD, 4.154, (2.077, 8.308), (2.076, 8.309)),  # the tolerance is a factor of two
         (PAGES, 77.0, (69.3, 84.7), (69.0, 85.0)),
         (PAGES, 0.0, (0.0,), (1.0,)),
@@ -74,7 +74,7 @@ def test_unloaded_loss_has_its_own_bands():
 def test_ftp_difference():
     assert difference_holds(6758.0, 6758.0 * 1.3)  # the tolerance of a difference is 30 %
     assert not difference_holds(6758.0, 6758.0 * 1.3 + 1.0)
-    assert difference_holds(-2926.0, -1426.0)  # the tolerance is 1.5 MB, since 30 % of 2926 kB is less
+    assert difference_holds(-2926.0, -1426.0)  # the tolerance is 1.5 MB, because 30 % of 2926 kB is less
     assert not difference_holds(-2926.0, -1425.0)
 
 
@@ -93,7 +93,7 @@ def test_what_is_counted(as_published):
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2
     # Tables 7 and 8 have 9 loads x (a difference and two ratios) x 2, and the page time once for each DropTail and
-    # twice for CoDel: 9 x 4 = 36. The two MADs are derived, too.
+    # twice for CoDel: 9 x 4 = 36. The two MADs are also derived.
     assert kinds[Verdict.DERIVED] == 2 + 2 * 27 + 36
     summary = card.as_data()["summary"]
     assert summary["cells"] == 174

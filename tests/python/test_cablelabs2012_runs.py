@@ -43,7 +43,7 @@ def test_the_system_of_figure_1():
         "peak_traffic_rate": "20mbit",
         "peak_burst": "1522B",
     }
-    # the round trip of 100 ms is 2 x (1 + 49) ms; the web's of 20, 30, 50 and 100 ms are made in the same way
+    # the round trip of 100 ms is 2 x (1 + 49) ms; those of the web servers, 20, 30, 50 and 100 ms, are made likewise
     assert links["ftp"]["delay"] == "49ms"
     assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
     assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
@@ -74,7 +74,7 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # round trips of 100 ms and 2 ms more for each further one; each way has (RTT - 2) / 2, since the DOCSIS link has
+    # round trips of 100 ms and 2 ms more for each further one; each way has (RTT - 2) / 2, because the DOCSIS link has
     # the rest
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
@@ -131,7 +131,7 @@ def test_mos_of_all_published_cells():
 
 
 def test_shaper_ceiling():
-    """A busy modem sends all of the bound but a packet or two: 10 MB + 5 Mbit/s x 600 s = 385.000 MB."""
+    """A busy modem sends the whole bound, except a packet or two: 10 MB + 5 Mbit/s x 600 s = 385.000 MB."""
     result = bloatlab.run(build(Case(4, Queue.DROPTAIL_417), 1))
     sent = result.summary["links"]["up"]["delivered_bytes"]
     assert 384_500_000 < sent <= 385_000_000 + 1522

@@ -74,8 +74,8 @@ def test_a_given_session():
 
 
 def by_hand(groups: int, ways: int, sessions: int) -> tuple[Fraction, Fraction]:
-    """Counts over all assignments of sessions: the share with some overfull group, and that with an overfull group of
-    session 0.
+    """Returns, over all assignments of sessions, the share with an overfull group, and the share in which the group of
+    session 0 is overfull.
     """
     some = first = 0
     for groups_of in itertools.product(range(groups), repeat=sessions):

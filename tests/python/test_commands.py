@@ -1,4 +1,4 @@
-"""Every command on README and the pages is run or, if it needs more than a test has, checked by the parser."""
+"""Every command in README and the pages is run, or only parsed if it needs something that a test does not have."""
 
 from __future__ import annotations
 

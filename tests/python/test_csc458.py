@@ -117,8 +117,8 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
     fetches = [c for c in card.cells if "fetch" in c.metric]
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
-    # the first reading has the preset's own loss detection, as in all other cases; the second has that of TCP before
-    # RACK
+    # the first reading has the preset's own loss detection, as in all other cases; the second detects losses like TCP
+    # before RACK
     stacks = {str(c): build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
     assert "loss_detection" not in stacks["Q=20 reno x2"]
     assert stacks["Q=20 reno x2 dupthresh"]["loss_detection"] == "dupthresh"

@@ -243,8 +243,8 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 
 @bench
 def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
-    """A person types into the shell: it runs longer than the scenario's duration, and its
-    exit code is that of the run.
+    """A person types into the shell: the shell runs longer than the scenario's duration, and the run ends with the
+    shell's exit code.
     """
     before = live_torture.host_state()
     pid, terminal = pty.fork()

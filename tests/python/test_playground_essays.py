@@ -62,7 +62,7 @@ class Names(dict[str, Any]):
 
 
 class Earlier:
-    """The values of `before.NAME` in an expression, which are those of the step before."""
+    """The values of `before.NAME` in an expression: those of the previous step."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -89,7 +89,7 @@ def essay(name: str) -> dict[str, Any]:
 
 
 def check_numbers(template: list[str], shown: str, names: Names) -> int:
-    """Compares each number of a text with that of the native simulator; returns how many numbers there were."""
+    """Compares each number of a text with the native simulator's; returns how many numbers there were."""
     text = "\n".join(template)
     pattern = "".join(re.escape(part) if i % 2 == 0 else "(.+?)" for i, part in enumerate(HOLE.split(text)))
     match = re.fullmatch(pattern, re.sub(r"\n+", "\n", shown.strip()))

@@ -62,7 +62,7 @@ def goes_to(found: Opened, end: str) -> None:
     found.page.evaluate("end => { location.hash = end; }", end)
 
 
-#: One of each line, in the address with which the page is opened.
+#: One address for each message, opened as the first address of the page.
 @pytest.mark.parametrize("name", ["cut", "a bomb", "a preset that is not there"])
 def test_an_address_is_refused_in_a_line(name: str, page: Open):
     end, line = REFUSED[name]

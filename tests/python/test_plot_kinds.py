@@ -426,7 +426,7 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
 
 
 def test_every_kind_is_in_the_list_and_says_what_it_shows():
-    from bloatlab.plots.kinds import kind  # noqa: PLC0415  the name is pytest's parameter above, too
+    from bloatlab.plots.kinds import kind  # noqa: PLC0415  the name is also pytest's parameter above
 
     for name in NAMES:
         assert kind(name).name == name

@@ -238,8 +238,8 @@ def test_table_1_by_tcp_runs():
 
 
 def test_depth_does_not_follow_tmax_and_time_does():
-    """Thresholds in bytes for 20 Mbit/s take four times as long at 5 Mbit/s, less the
-    propagation delay that both have.
+    """Thresholds in bytes that are for 20 Mbit/s mean four times the wait at 5 Mbit/s; the propagation delay, which
+    does not change, makes the ratio of the latencies smaller.
     """
     depth, time = (told("effective_tmax", 120, curve=c, queue="fifo") for c in ("10a", "10b"))
     assert 2.5 <= depth["fall_ratio"] <= 4.0

@@ -64,7 +64,7 @@ def at(found: Opened, second: float) -> dict[str, Any]:
 
 
 def at_each(found: Opened, seconds: list[float]) -> list[dict[str, Any]]:
-    """Returns the packets on the stage at each of these seconds; as text, since this costs a tenth of objects."""
+    """Returns the packets on the stage at each of these seconds; as text, because this costs a tenth of objects."""
     script = """async (seconds) => { const { stage } = document.getElementById('stage'), all = [];
         for (const s of seconds) { await stage.seek(s); all.push(stage.read()); }
         return JSON.stringify(all); }"""
@@ -80,7 +80,7 @@ def recorded(scenario: Scenario, folder: Path) -> pl.DataFrame:
 
 
 def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
-    """Returns, for each instant, the packets in each queue by arrival, and the share of the way of those on the wire.
+    """Returns, for each instant, the packets in each queue by arrival, and how far each packet on the wire has come.
 
     Only packets with payload have a delivery, and here these pass a single link.
     """
@@ -125,7 +125,7 @@ def drawn(pane: dict[str, Any]) -> dict[str, Any]:
     return {"waiting": waiting, "travels": travels}
 
 
-#: The last has more packets than a window.
+#: The last run has more packets than one window of the stage.
 CASES = [
     (DROPTAIL, "5mbit"),
     ('"codel"', "5mbit"),

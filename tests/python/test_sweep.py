@@ -16,7 +16,7 @@ from bloatlab.sweep import Cancelled, Point, RunError, Watch, pool, sweep
 
 @pytest.fixture
 def fake_run(monkeypatch: pytest.MonkeyPatch):
-    """Replaces runs by short sleeps, shorter ones for later runs, whose result says what they were called with."""
+    """Replaces runs by short sleeps, shorter for later runs; each result has the scenario and the seed of its call."""
 
     def run(scenario: Scenario, seed: int, progress, trace: bool):
         for step in range(5):

@@ -1,4 +1,4 @@
-"""Queues in tc's words, and `bloatlab tc`, from Python and from the command line."""
+"""Queues in tc's syntax, and `bloatlab tc`, from Python and from the command line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_command_prints_what_the_queue_is_read_from(say: Say, scenario_file:
     assert _queue(again) == _queue(given)
     assert "netem" in out
     assert "htb rate 5mbit" in out
-    # a whole command can be pasted as a queue, too
+    # a whole command can also be pasted as a queue
     pasted = next(text for text in out.splitlines() if "handle 10:" in text)
     assert _queue(bloatlab.load(scenario_file, {"link.up.queue": pasted.replace('"$DEV"', "eth0")})) == _queue(given)
 
@@ -133,8 +133,8 @@ def _in_a_namespace(script: str) -> str:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
-    """tc(8) itself parses the words. If the kernel lacks a discipline, it refuses its kind only after tc has parsed
-    everything.
+    """tc(8) itself parses the commands. If the kernel lacks a discipline, it refuses only after tc has parsed the whole
+    command.
     """
     sets = {"link.up.queue": queue, "link.up.jitter": "4ms", "link.up.loss": "1%"}
     text = bloatlab.load(scenario_file, sets).tc("up")

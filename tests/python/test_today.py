@@ -55,7 +55,7 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
             assert ("downstream" in link["docsis31"]) == (way == DOWN)
             assert list(link["queue"]) == [discipline]
             assert discipline == "docsis_pie" or link["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
-    # the game has the code point of non-queue-building traffic, the call that of expedited forwarding
+    # the code point of the game is for non-queue-building traffic, and that of the call for expedited forwarding
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 
 

@@ -1,4 +1,4 @@
-"""`bloatlab validate`: tc's words, the network of METHOD.md, metrics by hand, and a part of the real comparison."""
+"""`bloatlab validate`: tc's syntax, the network of METHOD.md, metrics by hand, and a part of the real comparison."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def one(given: dict[str, Any], name: str = "x") -> Entry:
 
 
 def queue(text: str, rate: int = 10_000_000) -> dict[str, Any]:
-    """Returns the parameters of a discipline in tc's words, as in the scenario of a run."""
+    """Returns the parameters of a discipline in tc's syntax, as in the scenario of a run."""
     (found,) = build(entry("sf-b-pie-reno", qdisc=text, rate_bps=rate), 1).data["link"]["up"]["queue"].values()
     return found
 

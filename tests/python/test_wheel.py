@@ -102,7 +102,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path):
     assert {n.partition("/")[0].partition("-")[0] for n in names} == {"bloatlab"}
     compiled = {n for n in names if n.endswith(".so")}
     assert compiled == {"bloatlab/_core.abi3.so"}
-    # files that are not committed yet count, too
+    # files that are not committed yet also count
     source = done(run("git", "ls-files", "--cached", "--others", "--exclude-standard", "python/bloatlab")).split()
     wanted = {name.removeprefix("python/") for name in source if (ROOT / name).exists()}
     if (ROOT / "python" / PAGE).exists():

@@ -20,7 +20,7 @@ from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
-#: If the user gives only one round trip, true round trips of `WRONG` times this one are simulated, too, with
+#: If the user gives only one round trip, true round trips of `WRONG` times this one are also simulated, with
 #: `WRONG_SEEDS` seeds each.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 

@@ -19,7 +19,7 @@ def command(
     """Print the commands that set up a Linux box like a scenario's links.
 
     They use tbf or htb for the rate, the queue discipline with its parameters, and netem for delay, jitter and loss at
-    the far end. Comments name what Linux cannot do. A scenario's queue may be written in tc syntax, too:
+    the far end. Comments name what Linux cannot do. A scenario's queue may also be written in tc's syntax:
     queue = "fq_codel limit 1000 target 5ms".
 
     Args:

@@ -71,7 +71,7 @@ def rows() -> Sequence[Row]:
 def measured() -> Sequence[PublishedCell]:
     """Returns the measured cells of Tables 3 to 8.
 
-    CoDel's two runs are one cell, and a value that two tables print is one cell, too.
+    CoDel's two runs are one cell. A value that two tables print is also one cell.
     """
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():

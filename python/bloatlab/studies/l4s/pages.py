@@ -53,7 +53,7 @@ _PAIR = "pair (round trips in ms)"
 def pairs_tables(results: Results) -> list[TextTable]:
     """Makes the tables of scenario 1: the ratios within tolerance, then a table for each queue and rate.
 
-    The tables of DualPI2 have the other versions of Prague, too.
+    The tables of DualPI2 also have the other versions of Prague.
     """
     runs, found = results.runs, groups(results.scorecard.cells)
     judged = {cell.case: cell for cell in found.get("pairs", ()) if cell.metric == RATIO}

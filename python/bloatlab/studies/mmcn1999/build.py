@@ -4,7 +4,7 @@
 
 30 endless FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from 20
 to 60 s. Not in the slides, so chosen by us: the round trip of 40 ms; Reno with 1500-byte packets; jitter of the blast's datagrams
-within their spacing, since exactly spaced ones would lock into the phase of a drop-tail queue; separate sessions in three parts of
+within their spacing, because exactly spaced ones would lock into the phase of a drop-tail queue; separate sessions in three parts of
 the run, so that each part has its own delays and drops.
 """
 
