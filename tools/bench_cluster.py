@@ -44,7 +44,7 @@ def points(duration: str, runs: int) -> list[Point[int]]:
 
 
 def overhead(of: Sequence[Point[int]], rounds: int) -> None:
-    """Prints the CPU time per run in addition to that of the core."""
+    """Prints the CPU time per run beyond the core's."""
     alone, threads, dask = [], [], []
     with cluster.connected("local", 1, print) as executor:
         gather(of[:50], grid_file.SUMMARY, executor=executor)

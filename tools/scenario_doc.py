@@ -403,7 +403,10 @@ def named_parts(value: Any) -> dict[str, str]:
     """Returns the other keys of each table of a default, by the name in it, if the default is a list of such tables."""
     if not isinstance(value, list) or not all(isinstance(one, dict) and "name" in one for one in value):
         return {}
-    return {one["name"]: f"`{toml({k: v for k, v in one.items() if k != 'name' and v is not None})}`" for one in value}
+    return {
+        one["name"]: ", ".join(f"`{k} = {toml(v)}`" for k, v in one.items() if k != "name" and v is not None)
+        for one in value
+    }
 
 
 def toml(value: Any) -> str:

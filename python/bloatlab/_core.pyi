@@ -297,7 +297,7 @@ class DrivenRun:
         """Build a run of a scenario (canonical JSON, see `resolve`) at time 0; `makers` as in `run`."""
     @property
     def now_ns(self) -> int:
-        """Time up to which the run has got, ns."""
+        """Time that the run has reached, ns."""
     @property
     def over(self) -> bool:
         """True after `finish`."""
@@ -309,7 +309,7 @@ class DrivenRun:
     def finish(self) -> RunOutput:
         """Run to the end; return the summary and the tables, as `run` does."""
     def fork(self) -> DrivenRun:
-        """Return a copy of the run, which shares nothing with it."""
+        """Return an independent copy of the run."""
     def link(self, name: str) -> dict[str, Any]:
         """Return the state of a link."""
     def set_link(self, name: str, change: str) -> None:
@@ -346,7 +346,7 @@ class NetworkRun:
         """Build a network of a scenario (canonical JSON, see `resolve`) at time 0; `makers` as in `run`."""
     @property
     def now_ns(self) -> int:
-        """Time up to which the run has got, ns."""
+        """Time that the run has reached, ns."""
     @property
     def over(self) -> bool:
         """True after the end of the run, or the failure of an endpoint."""

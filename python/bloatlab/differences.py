@@ -71,7 +71,7 @@ class Change:
     def size(self) -> float:
         """The size of the change: |ln ratio| after the smallest noticeable step is added to both values.
 
-        It is infinite if the signs differ, if one value is missing, or if one is 0 in a unit without such a step.
+        The size is infinite if the signs differ, or if one value is missing, or 0 in a unit without such a step.
         """
         first, second = self.first, self.second
         if first is None or second is None:

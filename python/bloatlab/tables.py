@@ -55,7 +55,7 @@ class TextTable:
     keep: bool = False
 
     def as_html(self) -> str:
-        """Renders the table as plain HTML, styled by the page around it (a notebook)."""
+        """Renders the table as plain HTML, styled by the page around it, such as a notebook."""
         words = {*range(self.left), *([len(self.columns) - 1] if self.words_last else [])}
 
         def cell(tag: str, text: str, column: int, span: int = 1) -> str:

@@ -80,7 +80,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     (case,) = [x for x in c.PAIRS if str(x) == "dualpi2: cubic 20 / prague 10 at 50"]
     data = build(case, 1).data
     # the tests take the mean of 60 s that end 2 s before the end of 180 s; a round trip of 20 ms has 10 ms in each
-    # direction, one of 10 has 5
+    # direction, and one of 10 ms has 5 ms
     assert (data["duration"], data["record"]["warm_up"]) == ("178s", "118s")
     assert [data["link"][name]["delay"] for name in ("in0", "out0", "in1", "out1")] == ["10ms", "10ms", "5ms", "5ms"]
     # HTB counts 1514 bytes for an IP packet of 1500

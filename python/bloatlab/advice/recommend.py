@@ -36,7 +36,7 @@ def recommend(
 ) -> Recommendation:
     """Recommends a device's buffer and queue discipline, by simulation.
 
-    `words` are the fields of `Asked`: `up`, `rtt` and `device`, and more if wanted. `weights` replace those of the
+    `words` are the fields of `Asked`: `up`, `rtt` and `device`, and more if wanted. `weights` are new weights of the
     objective's measures, by name. Without a `store` no runs are kept.
 
     Raises `AdviceError` for an invalid question, `OSError` for a file, and what `bloatlab.sweep.gather` raises.
@@ -124,7 +124,7 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
 def _plain(device: Device) -> Discipline:
     """Returns the discipline for buffers sized for one round trip.
 
-    It is the first with sizes "around" the BDP, or else drop-tail.
+    This is the first discipline with sizes "around" the BDP, or else drop-tail.
     """
     for fits in (lambda d: "around" in d.buffers, lambda d: "droptail" in d.queue):
         if found := next(filter(fits, device.disciplines), None):

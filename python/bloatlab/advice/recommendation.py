@@ -20,8 +20,8 @@ CLOSE = 5.0
 #: Size of a file whose upload time illustrates the line's use, bytes.
 UPLOAD_BYTES = 100e6
 
-#: Smallest number of seeds for which tables show an interval. The interval of two values is a dozen times their
-#: difference.
+#: Smallest number of seeds for which tables show an interval. With two, the interval would be about a dozen times as
+#: wide as the difference of their values.
 FEW_SEEDS = 3
 
 
@@ -266,7 +266,7 @@ def _measure(m: Wanted, value: Value) -> str:
 
 
 def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
-    """Compares a measure of the choice with that of today's setting, in words."""
+    """Compares a measure of the choice with its value for today's setting, in words."""
     mine, today = _with_unit(m, ours), _with_unit(m, theirs)
     if mine == today:
         return f"{m.words} {mine}, as today"

@@ -25,7 +25,7 @@ def ranked(of: Recommendation) -> list[Judged]:
 def told_first(of: Recommendation) -> list[Judged]:
     """Returns the settings that a terminal shows by default.
 
-    They are today's, those on the front, those close to the best, and those that are not available.
+    These are today's setting, the settings on the front or close to the best, and those that are not available.
     """
     if len(of.judged) <= FEW:
         return ranked(of)

@@ -50,7 +50,7 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: `_FILES`: the modules whose names differ from those of their commands. `_APPS`: the commands that have subcommands.
+#: `_FILES`: commands whose modules have other names. `_APPS`: commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (

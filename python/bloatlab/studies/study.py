@@ -44,7 +44,7 @@ class Options:
 
     `store` keeps runs so that they need not be repeated; without one, everything is run. The runs are made by `executor`, or by
     `jobs` threads of this process. `live` also runs the cases on kernels, in a study that has `on_kernels`. `sets` are
-    values that override those of every scenario, as in `bloatlab run --set`.
+    values that override the values of every scenario, as in `bloatlab run --set`.
     """
 
     out: Path
@@ -277,7 +277,7 @@ class Study:
             yield from ((f"claim {claim.ident!r}", case, measure) for case, measure in pairs)
 
     def plan(self, options: Options) -> Sequence[Batch]:
-        """Returns the batches of a reproduction, with those of the requested experiments."""
+        """Returns the batches of a reproduction, including the requested experiments."""
         if self.batches is not None:
             return self.batches(options)
         assert self.build is not None and self.measure is not None  # noqa: S101, PT018  `__post_init__` has checked this
@@ -316,7 +316,7 @@ class Results:
 
     @functools.cached_property
     def runs(self) -> Runs:
-        """The measures of every case by its key, in the order of the seeds; those of batches `apart` are left out."""
+        """The measures of every case by its key, in the order of the seeds, without batches that are `apart`."""
         return {key: rows for ran in self.ran.values() if not ran.batch.apart for key, rows in ran.runs.items()}
 
     @functools.cached_property

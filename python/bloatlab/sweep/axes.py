@@ -87,7 +87,7 @@ class Axes:
     ) -> Grid:
         """Makes the grid. `read` makes its scenarios from overrides.
 
-        The order of the overrides is `fixed`, then those of the grid point, then `last`.
+        The order of the overrides is `fixed`, then the overrides of the grid point, then `last`.
 
         Raises `GridError` if `fixed` has a value that an axis varies. `source` names the grid in messages.
         """

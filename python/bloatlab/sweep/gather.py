@@ -69,7 +69,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class Gathered(Generic[Key]):
-    """The measures of every point, in the order of the points: `found` came from the store, `ran` were computed."""
+    """The measures of every point, in the order of the points; `found` of them came from the store, `ran` were run."""
 
     points: Sequence[Point[Key]]
     values: Sequence[Measured]

@@ -69,7 +69,7 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
 def packed(kept: Kept) -> bytes:
     """Packs a run into bytes.
 
-    They are the hash of its scenario, its facts and values as compressed JSON, and its frames as Parquet.
+    The bytes are the hash of its scenario, its facts and values as compressed JSON, and its frames as Parquet.
     """
     frames = {name: parquet(frame, statistics=False) for name, frame in kept.measured.frames.items()}
     about = [kept.scenario, kept.written, dict(kept.measured.row), {k: len(v) for k, v in frames.items()}]

@@ -70,14 +70,14 @@ class Part:
         return pl.read_parquet(self.read())
 
     def read(self) -> bytes:
-        """Reads the file. Raises `Damaged` if the hash of its bytes is not that in the file's name."""
+        """Reads the file. Raises `Damaged` if the hash of its bytes differs from its name."""
         data = self.path.read_bytes()
         if _digest(data) != self.path.stem:
             raise Damaged("it is not as it was written")
         return data
 
     def check(self) -> None:
-        """Raises `Damaged` if the hash of the file is not that in its name. Does not hold the whole file in memory."""
+        """Raises `Damaged` if the file's hash differs from its name. Does not hold the whole file in memory."""
         with self.path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS] != self.path.stem:
                 raise Damaged("it is not as it was written")

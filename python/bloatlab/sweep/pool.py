@@ -150,7 +150,7 @@ def _wait(futures: Sequence[Future[None]]) -> None:
 
 
 def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) -> None:
-    """Raises the error of the first point, in their order, that has failed."""
+    """Raises the error of the first failed point, in the order of `points`."""
     for point, future in zip(points, futures, strict=True):
         if future.done() and not future.cancelled() and (error := future.exception()):
             if isinstance(error, ClassError):

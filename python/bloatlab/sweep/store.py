@@ -134,7 +134,7 @@ class Stock:
 
 
 def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
-    """Returns the shelves that a sweep would use now: those of this core with the newest code of each measure."""
+    """Returns the shelves that a sweep would use now: this core's, with the newest code of each measure."""
     return list({stock.measure: stock for stock in stocks if stock.core == core[:CODE]}.values())
 
 

@@ -45,7 +45,7 @@ class Asked:
 def measure(tables: Sequence[str] = ()) -> Measure:
     """Returns the measure that a sweep stores for each run.
 
-    It has all numbers of the summary, and the given tables if the run has them.
+    The measure has all numbers of the summary, and the given tables if the run has them.
 
     Raises `GridError` for an unknown table.
     """

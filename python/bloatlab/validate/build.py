@@ -1,4 +1,4 @@
-"""Builds the scenario of a run on a kernel for bloatlab: same network, same traffic, sizes with the Ethernet header.
+"""Builds bloatlab's scenario for a run of the kernel: same network and traffic; sizes include the Ethernet header.
 
     h1 --nic, 1 Gbit/s-- e0 --cut-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------

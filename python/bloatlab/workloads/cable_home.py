@@ -30,7 +30,7 @@ UP, DOWN = "up", "down"
 class Setup:
     """Values that the paper leaves open, and values that experiments change. Quantities are texts with units.
 
-    The defaults are those of study cablelabs2012; its `parameters.toml` gives the reason for each open value.
+    The defaults are the values of the study cablelabs2012; its `parameters.toml` gives the reason for each open value.
     """
 
     map_clock: str = "from_first_packet"

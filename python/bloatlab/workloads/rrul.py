@@ -67,7 +67,7 @@ def _icmp(server: str = "server") -> Data:
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
     """Describes a flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
 
-    The names are those of `_series`.
+    `_series` has the same names.
     """
     apps = {f"{way}load_{name}": _tcp(p, way, mark=mark) for way in _WAYS for name, mark in marks}
     apps |= {f"udp_{name}": _udp(mark) for name, mark in probes}

@@ -56,7 +56,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws the link's panels, with drops and marks as ticks, above those of the sender with most rows."""
+    """Draws the link's panels, with drops and marks as ticks, above the panels of the sender with the most rows."""
     run = runs[0]
     found = [*_link(run, options.of), *_sender(run, options.of)]
     if not found:

@@ -7,7 +7,7 @@
   const font = '12px ' + (css("--plain") || "sans-serif");
   const charts = [];
 
-  // The value nearest to the pointer, for every series has x values of its own.
+  // The value nearest to the pointer: every series has x values of its own, so many are empty at the pointer's.
   function nearest(u, series, hovered) {
     const values = u.data[series];
     if (values[hovered] != null) return hovered;
@@ -58,7 +58,7 @@
       values: (u, splits) => splits.map((v) => (v == null ? "" : short(v))),
     };
     if (given.log) {
-      // 1, 2 and 5 times the powers of ten, or only the powers in a wide range; uPlot's own begin at the end of the range
+      // 1, 2 and 5 times the powers of ten, or only the powers if the range is wide. uPlot's own ticks begin at the end of the range.
       made.splits = (u, index, low, high) => {
         const found = [], steps = high / low < 300 ? [1, 2, 5] : [1];
         if (!(low > 0 && high > low)) return found;
@@ -79,7 +79,7 @@
     return made;
   }
 
-  // Levels and moments worth comparing with, and bars through points.
+  // Reference levels and times, and the error bars of points.
   function drawMarks(u, panel) {
     const { ctx, bbox } = u, ratio = devicePixelRatio;
     ctx.save();
@@ -135,7 +135,7 @@
       const head = row.querySelector("th"), value = row.querySelector("td");
       if (value) value.setAttribute("role", "presentation");
       if (u.series[n].edge) { row.hidden = true; return; }
-      // places with names and no label of their own: uPlot would call them "Value"
+      // The row of x is hidden if the axis has no label (its places have names): uPlot would call the row "Value".
       if (n === 0) { row.hidden = !named; head.setAttribute("role", "presentation"); return; }
       head.setAttribute("role", "button");
       head.tabIndex = 0;

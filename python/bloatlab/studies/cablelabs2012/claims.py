@@ -18,7 +18,7 @@ LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
 
 def by_row(measure: str) -> Value:
-    """Returns the medians of a measure by queue and row; None when a run is missing."""
+    """Returns a function for the medians of a measure by queue and row; its value is None if a run is missing."""
 
     def value(runs: Runs) -> Mapping[Queue, Mapping[int, float]] | None:
         found = {(q, n): median_of(runs, Case(n, q).key, measure) for q in Queue for n in NUMBERS}

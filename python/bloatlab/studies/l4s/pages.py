@@ -73,7 +73,7 @@ def pairs_tables(results: Results) -> list[TextTable]:
 
 
 def shared_tables(results: Results) -> list[TextTable]:
-    """Makes a table of scenario 6: in one queue, Prague's rate divided by that of the other flow."""
+    """Makes a table of scenario 6: in one queue, Prague's rate divided by the other flow's."""
     judged = {cell.case: cell for cell in results.scorecard.cells if cell.metric == IMBALANCE}
     cases = [case for case in c.SHARED if str(case) in judged]
     rows = [

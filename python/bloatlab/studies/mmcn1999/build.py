@@ -63,7 +63,7 @@ LAW = "fifo, blast of fifty flows, smooth sessions"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A queue, and the differences of its workload from that of the slides."""
+    """A queue, and the differences of its workload from the slides' workload."""
 
     key: str
     queue: Json
@@ -118,7 +118,7 @@ def cbt(
 ) -> Json:
     """Returns CBT with thresholds `mm` and `udp` in packets.
 
-    `weight` is that of the averages of the classes of datagrams; the weight of TCP's RED does not change. With `apart`, voice and video
+    `weight` is the weight of new values in the averages of the classes of datagrams; TCP's RED keeps its own. With `apart`, voice and video
     are separate classes. With `early`, the classes of datagrams have RED instead of a threshold: drops begin at half the threshold, and
     all packets are dropped from `early` times the threshold on.
     """

@@ -24,7 +24,7 @@ ORDERS, SLIDES = (1,), (2,)
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """An order says which of two queues is better: in every seed, `measure` of `low` is below `most` times that of `high`.
+    """An order says which of two queues is better: in every seed, `measure` of `low` is below `most` times the `measure` of `high`.
 
     `chosen` names a change of the study that was made after the result of this order was known; such an order is not judged.
     """
@@ -91,7 +91,7 @@ RULES: Sequence[tuple[str, str]] = [
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """Returns the cells of the rankings, then those of every row of the slides."""
+    """Returns the cells of the rankings, then a cell for every row of the slides."""
     return [gate.cell(runs) for gate in GATES] + [_row(row, runs) for row in rows("mmcn1999")]
 
 
@@ -219,7 +219,7 @@ def _queues(settings: Settings) -> str:
     return f"shorter in {_shorter(settings)} of {len(settings)} settings: {listed} packets at the same throughput"
 
 
-#: `OFFERED_KBS` is the rate of the unresponsive traffic (the blast and six sessions, 11.26 Mbit/s) in kB/s, `LINK_KBS` that of the link.
+#: `OFFERED_KBS` is the rate of the unresponsive traffic (the blast and six sessions, 11.26 Mbit/s) in kB/s, `LINK_KBS` the link's rate.
 OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 

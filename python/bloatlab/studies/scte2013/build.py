@@ -128,7 +128,7 @@ class Case:
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
     #: Further applications by name: each starts up to half a second after the given time in s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
-    #: Values that override those of the scenario, by path.
+    #: Values that override the scenario's, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 

@@ -381,7 +381,7 @@ def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experime
 ALWAYS, TEXT, PLAIN, ACKS = (_group(name) for name in ("always", "text", "plain", "acks"))
 (CDF,) = _group("drawn")
 
-#: Every experiment by name; those of `ALWAYS` and `TEXT` run without a request.
+#: Every experiment by name; `ALWAYS` and `TEXT` are run without a request.
 ASKED: Mapping[str, Experiment] = {
     e.name: e for e in (*ALWAYS, *TEXT, *PLAIN, *ACKS, *_group("considerations", {"discipline": CONSIDERED}))
 }

@@ -59,16 +59,13 @@ def curve(runs: Runs, series: str, measure: str, label: str, colour: str | None 
 
 
 def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
-    """Returns the median of each run; NaN for one that was not made."""
+    """Returns the median of each run; NaN for a run that was not made."""
     found = [median_of(runs, key, measure) for key in keys]
     return [np.nan if value is None else value for value in found]
 
 
 def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
-    """Makes further lines of a figure, if it has them.
-
-    They are tail-dropping, another Pmax for Figure 13, and the text's values.
-    """
+    """Makes the further lines of a figure, if it has any: tail-dropping, another Pmax for Figure 13, the text's values."""
     drawn: list[Series] = []
     if series not in ("fig2", "fig3"):
         base = "fig2" if SERIES[series].tmax_mbit == SERIES["fig2"].tmax_mbit else "fig3"
@@ -138,10 +135,7 @@ def _sessions(runs: Runs) -> Drawn:
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
-    """Draws one figure for two sentences of the text.
-
-    They are about the ideal buffer for two round trips, and about LRED's curves when Tmax falls.
-    """
+    """Draws one figure for two sentences of the text: on the ideal buffer for two round trips, and on LRED when Tmax falls."""
     buffers = ASKED["two_rtts"].axes["buffer_ms"]
     shared = [f"two_rtts droptail {b}" for b in buffers]
     goodputs = [

@@ -21,7 +21,7 @@ from bloatlab.tables import histogram_quantile, running_mean
 
 Measures = dict[str, float]
 
-#: Peak and sustained rate of a DOCSIS service flow, and the duration of each, in s.
+#: Peak and sustained rate of a DOCSIS service flow, in Mbit/s, and the duration of each, in s.
 PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 
 #: "Recovered" means that the sessions' latency is at most this multiple of its settled value, or at most this many ms above it.

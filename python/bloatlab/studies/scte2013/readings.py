@@ -86,10 +86,7 @@ def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: 
 
 
 def ratio(first: Line, second: Line, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """Reads the ratio of two curves from a buffer size on.
-
-    It is the ratio farthest from 1, or with `worst` false, the median.
-    """
+    """Reads the ratio of two curves from a buffer size on: the one farthest from 1, or, if `worst` is false, the median."""
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 

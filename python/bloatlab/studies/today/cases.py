@@ -56,7 +56,7 @@ class Consideration(StrEnum):
     RATE = "rate changes"
 
 
-#: The TCP parameters of today's stacks. The stack of 2012 is that of the paper.
+#: The TCP parameters of today's stacks. The stack of 2012 is the paper's.
 TCP: Mapping[Stack, Mapping[str, Any]] = {
     Stack.CUBIC: {"preset": "linux-6", "hystart": "rfc9406"},
     Stack.BBR3: {"preset": "bbr3"},
@@ -98,10 +98,7 @@ def cases() -> list[Case]:
 
 
 def quick() -> list[Case]:
-    """Returns the cases of a quick look.
-
-    They have two TCPs, three loads (none, one transfer, five transfers with a stream) and two considerations.
-    """
+    """Returns the cases of a quick look: two TCPs, three loads (none, one transfer, five with a stream), two considerations."""
     return _of([Stack.OF_2012, Stack.PRAGUE], (1, 2, 6), [Consideration.LEDBAT, Consideration.RATE])
 
 

@@ -48,9 +48,6 @@ def _or_never(delay: float | None) -> float:
 
 
 def _missing(link: dict[str, Any]) -> int:
-    """Counts the packets that a link does not account for.
-
-    These are the packets queued at the start and those offered, minus those delivered, dropped, queued and in flight.
-    """
+    """Counts the packets that a link does not account for: at the start + offered - delivered - dropped - queued - in flight."""
     known = sum(link[f"{fate}_packets"] for fate in ("delivered", "dropped", "backlog", "in_flight"))
     return link["at_start_packets"] + link["offered_packets"] - known
