@@ -69,6 +69,7 @@ GUIDES = {
         "adding-a-controller",
         "adding-a-study",
         "driving",
+        "gym",
         "transports",
         "ci-for-your-transport",
     ],
@@ -87,6 +88,7 @@ NAMED = {
     "westwood": "Westwood+",
     "dctcp": "DCTCP",
     "prague": "TCP Prague",
+    "fixed": "Constant window",
     "abe": "Alternative backoff with ECN",
 }
 #: Colours of the theme.

@@ -329,9 +329,10 @@ class Flow(_Part):
     """A TCP sender of a simulation: that of the latest connection of an application's flow.
 
     The attributes in bytes are `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged
-    payload of the connection) and `mss`. `srtt` is in s (None before the first sample), `pacing_rate` in bit/s of
-    payload (None without pacing). `state` is open, cwr, recovery or loss, and `connection` is its number, from 1.
-    `direction` is forward, or reverse if only the server sends.
+    payload of the connection), `sacked` (payload SACKed above a hole) and `mss`. `srtt` is in s (None before the first
+    sample), `pacing_rate` in bit/s of payload (None without pacing). `retransmits` (segments), `timeouts` and `marks`
+    (CE-marked packets reported by ACKs) are counted since the connection began. `state` is open, cwr, recovery or loss,
+    and `connection` is its number, from 1. `direction` is forward, or reverse if only the server sends.
 
     `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a text such as "30KB" or "10mbit".
 
@@ -341,7 +342,8 @@ class Flow(_Part):
 
     __slots__ = ("_number",)
     ATTRIBUTES = (
-        "cwnd", "ssthresh", "in_flight", "delivered", "srtt", "pacing_rate", "state", "connection", "direction", "mss",
+        "cwnd", "ssthresh", "in_flight", "delivered", "sacked", "srtt", "pacing_rate", "retransmits", "timeouts",
+        "marks", "state", "connection", "direction", "mss",
     )  # fmt: skip
 
     def __init__(self, core: Core[_core.DrivenRun], app: str, number: int) -> None:

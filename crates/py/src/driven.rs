@@ -140,6 +140,10 @@ impl DrivenRun {
         d.set_item("srtt", Some(probe.srtt.secs()).filter(|srtt| *srtt > 0.0))?;
         d.set_item("pacing_rate", state.pacing_rate)?;
         d.set_item("delivered", state.delivered)?;
+        d.set_item("sacked", state.sacked)?;
+        d.set_item("retransmits", state.stats.retransmits)?;
+        d.set_item("timeouts", state.stats.timeouts)?;
+        d.set_item("marks", state.stats.ce_reported)?;
         d.set_item("state", probe.state.word())?;
         d.set_item("connection", state.connection)?;
         d.set_item("direction", if state.reverse { "reverse" } else { "forward" })?;

@@ -46,6 +46,10 @@ pub struct TcpState {
     pub pacing_rate: Option<f64>,
     /// Payload that the peer has acknowledged, bytes.
     pub delivered: u64,
+    /// Payload that the peer has SACKed and not yet acknowledged, bytes.
+    pub sacked: u64,
+    /// Counters since the start of the connection.
+    pub stats: tcp::Stats,
     /// The settings of this sender.
     pub can: Steerable,
 }
@@ -107,6 +111,8 @@ impl<S: Sink> World<S> {
             probe: end.tcp.probe(stack),
             pacing_rate: end.tcp.pacing_rate().map(|bytes| 8.0 * bytes),
             delivered: end.tcp.acked(),
+            sacked: end.tcp.sacked(),
+            stats: end.tcp.stats(),
             can: end.tcp.steerable(stack),
         })
     }

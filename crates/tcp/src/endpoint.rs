@@ -326,6 +326,11 @@ impl Endpoint {
         self.tx.sent()
     }
 
+    /// Returns the number of payload bytes that the peer has SACKed and not yet acknowledged cumulatively.
+    pub fn sacked(&self) -> u64 {
+        self.tx.board.sacked_bytes()
+    }
+
     /// Returns the number of payload bytes that the peer has acknowledged.
     #[inline]
     pub fn acked(&self) -> u64 {

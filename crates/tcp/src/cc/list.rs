@@ -29,6 +29,9 @@ macro_rules! controllers {
             /// `ecn_feedback = "accecn"`.
             /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
             "prague" Prague(prague::Prague),
+            /// A constant window of ssthresh, by default the initial window: losses and marks do not change it. For experiments, and
+            /// for programs that set the window from outside.   Source: RFC 5681 §3.1 for slow start.
+            "fixed" Fixed(fixed::Fixed),
         }
     };
 }

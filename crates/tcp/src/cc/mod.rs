@@ -12,6 +12,7 @@ mod cubic_2_6_22;
 mod cubic_linux;
 mod cubic_rfc;
 pub(crate) mod dctcp;
+pub(crate) mod fixed;
 mod hystart;
 mod hystart_pp;
 pub(crate) mod ledbat;

@@ -30,6 +30,11 @@ impl Scoreboard {
         self.iter().filter(|e| e.flags & (SACKED | LOST) == LOST).count() as u32
     }
 
+    /// Returns the number of bytes SACKed.
+    pub(crate) fn sacked_bytes(&self) -> u64 {
+        self.iter().filter(|e| e.has(SACKED)).map(Entry::bytes).sum()
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
         if self.held == IN_RING { self.ring.len() } else { usize::from(self.held) }
