@@ -9,6 +9,7 @@
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make forks    clone a thousand random scenarios in mid-run: each clone must end like a run without a pause
 #   make transports  test quinn-proto, smoltcp and aioquic behind our queues (examples/transports, with dependencies of its own)
+#   make train    train agents in the environments of bloatlab.gym, and judge them     (5 GB of packages; TASK=aqm STEPS=250000)
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
 #   make prose    list sentences to write more plainly, citations without a source, lines that are too wide
@@ -48,7 +49,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
+.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -141,6 +142,19 @@ $(AIOQUIC)/.stamp: requirements/aioquic.txt $(VENV)/.run-stamp
 
 transports-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp $(AIOQUIC)/.stamp
 	PYTHONPATH=$(abspath $(AIOQUIC)) $(BIN)/python -m pytest -q examples/transports/aioquic
+
+SB3 := target/sb3
+TASK ?= congestion-control aqm
+STEPS ?= 250000
+
+$(SB3)/.stamp: requirements/sb3.txt $(VENV)/.run-stamp
+	@rm -rf $(SB3)
+	@$(STEP) "Stable-Baselines3 and torch, 5 GB" "5 minutes" $(PIP_INSTALL) --target $(SB3) -r requirements/sb3.txt
+	@touch $@
+
+train: $(VENV)/.core-stamp $(SB3)/.stamp
+	@for task in $(TASK); do OMP_NUM_THREADS=1 PYTHONPATH=$(abspath $(SB3)) \
+		$(BIN)/python examples/gym/train.py $$task --steps $(STEPS) || exit 1; done
 
 bench:
 	@tools/preflight.sh $(PYTHON) rust
@@ -259,6 +273,7 @@ lock: $(VENV)/.dev-stamp
 	$(BIN)/uv pip compile --group pyproject.toml:wheel $(LOCK) -o requirements/wheel.txt
 	$(BIN)/uv pip compile --group pyproject.toml:flent $(LOCK) -o requirements/flent.txt
 	$(BIN)/uv pip compile --group pyproject.toml:aioquic $(LOCK) -o requirements/aioquic.txt
+	$(BIN)/uv pip compile --group pyproject.toml:sb3 -c requirements/dev.txt $(LOCK) -o requirements/sb3.txt
 
 # The files have hashes for every platform, and no package index, because each machine sets its own.
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet

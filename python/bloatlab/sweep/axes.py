@@ -118,7 +118,7 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     given = data.get("axes", {})
     if not isinstance(given, dict) or not given:
         raise GridError('axes: none given; for example [axes] "link.up.rate" = ["1mbit", "5mbit"]')
-    axes = {name: _axis(name, values) for name, values in given.items()}
+    axes = {name: axis(name, values) for name, values in given.items()}
     sampled = {name: axis for name, axis in axes.items() if isinstance(axis, Between)}
     listed = {name: axis for name, axis in axes.items() if not isinstance(axis, Between)}
     zips = _zips(data.get("zip", []), listed, sampled)
@@ -148,7 +148,8 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     return Axes({name: dict(listed[name]) if name in listed else drawn[name] for name in axes}, kept, list(sampled))
 
 
-def _axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
+def axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
+    """Reads one axis: the overrides for each of its values, or a range. Raises `GridError`."""
     place = f"axes.{name}"
     if name in {"seed", "scenario_hash"}:
         raise GridError(f"{place}: seeds are not an axis; write seeds = 10")
@@ -165,10 +166,10 @@ def _axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
         case _:
             example = '{ from = "1mbit", to = "9mbit", steps = 5 }'
             raise GridError(f"{place}: expected a list of values, {example}, or a table of named arms; not empty")
-    axis = dict(pairs)
-    if len(axis) < len(pairs):
+    read = dict(pairs)
+    if len(read) < len(pairs):
         raise GridError(f"{place}: a value is given twice")
-    return axis
+    return read
 
 
 def _range(place: str, given: Mapping[str, Any]) -> list[Any] | Between:

@@ -1,0 +1,27 @@
+"""Environments for reinforcement learning, with the interface of Gymnasium: `pip install "bloatlab[gym]"`.
+
+    import gymnasium
+    import bloatlab.gym
+
+    env = gymnasium.make("bloatlab/CongestionControl-v0")
+    observation, info = env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+
+The import registers `bloatlab/CongestionControl-v0`, in which the agent sets the window of a TCP sender, and
+`bloatlab/Aqm-v0`, in which it sets the drop probability of a queue. `judge` compares agents with the built-in
+controllers and laws in the same episodes. See docs/gym.md.
+"""
+
+try:
+    import gymnasium
+except ModuleNotFoundError:
+    raise ImportError('bloatlab.gym: gymnasium is not installed: pip install "bloatlab[gym]"') from None
+
+from bloatlab.gym.aqm import Aqm
+from bloatlab.gym.congestion_control import CongestionControl
+from bloatlab.gym.judge import judge
+
+__all__ = ["Aqm", "CongestionControl", "judge"]
+
+gymnasium.register(id="bloatlab/CongestionControl-v0", entry_point="bloatlab.gym:CongestionControl")
+gymnasium.register(id="bloatlab/Aqm-v0", entry_point="bloatlab.gym:Aqm")

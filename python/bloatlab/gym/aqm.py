@@ -1,0 +1,181 @@
+"""An agent as the control law of a queue.
+
+    action a in [-1, 1]:  p' += 0.1 a, within [0, 1]. Until the next interval, every arrival is dropped with the
+                          probability p'^2, or marked if it is ECN-capable
+    reward:               utilisation * delay - loss
+    utilisation           bytes delivered / bytes that the link carries in this time
+    delay                 half / (half + time in which the queue drains), mean of the samples in the interval
+    loss                  packets dropped / packets offered
+
+The rate of a TCP such as Reno is in proportion to 1 / sqrt(p), so that the square makes the response to p' even
+(RFC 9332 §2.1 has the same square). The change of p' is what PIE computes, too (RFC 8033 §4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from bloatlab.gym.driven import DrivenEnv, seconds, slowest
+from bloatlab.gym.episodes import Episode, Given
+from bloatlab.laws import Packet, Verdict, View
+from bloatlab.scenario import ScenarioError, overrides
+
+#: Uploads and a bottleneck, whose queue is the agent's.
+HOME: Mapping[str, Any] = {
+    "name": "home",
+    "duration": "10s",
+    "link": {
+        "up": {"from": "home", "to": "net", "rate": "10mbit", "delay": "20ms"},
+        "down": {"from": "net", "to": "home", "delay": "20ms"},
+    },
+    "app": {"uploads": {"from": "home", "to": ["net"], "traffic": {"ftp": {"flows": 2}}}},
+    "record": {"interval": "1s", "links": [], "apps": []},
+}
+#: The values of `HOME` that each episode draws.
+HOME_AXES: Mapping[str, Any] = {
+    "link.up.rate": {"from": "2mbit", "to": "50mbit", "log": True},
+    "link.up.delay": {"from": "2ms", "to": "50ms", "log": True},
+    "app.uploads.traffic.ftp.flows": [1, 2, 4, 8],
+}
+
+#: Change of p' by an action of 1.
+STEP = 0.1
+#: Number of samples of the queue in an interval.
+SAMPLES = 4
+#: Size of a packet in observations of packet rates, bytes.
+PACKET = 1500
+
+
+class _Dial:
+    """The probability that the environment sets and its law reads."""
+
+    probability = 0.0
+
+
+def _law(dial: _Dial) -> type:
+    """Returns the class of a law that reads `dial`."""
+
+    class Agent:
+        """Drops or marks arrivals with the probability of the dial."""
+
+        def arrive(self, packet: Packet, view: View) -> Verdict:
+            """Decides about an arrival."""
+            p = dial.probability
+            if p > 0.0 and view.random() < p:
+                return "mark" if packet.ect else "drop"
+            return "pass"
+
+    return Agent
+
+
+class Aqm(DrivenEnv):
+    """The agent sets the probability with which a queue drops or marks arrivals, once an interval; see docs/gym.md.
+
+    A real queue can observe all that the agent observes: its length, its link, and the packets that it has handled.
+    """
+
+    OPTION = "law"
+    OBSERVED: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "delay": (0.0, 20.0),
+        "delay_change": (-20.0, 20.0),
+        "utilisation": (0.0, 2.0),
+        "arrivals": (0.0, 4.0),
+        "loss": (0.0, 1.0),
+        "marks": (0.0, 1.0),
+        "probability": (0.0, 1.0),
+    }
+    PARTS = ("utilisation", "delay", "loss", "queue")
+
+    def __init__(
+        self,
+        scenario: Given = HOME,
+        axes: Mapping[str, Any] | None = None,
+        *,
+        link: str | None = None,
+        limit: str = "1000p",
+        interval: float | str = "20ms",
+        half: float | str = "15ms",
+        reward: Callable[[Mapping[str, float]], float] | None = None,
+        render_mode: None = None,
+    ) -> None:
+        """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
+
+        `link` is the link whose queue the agent controls, by default the slowest one. Its queue becomes a FIFO with the
+        limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step, and `half` the queueing delay
+        that halves the reward, each in s or as a text. `reward` is a function of the parts of the reward.
+
+        Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
+        """
+        super().__init__(scenario, (HOME_AXES if scenario is HOME else {}) if axes is None else axes, link)
+        self.render_mode = render_mode
+        self._limit, self._length, self._half = limit, seconds("interval", interval), seconds("half", half)
+        self._reward = reward or (lambda parts: parts["utilisation"] * parts["delay"] - parts["loss"])
+        self._dial = _Dial()
+
+    def _episode(self, builtin: Any) -> Episode:
+        law: Any = {builtin: {}} if isinstance(builtin, str) else builtin or {"python": {"law": "agent"}}
+        if not isinstance(law, Mapping) or len(law) != 1 or not isinstance(next(iter(law.values())), Mapping):
+            valid = 'a discipline, such as "codel" or {"codel": {"target": "5ms"}}'
+            raise ValueError(f"options: law {builtin!r} is not valid; expected {valid}")
+        ((word, own),) = law.items()
+        episode = self._episodes.draw(self.np_random, [])
+        name = self._named or slowest(episode.scenario)
+        if episode.scenario.data["link"].get(name, {}).get("both_ways"):
+            raise ScenarioError(
+                [f"link.{name}: both_ways gives both directions the same queue; declare them as two links"]
+            )
+        sets = overrides({f"link.{name}.queue": {word: {"limit": self._limit} | dict(own)}})
+        return Episode(episode.scenario.with_sets(*sets), episode.drawn)
+
+    def _begin(self, episode: Episode, watching: bool) -> list[float]:
+        self._root = self._dial.probability = 0.0
+        self._watching = watching
+        self._link = self._open(episode, None if watching else {"agent": _law(self._dial)})
+        self._state = self._read()
+        self._delay = 0.0
+        return [0.0] * len(self.OBSERVED)
+
+    def _read(self) -> dict[str, Any]:
+        """Returns the state of the link. Raises `ScenarioError` if it has no rate."""
+        state = self._link.read()
+        if not state["rate"]:
+            raise ScenarioError(
+                [f"link: {self._link!r} has no rate, with which the reward compares; expected another link"]
+            )
+        return state
+
+    def _interval(self) -> float:
+        return self._length
+
+    def _act(self, action: float) -> None:
+        self._root = min(max(self._root + STEP * action, 0.0), 1.0)
+        self._dial.probability = self._root**2
+
+    def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
+        before, began = self._state, self.simulation.now
+        delays: list[float] = []
+        shares: list[float] = []
+        state = before
+        for n in range(1, SAMPLES + 1):
+            self.simulation.run_until(until if n == SAMPLES else began + (until - began) * n / SAMPLES)
+            state = self._read()
+            delays.append(8 * state["bytes"] / state["rate"])
+            shares.append(self._half / (self._half + delays[-1]))
+        taken, self._state = until - began, state
+        offered, dropped, marked, left = (
+            state[key] - before[key]
+            for key in ("offered_packets", "dropped_packets", "marked_packets", "delivered_bytes")
+        )
+        carried = (before["rate"] + state["rate"]) / 2 * taken / 8
+        delay, used = sum(delays) / SAMPLES, left / carried
+        loss = min(dropped / offered, 1.0) if offered else 0.0
+        parts = {"utilisation": used, "delay": sum(shares) / SAMPLES, "loss": loss}
+        reward = self._reward(parts)
+        observation = [
+            delay / self._half, (delay - self._delay) / self._half, used, offered * PACKET / carried, loss,
+            marked / max(offered, 1), self._root,
+        ]  # fmt: skip
+        self._delay = delay
+        info = {**parts, "seconds": taken, "queue": delay, "probability": self._dial.probability}
+        return reward, observation, False, info

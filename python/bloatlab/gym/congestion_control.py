@@ -1,0 +1,242 @@
+"""An agent as the congestion controller of a TCP sender.
+
+    action a in [-1, 1]:  window *= 2^a (or the pacing rate, with control = "rate"), and a round trip passes
+    reward:               throughput * delay - loss
+    throughput            payload delivered / payload that the bottleneck carries in this time
+    delay                 round trip without a queue / smoothed round trip, at most 1
+    loss                  segments sent again / segments delivered and sent again
+
+`throughput * delay` is the power of the connection (Kleinrock 1979), as a share of its largest value: it is 1 for a
+constant window of one bandwidth-delay product, which keeps the link busy and the queue empty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
+
+from bloatlab.driving import Flow
+from bloatlab.errors import nearest
+from bloatlab.gym.driven import DrivenEnv, seconds
+from bloatlab.gym.episodes import Episode, Given
+from bloatlab.scenario import ScenarioError, catalogue, overrides, quantity
+
+#: A sender, a bottleneck with a drop-tail queue, and a receiver. Nothing of it is recorded.
+LINE: Mapping[str, Any] = {
+    "name": "line",
+    "duration": "10s",
+    "link": {
+        "line": {
+            "from": "client",
+            "to": "server",
+            "both_ways": True,
+            "rate": "10mbit",
+            "delay": "20ms",
+            "queue": {"droptail": {"limit": "100ms"}},
+        }
+    },
+    "app": {"agent": {"from": "client", "to": ["server"], "traffic": {"ftp": {}}}},
+    "record": {"interval": "1s", "links": [], "apps": []},
+}
+#: The values of `LINE` that each episode draws: access lines from slow DSL to fibre, with small and bloated buffers.
+LINE_AXES: Mapping[str, Any] = {
+    "link.line.rate": {"from": "2mbit", "to": "50mbit", "log": True},
+    "link.line.delay": {"from": "5ms", "to": "50ms", "log": True},
+    "link.line.queue.droptail.limit": {"from": "20ms", "to": "500ms", "log": True},
+}
+
+#: Length of a step, if none is given: the smallest round trip so far, but at least this, s.
+SHORTEST = 0.01
+#: Smallest window, segments (RFC 5681 §3.1: the loss window is one), and the largest one, bytes.
+LEAST, MOST = 2.0, 2.0**26
+#: Largest pacing rate, bit/s.
+FASTEST = 1e11
+#: Number of steps over which the largest delivery rate is taken, as the ten round trips of BBR.
+MEMORY = 10
+#: IP and TCP headers of a data segment with time stamps, and of a SYN, bytes.
+HEADERS, SYN = 52, 60
+#: The time between two looks at a connection that opens, s. It is below a round trip, so that the first sample is the
+#: handshake's.
+LOOK = 0.001
+
+
+class CongestionControl(DrivenEnv):
+    """The agent sets the window or the pacing rate of a TCP sender, once a round trip; see docs/gym.md.
+
+    A real sender can observe all that the agent observes. Other applications of the scenario are cross traffic.
+    """
+
+    OPTION = "controller"
+    OBSERVED: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "delay": (0.0, 8.0),
+        "delay_change": (-4.0, 4.0),
+        "delivery": (0.0, 1.0),
+        "excess": (-8.0, 8.0),
+        "window": (0.0, 20.0),
+        "loss": (0.0, 1.0),
+        "marks": (0.0, 1.0),
+        "timeout": (0.0, 1.0),
+        "action": (-1.0, 1.0),
+    }
+    PARTS = ("throughput", "delay", "loss", "rtt")
+
+    def __init__(
+        self,
+        scenario: Given = LINE,
+        axes: Mapping[str, Any] | None = None,
+        *,
+        app: str = "agent",
+        link: str | None = None,
+        control: Literal["window", "rate"] = "window",
+        interval: float | str | None = None,
+        stack: Mapping[str, Any] | None = None,
+        reward: Callable[[Mapping[str, float]], float] | None = None,
+        render_mode: None = None,
+    ) -> None:
+        """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
+
+        `app` is the application whose first flow the agent controls, and `link` the bottleneck, by default the slowest
+        link. `interval` is the length of a step in s, or a text such as "20ms"; by default a round trip. `stack` has
+        parameters of its TCP (`{"ecn": True}`). `reward` is a function of the parts of the reward.
+
+        Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
+        """
+        if control not in {"window", "rate"}:
+            raise ValueError(f'control: {control!r} is not valid; expected "window" or "rate"')
+        super().__init__(scenario, (LINE_AXES if scenario is LINE else {}) if axes is None else axes, link)
+        self.render_mode = render_mode
+        self._app, self._control = app, control
+        self._length = None if interval is None else seconds("interval", interval)
+        self._stack = dict(stack or {})
+        self._reward = reward or (lambda parts: parts["throughput"] * parts["delay"] - parts["loss"])
+
+    def _episode(self, builtin: Any) -> Episode:
+        known = [preset["name"] for preset in catalogue()["tcp"]]
+        if builtin is not None and builtin not in known:
+            valid = f"one of {', '.join(known)}{nearest(builtin, known)}"
+            raise ValueError(f"options: controller {builtin!r} is not valid; expected {valid}")
+        own = {"preset": "linux-6", "congestion_control": "fixed", "paced": self._control == "window"}
+        tcp = ({"preset": builtin} if builtin else own) | self._stack
+        sets = overrides({"tcp.agent": tcp, f"app.{self._app}.tcp": "agent"})
+        state = self.np_random.bit_generator.state
+        try:
+            return self._episodes.draw(self.np_random, sets)
+        except ScenarioError:
+            # a misspelt application is the likely reason
+            self.np_random.bit_generator.state = state
+            apps = self._episodes.draw(self.np_random, []).scenario.data["app"]
+            if self._app in apps:
+                raise
+            hint = f"({', '.join(apps)}){nearest(self._app, apps)}"
+            raise ScenarioError([f"app: {self._app!r} is not an application of the scenario {hint}"]) from None
+
+    def _begin(self, episode: Episode, watching: bool) -> list[float]:
+        self._link = self._open(episode)
+        self._watching = watching
+        self._flow = self.simulation.flow(self._app)
+        self._state = self._connect(episode)
+        srtt, window = self._state["srtt"], self._state["cwnd"]
+        self._rate()
+        self._least = srtt
+        self._window, self._pace = float(window), 8 * window / srtt
+        self._rates = deque([8 * window / srtt], maxlen=MEMORY)
+        self._action = 0.0
+        return self._observation(0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def _connect(self, episode: Episode) -> dict[str, Any]:
+        """Runs until the connection has a round trip; returns the sender's state then. Raises `ScenarioError`."""
+        simulation = self.simulation
+        simulation.run_until(
+            min(quantity(episode.scenario.data["app"][self._app].get("start", "0s")), simulation.duration)
+        )
+        while (now := simulation.now) < simulation.duration:
+            state = self._read()
+            if state is not None and state["srtt"] is not None:
+                return state
+            simulation.run_until(min(now + LOOK, simulation.duration))
+        raise ScenarioError([f"app.{self._app}: it has no connection with a round trip before the end of the run"])
+
+    def _read(self) -> dict[str, Any] | None:
+        """Returns the state of the sender, None while it has no connection."""
+        try:
+            return self._flow.read()
+        except ScenarioError:
+            return None
+
+    def _rate(self) -> float:
+        """Returns the rate of the bottleneck, bit/s. Raises `ScenarioError` if it has none."""
+        rate = self._link.rate
+        if not rate:
+            raise ScenarioError(
+                [f"link: {self._link!r} has no rate, with which the reward compares; expected another link"]
+            )
+        return float(rate)
+
+    def _interval(self) -> float:
+        return max(self._least, SHORTEST) if self._length is None else self._length
+
+    def _act(self, action: float) -> None:
+        if self._watching:
+            return
+        self._action = action
+        mss, srtt = self._state["mss"], self._state["srtt"]
+        if self._control == "rate":
+            self._pace = min(max(self._pace * 2**action, mss / self._least), FASTEST)
+            # the window only bounds what a stalled path can collect: twice what the rate sends in a round trip
+            self._window = min(max(2 * self._pace * srtt / 8, 2 * LEAST * mss), MOST)
+            self._flow.pacing_rate = int(self._pace)
+        else:
+            self._window = min(max(self._window * 2**action, LEAST * mss), MOST)
+        self._flow.ssthresh = int(self._window)
+        # after a timeout, slow start leads to the window
+        slow = self._state["state"] == "loss"
+        self._flow.cwnd = max(int(min(self._window, self._state["cwnd"]) if slow else self._window), mss)
+
+    def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
+        before, began, rate = self._state, self.simulation.now, self._rate()
+        self.simulation.run_until(until)
+        taken = until - began
+        now = self._read()
+        state = before if now is None else now
+        fresh = state["connection"] != before["connection"]
+        delivered, sacked, again, timeouts, marks = (
+            state[key] - (0 if fresh else before[key])
+            for key in ("delivered", "sacked", "retransmits", "timeouts", "marks")
+        )
+        # a timeout may discard what was SACKed
+        delivered = max(delivered + sacked, 0)
+        srtt, mss = state["srtt"] or before["srtt"], state["mss"]
+        self._state = {**state, "srtt": srtt}
+        self._least = min(self._least, srtt)
+        segments = delivered / mss
+        loss = again / (again + segments) if again else 0.0
+        marked = min(marks / segments, 1.0) if segments else 0.0
+        rate = (rate + self._rate()) / 2
+        carried = rate * taken / 8 * mss / (mss + HEADERS)
+        # the smallest round trip is the handshake's; a data segment takes longer by the time of its bytes
+        base = self._least + 8 * (mss + HEADERS - SYN) / rate
+        self._rates.append(8 * delivered / taken)
+        parts = {"throughput": delivered / carried, "delay": min(base / srtt, 1.0), "loss": loss}
+        reward = self._reward(parts)
+        observation = self._observation(
+            (srtt - before["srtt"]) / self._least,
+            self._rates[-1] / (max(self._rates) or 1.0),
+            loss,
+            marked,
+            min(timeouts, 1),
+        )
+        info = {**parts, "seconds": taken, "rtt": srtt, "rate": self._rates[-1], "cwnd": state["cwnd"]}
+        return reward, observation, now is None, info
+
+    def _observation(self, change: float, delivery: float, loss: float, marked: float, timeouts: float) -> list[float]:
+        state = self._state
+        window = self._pace * self._least / 8 if self._control == "rate" and not self._watching else state["cwnd"]
+        product = max(max(self._rates) * self._least / 8, 1.0)
+        return [
+            math.log2(state["srtt"] / self._least), change, delivery, math.log2(window / product),
+            math.log2(max(window / state["mss"], 1.0)), loss, marked, timeouts, self._action,
+        ]  # fmt: skip
+
+    _flow: Flow

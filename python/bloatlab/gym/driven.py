@@ -1,0 +1,144 @@
+"""The base of both environments: the episode, its time, and the conventions of Gymnasium."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from bloatlab.driving import Link, Simulation, open  # noqa: A004  bloatlab.open
+from bloatlab.errors import nearest
+from bloatlab.gym.episodes import Episode, Episodes, Given
+from bloatlab.scenario import Scenario, ScenarioError, amount, quantity
+
+#: Observations and actions.
+Vector = NDArray[np.float32]
+
+
+def slowest(scenario: Scenario) -> str:
+    """Returns the name of the link with the lowest rate. Raises `ScenarioError` if no link has a rate."""
+    rates = {name: quantity(link["rate"]) for name, link in scenario.data["link"].items() if link.get("rate")}
+    if not rates:
+        raise ScenarioError(["link: no link has a rate; name the bottleneck: link=NAME"])
+    return min(rates, key=lambda name: rates[name])
+
+
+def seconds(name: str, given: float | str) -> float:
+    """Returns a duration in s, from a number of seconds or a text such as "20ms". Raises `ValueError`."""
+    found = amount(given) if isinstance(given, str) else ("duration", given * 1e9)
+    if found is None or found[0] != "duration" or not found[1] > 0:
+        raise ValueError(
+            f'{name}: {str(given)[:80]!r} is not valid; expected seconds above 0, or a text such as "20ms"'
+        )
+    return found[1] / 1e9
+
+
+class DrivenEnv(gymnasium.Env[Vector, Vector]):
+    """An environment around a simulation, which an action changes and which then runs for an interval.
+
+    Episodes end with the scenario: `truncated` is then true. Nothing is rendered.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  as in the base class
+    #: The key of `reset`'s options that lets built-in code act instead of the agent.
+    OPTION: ClassVar[str]
+    #: The names and bounds of the observations.
+    OBSERVED: ClassVar[Mapping[str, tuple[float, float]]]
+    #: The parts of the reward, in `info`, and other measures of a step.
+    PARTS: ClassVar[tuple[str, ...]]
+
+    def __init__(self, scenario: Given, axes: Mapping[str, Any], link: str | None) -> None:
+        """Reads the scenarios and axes."""
+        low, high = np.array(list(self.OBSERVED.values()), np.float32).T
+        self.observation_space = Box(low, high)
+        self.action_space = Box(-1.0, 1.0, (1,))
+        self._episodes = Episodes(scenario, axes)
+        self._named = link
+        self._simulation: Simulation | None = None
+        self._over = True
+
+    @property
+    def simulation(self) -> Simulation:
+        """The simulation of this episode, to be read. Raises `ResetNeeded` before the first `reset`."""
+        if self._simulation is None:
+            raise ResetNeeded("the environment has no episode yet: call reset() first")
+        return self._simulation
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
+        """Begins an episode; returns its first observation, and the seed and the drawn values of its run.
+
+        With the option `OPTION`, built-in code acts, and actions have no effect. Raises `ScenarioError`, and
+        `ValueError` for an unknown option.
+        """
+        super().reset(seed=seed)
+        for key in options or {}:
+            if key != self.OPTION:
+                raise ValueError(
+                    f"options: unknown option {key!r}; expected {self.OPTION!r}{nearest(key, [self.OPTION])}"
+                )
+        builtin = (options or {}).get(self.OPTION)
+        episode = self._episode(builtin)
+        self._over = False
+        observation = self._begin(episode, builtin is not None)
+        info = {"seed": episode.scenario.seed, "axes": dict(episode.drawn), "time": self.simulation.now}
+        return self._bounded(observation), info
+
+    def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
+        """Applies an action and runs for an interval.
+
+        Raises `InvalidAction` for an action outside the action space, `ResetNeeded` after the end of an episode.
+        """
+        if self._over:
+            raise ResetNeeded("the episode is over, or has not begun: call reset() before step()")
+        given = np.asarray(action, np.float32)
+        if not self.action_space.contains(given):
+            raise InvalidAction(f"the action {action!r} is not in the action space {self.action_space}")
+        simulation = self.simulation
+        now, interval = simulation.now, self._interval()
+        # a rest of less than half an interval belongs to the last step
+        until = now + interval if now + 1.5 * interval < simulation.duration else simulation.duration
+        self._act(float(given[0]))
+        reward, observation, terminated, info = self._run(until)
+        self._over = terminated or until == simulation.duration
+        info["time"] = simulation.now
+        return self._bounded(observation), float(reward), terminated, self._over and not terminated, info
+
+    def close(self) -> None:
+        """Ends the episode."""
+        self._simulation, self._over = None, True
+
+    def _open(self, episode: Episode, laws: Mapping[str, type] | None = None) -> Link:
+        """Opens the simulation of an episode; returns the bottleneck."""
+        self._simulation = open(episode.scenario, laws=laws)
+        return self._simulation.link(self._named or slowest(episode.scenario))
+
+    def _bounded(self, observation: list[float]) -> Vector:
+        space = self.observation_space
+        assert isinstance(space, Box)  # noqa: S101  made above
+        return np.clip(np.array(observation, np.float32), space.low, space.high)
+
+    @abstractmethod
+    def _episode(self, builtin: Any) -> Episode:
+        """Draws an episode, in which `builtin` acts unless it is None."""
+
+    @abstractmethod
+    def _begin(self, episode: Episode, watching: bool) -> list[float]:
+        """Opens an episode; returns the first observation. While `watching`, actions have no effect."""
+
+    @abstractmethod
+    def _interval(self) -> float:
+        """Returns the length of the next step, s."""
+
+    @abstractmethod
+    def _act(self, action: float) -> None:
+        """Applies an action of -1 to 1."""
+
+    @abstractmethod
+    def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
+        """Runs to a time in s; returns the reward, the observation, whether the flow has ended, and the parts."""

@@ -1,0 +1,63 @@
+"""The distribution of episodes: scenarios, axes that vary their values, and a seed for each run.
+
+scenario    a file, a workload, a `Scenario` or plain values; a list of these, from which each episode draws one; or a
+            function of a random generator that returns one of these
+axes        by path, as in the axes of a sweep's grid file: a list of values, a range
+            `{"from": "1mbit", "to": "50mbit", "log": True}`, or named arms; each episode draws from every axis
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bloatlab.scenario import Override, Scenario, opened
+from bloatlab.sweep.axes import Between, axis
+
+#: Whatever `bloatlab.open` opens.
+Opened = Scenario | str | Path | Mapping[str, object]
+#: A single scenario, several, or a function that draws one.
+Given = Opened | Sequence[Opened] | Callable[[np.random.Generator], Opened]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """The scenario of one episode, and the values drawn for its axes."""
+
+    scenario: Scenario
+    drawn: Mapping[str, Any]
+
+
+class Episodes:
+    """Draws episodes."""
+
+    def __init__(self, given: Given, axes: Mapping[str, Any]) -> None:
+        """Reads files and axes. Raises `GridError` and `OSError`, and `ValueError` for an empty list of scenarios."""
+        self._axes = {name: axis(name, values) for name, values in axes.items()}
+        self._draw = given if callable(given) else None
+        several = isinstance(given, Sequence) and not isinstance(given, str)
+        self._readers: list[Any] = [] if callable(given) else [opened(one) for one in (given if several else [given])]  # type: ignore[list-item]
+        if self._draw is None and not self._readers:
+            raise ValueError("scenario: the list is empty; expected at least one scenario")
+
+    def draw(self, rng: np.random.Generator, sets: Sequence[Override]) -> Episode:
+        """Draws a scenario, a value for each axis and a seed, and applies `sets`. Raises `ScenarioError`."""
+        if self._draw is not None:
+            read = opened(self._draw(rng))
+        else:
+            read = self._readers[int(rng.integers(len(self._readers)))]
+        drawn: dict[str, Any] = {}
+        chosen: list[Override] = []
+        for name, values in self._axes.items():
+            if isinstance(values, Between):
+                drawn[name] = values.drawn(float(rng.random()))
+                chosen.append((name, str(drawn[name])))
+            else:
+                drawn[name] = list(values)[int(rng.integers(len(values)))]
+                chosen += values[drawn[name]]
+        chosen.append(("seed", str(int(rng.integers(2**32)))))
+        return Episode(read([*chosen, *sets], "scenario"), drawn)

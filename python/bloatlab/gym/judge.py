@@ -1,0 +1,53 @@
+"""The comparison of agents with built-in controllers and laws: the same episodes, the same reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+import polars as pl
+
+from bloatlab.gym.driven import DrivenEnv, Vector
+
+#: An agent: a function from an observation to an action. Or a built-in controller or law, by name or as a table.
+Policy = Callable[[Vector], Vector] | str | Mapping[str, Any]
+
+
+def judge(
+    env: gymnasium.Env[Any, Any], policies: Mapping[str, Policy], episodes: int = 20, seed: int = 0
+) -> pl.DataFrame:
+    """Runs every policy in the same episodes; returns a row per policy and episode, in this order.
+
+    `policies` has, by name, functions from an observation to an action, and names of built-in controllers or laws.
+    Episode n is that of `env.reset(seed=seed + n)`. Each row has the drawn values, and the means over time of the
+    reward and of its parts. Raises `ScenarioError`, and `ValueError` for an unknown controller.
+    """
+    return pl.DataFrame(
+        [
+            {"policy": name, "episode": n} | _episode(env, policy, seed + n)
+            for name, policy in policies.items()
+            for n in range(episodes)
+        ]
+    )
+
+
+def _episode(env: gymnasium.Env[Any, Any], policy: Policy, seed: int) -> dict[str, Any]:
+    """Runs one episode; returns its drawn values and its means over time."""
+    driven = env.unwrapped
+    if not isinstance(driven, DrivenEnv):
+        raise TypeError(f"judge: {env} is not an environment of bloatlab")
+    acts = policy if callable(policy) else None
+    observation, info = env.reset(seed=seed, options={} if acts else {driven.OPTION: policy})
+    rest = np.zeros(1, np.float32)
+    sums: dict[str, float] = {}
+    drawn, time, over = info["axes"], 0.0, False
+    while not over:
+        action = acts(observation) if acts else rest
+        observation, reward, terminated, truncated, info = env.step(action)
+        over, taken = terminated or truncated, info["seconds"]
+        time += taken
+        for key in ("reward", *driven.PARTS):
+            sums[key] = sums.get(key, 0.0) + taken * (float(reward) if key == "reward" else info[key])
+    return dict(drawn) | {key: value / time for key, value in sums.items()}
