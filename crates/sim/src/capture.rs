@@ -191,7 +191,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
         options.timestamps(segment.ts_val, segment.ts_ecr);
     }
     let window = segment.window().map_or(stack.first_window(), u64::from);
-    // the window of a SYN is not scaled; without a handshake, which would negotiate the scale, no window is
+    // the window of a SYN is never scaled. The handshake negotiates the scale, so without one no window is scaled
     let shift = if stack.opening.handshake { stack.receiver.window_scale() as u8 } else { 0 };
     if syn {
         options.put(&[3, 3, shift]);

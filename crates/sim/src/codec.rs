@@ -157,8 +157,8 @@ struct Body {
     sent: Time,
 }
 
-/// The part of a pure ACK with SACK blocks that is stored in the arena. It is half a cache line, since thousands of flows may
-/// lose packets.
+/// The part of a pure ACK with SACK blocks that is stored in the arena. It is half a cache line, because thousands of flows may
+/// lose packets at the same time.
 ///
 /// Blocks are (start - ACK, length). The first one is not empty, and lies below the ACK if it reports a duplicate (RFC 2883).
 /// With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the echoed stamp instead.
@@ -182,9 +182,9 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// Returns [`Flags::SACK_WHOLE`] if the blocks are certainly all that the receiver has. Three blocks may be only those that
-    /// fit, so there must be one or two. Neither may report a duplicate. Such a block lies below the ACK or within the second
-    /// block.
+    /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. There must be one or
+    /// two of them (there may be more than the three that fit). Neither may report a duplicate, which lies below the ACK or within
+    /// the second block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);

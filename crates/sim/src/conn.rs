@@ -67,7 +67,7 @@ pub(crate) struct ConnInfo {
     pub closed: [bool; 2],
 }
 
-/// Packets received at one end. They are added to the row of counters only when the connection ends, since rows are not in the
+/// Packets received at one end. They are added to the row of counters only when the connection ends, because rows are not in the
 /// cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RxCounts {
@@ -108,7 +108,7 @@ impl End {
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
     pub ends: [End; 2],
-    /// Fills the seventeenth cache line, which makes the number odd.
+    /// The seventeenth cache line, which makes the number of lines odd.
     pub info: ConnInfo,
 }
 

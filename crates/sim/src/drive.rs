@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! run_before(t)      handles the events before t; the clock of the events stays where it is
-//! link, sender       bring the accounts up to t, as a sample of a series does; no result depends on it
+//! link, sender       bring the accounts up to t, as a sample of a series does; this changes no result
 //! change, steer      advance the clock to t, then act as an event of that time
 //! ```
 //!
-//! A change of a link at t comes before all other events of t, as one that the scenario schedules.
+//! A change of a link at t precedes all other events at t, like a change that the scenario schedules.
 
 use crate::conn::SlotUse;
 use crate::link::Carrier;
@@ -26,10 +26,10 @@ pub use tcp::Steer;
 pub struct LinkState {
     /// Counts since the start, and the packets inside.
     pub counts: LinkCounts,
-    /// Time for which the head of the queue has waited, in a fair discipline the head that has waited longest; `None` if no
-    /// packet waits, or if it is not known.
+    /// Time for which the packet at the head of the queue has waited; in a fair discipline, the longest wait of any head. `None` if
+    /// no packet waits, or if the time is not known.
     pub head_sojourn: Option<Duration>,
-    /// Rate of the link, at present; `None` without a rate.
+    /// Current rate of the link; `None` without a rate.
     pub rate: Option<BitRate>,
 }
 
@@ -72,8 +72,7 @@ impl<S: Sink> World<S> {
         LinkState { counts: carrier.counts(now), head_sojourn: arrival.map(|at| now.since(at)), rate }
     }
 
-    /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` built this
-    /// world.
+    /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the one that built this world.
     ///
     /// Errors: those of building the link's port.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
@@ -98,8 +97,8 @@ impl<S: Sink> World<S> {
         open.then_some((latest.slot(), side))
     }
 
-    /// Returns the state of the sender in row `row` of application `app`: of its latest connection, the server's side if only the
-    /// server has written data. `None` if no connection is open.
+    /// Returns the state of the sender in row `row` of application `app`: the client's side of the latest connection, or the
+    /// server's side if only the server has written data. `None` if no connection is open.
     pub fn sender(&self, app: usize, row: usize) -> Option<TcpState> {
         let (slot, side) = self.connection(app, row)?;
         let conn = &self.engine.conns[slot];
@@ -117,8 +116,8 @@ impl<S: Sink> World<S> {
         })
     }
 
-    /// Sets a value of the sender that [`World::sender`] returns, at `now`, and sends what it then may. All events before `now`
-    /// must have been handled. Returns false if no connection is open.
+    /// Sets a value of the sender that [`World::sender`] returns, at `now`, and sends the segments that it allows. All events
+    /// before `now` must have been handled. Returns false if no connection is open.
     pub fn steer(&mut self, now: Time, app: usize, row: usize, set: Steer) -> bool {
         let Some((slot, side)) = self.connection(app, row) else { return false };
         self.engine.net.events.advance(now);

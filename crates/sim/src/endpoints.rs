@@ -81,7 +81,7 @@ impl<S: Sink> World<S> {
     }
 
     /// Sends a datagram now, from the endpoint of application `app` to number `peer` of its `to`. `size` is its size on the wire,
-    /// and `ports` are the UDP ports of both.
+    /// and `ports` are the UDP ports of the sender and the receiver.
     pub fn send_bytes(&mut self, app: u16, peer: usize, ports: (u16, u16), ecn: Ecn, size: u16, bytes: Vec<u8>) {
         let flow = self.engine.endpoint_flow(app, peer, ports);
         let path = self.engine.paths[usize::from(self.engine.conns[flow.slot()].ends[0].path)];

@@ -36,7 +36,7 @@ pub(crate) struct AppState {
 pub(crate) struct Engine<S> {
     pub net: Net<S>,
     pub conns: Vec<Conn>,
-    /// Paths by application and server: a forward and a reverse one each.
+    /// Paths by application and server; each server has a forward path, then a reverse path.
     pub paths: Vec<Path>,
     pub free_slots: Vec<u32>,
     pub stacks: Vec<TcpParams>,

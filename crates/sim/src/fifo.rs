@@ -2,8 +2,9 @@
 //!
 //! With one rate, one delay and no early drops, the transmission of a packet starts at a time known when it arrives: `start =
 //! max(now, free_at)`, then `free_at = start + size * 8 / rate`, and the packet reaches the far end at `free_at + delay`. So the
-//! link needs one event per packet (its arrival at the far end), and only the first of them is in the event set. Packets that
-//! wait, are being sent or are on the wire share one ring. A cursor, which moves only when it is read, separates those that wait.
+//! link needs one event per packet (its arrival at the far end), and only the first of them is in the event set. Packets that wait,
+//! are being sent or are on the wire share one ring. A cursor marks the first packet that waits; it is brought up to date only when
+//! it is read.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
 //! test (`tests/it/fast_path.rs`) compares this link with a port.
@@ -145,7 +146,7 @@ impl Fifo {
     }
 
     /// Returns the link's packets and counts for a port that takes over. All accounts must be up to `now`. Without a meter, times
-    /// of arrival are unknown, and `now` stands for them.
+    /// of arrival are unknown, and set to `now`.
     pub(crate) fn state(&mut self, now: Time) -> PlainLink {
         let (mut waiting, mut in_flight, mut free_at) = (Vec::new(), Vec::new(), Time::ZERO);
         for i in 0.. {

@@ -308,7 +308,7 @@ impl<S: Sink> Net<S> {
         port.resume(&fifo.state(Time(self.events.now().0.saturating_sub(1))), &self.flows);
         let (lazy, mut armed) = (port.can_wait(), port.arrival_at());
         if !port.is_ordered() {
-            // the arrivals of such a port are scheduled elsewhere
+            // packets of such a port may overtake one another, so each arrival has an event in the heap instead
             self.events.clear_arrival(i);
             armed = Time::NEVER;
         }

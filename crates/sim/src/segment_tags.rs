@@ -20,7 +20,7 @@ struct Tag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// Flow and next new byte, by slot and direction. A pure ACK's `seq` is the next new byte, but packets of pure ACKs omit it.
+    /// Flow and next new byte, by slot and direction. Packets of pure ACKs omit `seq`, which is the next new byte.
     next: Vec<(FlowId, u64)>,
 }
 

@@ -11,8 +11,8 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Links in a group.
 const GROUP: usize = 8;
 
-/// Links in the tournament; the events of further links are pushed to the heap of ports. A constant, so that indices need no
-/// check.
+/// Number of links in the tournament; the events of further links are pushed to the heap of ports. It is a constant, so that
+/// indices need no check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
 /// A tournament tree: finds the smallest of one key per link; [`u128::MAX`] is the key of a link without an event.

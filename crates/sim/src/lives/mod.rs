@@ -152,7 +152,7 @@ impl Lives {
         Ok(Self { task: Task::Find(landmark), ..Self::new(scenario, after, Time::NEVER, 0)? })
     }
 
-    /// Returns true if the rest of the run adds nothing.
+    /// Returns true if the rest of the run would add nothing to the window, or the landmark is found.
     pub fn is_done(&self, now: Time) -> bool {
         match self.task {
             Task::Find(_) => self.found.is_some(),

@@ -17,8 +17,8 @@ fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
 }
 
 /// The CAKE paper reports about 15 % more download with the filter, on a 30 : 1 link with four flows each way (cited second hand).
-/// Here the gain is larger: 28 % (normal) and 23 % (aggressive) over these four seeds. A filter that never drops ACKs with SACK
-/// blocks gained 12 and 13 % (eight seeds, other start times).
+/// Here the gain is larger: 28 % (normal) and 23 % (aggressive) over these four seeds. With a filter that never drops ACKs with
+/// SACK blocks, it was 12 and 13 % (eight seeds, different start times).
 #[test]
 fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     let mean = |filter: &str| {
@@ -64,7 +64,7 @@ fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
 
 #[test]
 fn a_call_of_2_mbit_keeps_its_rate_in_its_tin() {
-    // a call of 2 Mbit/s beside 32 uploads on 10 Mbit/s: best effort gives it 1/33 of the link, the voice tin its whole rate
+    // a call of 2 Mbit/s beside 32 uploads on 10 Mbit/s: in best effort it gets 1/33 of the link, in the voice tin its whole rate,
     // without a queue
     let call = |mode: &str, dscp: u8| {
         let out = run(&format!(

@@ -104,8 +104,8 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // with `bytes`, the queueing delay is that of the bytes waiting for grants at MAX_RATE. It exceeds the ramp, which therefore
-    // makes most marks. If half of the rate is granted proactively, few packets wait for requested grants
+    // with `bytes`, the queueing delay is the time that the bytes waiting for grants take at MAX_RATE. It exceeds the ramp, which
+    // therefore makes most marks. If half of the rate is granted proactively, few packets wait for requested grants
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");

@@ -60,7 +60,7 @@ fn the_burst_phase() {
 #[test]
 fn longest_waits() {
     // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one packet less. The datagrams
-    // arrive every 12 us, some of them at the very moment at which a place becomes free.
+    // arrive every 12 us, some of them at the moment at which a place becomes free.
     for (limit, rate, off_by_one, wait) in [
         ("417p", 20, false, 250.2),
         ("417p", 5, false, 1000.8),
@@ -294,7 +294,7 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
     // a window that may grow to 3 MB fills the queue
     let free = windowed(&tuned(6_291_456), 1000);
     assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
-    // half of 80 kB are 27 segments. The rate is W / RTT, and the RTT is 40 ms, the transmission of a packet (1.2 ms) and that of
+    // half of 80 kB are 27 segments. The rate is W / RTT. The RTT is 40 ms plus the transmission times of a packet (1.2 ms) and of
     // an ACK; there is hardly any queue
     let slow =
         windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);

@@ -1,4 +1,4 @@
-//! Control laws end to end: the queue that each of them keeps, at 10 Mbit/s with TCP.
+//! Control laws with TCP at 10 Mbit/s: the queue that each law keeps.
 
 use crate::common::{number, run};
 

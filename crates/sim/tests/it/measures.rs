@@ -49,7 +49,7 @@ fn fairness_of_flows_that_carry_known_amounts() {
 fn the_grade_of_a_burst_among_pings() {
     // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s and
     // are sent by 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the smallest; the 99th percentile of
-    // four pings is the largest, 90 ms above the smallest. The grade is that of the percentile; the mean would get an A.
+    // four pings is the largest, 90 ms above the smallest. The percentile is graded; the mean would get an A.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -224,7 +224,7 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("apps.cbr.jitter_ms", 0.0),
         ("warm_up_s", 10.0),
     ];
-    // the first link is on the fast path, the second on a port, since its rate changes (to the same value)
+    // the first link is on the fast path. The second is a port, because its rate changes (to the same value)
     for way in [
         OVERLOADED.to_owned(),
         OVERLOADED.replace("delay = ", "changes = [{ at = \"1s\", rate = \"1mbit\" }]\ndelay = "),

@@ -65,8 +65,8 @@ fn a_shorter_delay_reorders_nothing() {
         traffic.voip = {}
         "#);
     assert_eq!(number(&outcome, "apps.ftp.retransmits") + number(&outcome, "apps.ftp.fast_recoveries"), 0.0);
-    // a window of 60 kB per round trip of 110, 15, 210 and 10 ms: 0.54 and 0.28 MB/s in the first and third period. In the others
-    // the link's rate is the limit: 1.25 MB/s, 1.21 MB/s without headers
+    // a window of 60 kB per round trip of 110 and 210 ms is 0.54 and 0.28 MB/s in the first and third period. In the others, with
+    // 15 and 10 ms, the link's rate is the limit: 1.25 MB/s, 1.21 MB/s without headers
     let goodput = series(&outcome, "flow_series", "goodput_bytes", "app", "ftp");
     let t = series(&outcome, "flow_series", "t_s", "app", "ftp");
     for (from, to, rate) in [(1.0, 5.0, 0.54), (6.0, 10.0, 1.21), (11.0, 15.0, 0.28), (16.0, 20.0, 1.21)] {

@@ -98,7 +98,7 @@ fn nothing_happens_otherwise_because_of_it() {
     ] {
         let (_, outcome) = traced(&with(trace));
         assert_eq!(told(&outcome), told(&untraced), "{trace}");
-        // compared as text, since empty bins of a series are NaN
+        // compared as text, because empty bins of a series are NaN
         assert!(format!("{:?}", outcome.tables) == format!("{:?}", untraced.tables), "{trace}");
     }
 }
@@ -138,8 +138,8 @@ fn every_change_of_codel_is_a_row() {
     assert!((dropped - last).abs() <= 1.0, "{dropped} {last}");
 }
 
-/// A trace at every change has rows only for changes. The ends of bins are not events of a link, so their interval does not
-/// matter. (Two columns are excluded, since their values depend on the time of the reading.)
+/// A trace at every change has rows only for changes. The ends of bins are not events of a link, so their interval does not matter.
+/// (Two columns are excluded, because their values depend on the time of the reading.)
 #[test]
 fn changes_do_not_depend_on_bins() {
     for queue in ["fq_codel", "dualpi2"] {

@@ -205,8 +205,8 @@ fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
 
 #[test]
 fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
-    // RFC 6817: the queueing delay settles at TARGET. Since only every second segment is acknowledged, it is lower by the
-    // transmission time of one segment, 2.4 ms. The link is full and there are no losses.
+    // RFC 6817: the queueing delay settles at TARGET. Only every second segment is acknowledged, so it is lower by the transmission
+    // time of one segment, 2.4 ms. The link is full and there are no losses.
     for target in [100.0, 50.0, 25.0] {
         let tcp = format!("[tcp.own]\npreset = \"ledbat\"\nledbat = {{ target = \"{target}ms\" }}");
         let outcome = background(180, &tcp, "");
@@ -220,9 +220,9 @@ fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
 
 #[test]
 fn ledbat_yields_to_reno() {
-    // Reno fills the second of buffer. LEDBAT measures ten times its target and stays at its minimum window of two segments, 24
-    // kbit per round trip. The round trip varies with Reno's sawtooth from half a second to one, so LEDBAT has at most about 1 %
-    // of the rate
+    // Reno fills the second of buffer. LEDBAT measures a delay of ten times its target, and stays at its minimum window of two
+    // segments, 24 kbit per round trip. The round trip varies with Reno's sawtooth from half a second to one, so LEDBAT has at most
+    // about 1 % of the rate
     let reno = "[app.reno]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\ntcp = \"rfc\"\ntraffic.ftp = {}\n";
     let outcome = background(240, "[tcp.own]\npreset = \"ledbat\"", reno);
     let goodput = |app: &str| {
@@ -232,7 +232,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // a Reno flow in LEDBAT's place gets more than half, since it starts 60 s before the other
+    // a Reno flow in LEDBAT's place gets more than half, because it starts 60 s before the other
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");
@@ -257,9 +257,9 @@ fn a_file_is_faster_beside_ledbat_than_beside_reno() {
 #[test]
 fn every_second_of_a_video_is_accounted_for() {
     // The bottleneck is the downstream link; a player chooses video rates of at most 0.8 x 1448/1500 of its rate. The time since
-    // the start is startup + stalled + played, where the time played is that of the media received minus that in the buffer. (A
-    // link of 500 kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may
-    // cause a stall.)
+    // the start is startup + stalled + played, where `played` is the media received minus the media in the buffer. (A link of 500
+    // kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may cause a
+    // stall.)
     for (rate, most, stalls) in [
         ("10mbit", 6.0, Some(false)),
         ("3mbit", 1.5, Some(false)),
