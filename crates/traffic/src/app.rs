@@ -39,7 +39,7 @@ macro_rules! applications {
                 #[serde(rename = $name)]
                 $Variant($Params),
             )+
-            /// A transport that the program supplies. It is in no list and in no schema, since a file alone cannot run it.
+            /// A transport that the program supplies. It is in no list and in no schema, because a file alone cannot run it.
             #[serde(rename = "endpoint")]
             #[schemars(skip)]
             Endpoint(endpoint::EndpointParams),
@@ -60,7 +60,7 @@ macro_rules! applications {
             pub fn ready(&self) -> Result<(), Problem> {
                 match self {
                     Self::Endpoint(p) if !p.supplied => {
-                        Err(Problem::new("endpoint", "is code that only a program can supply, by the crate bloatlab-net"))
+                        Err(Problem::new("endpoint", "is code that only a program can supply, with the crate bloatlab-net"))
                     }
                     _ => Ok(()),
                 }
@@ -86,7 +86,7 @@ macro_rules! applications {
             pub fn is_datagrams(&self) -> bool {
                 matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Endpoint(_))
             }
-            /// Returns true if its datagrams have ECN fields whatever the stacks of the scenario have.
+            /// Returns true if the application sets the ECN field of its datagrams itself, whatever the scenario's stacks do.
             pub fn has_own_ecn(&self) -> bool {
                 matches!(self, Self::Endpoint(_))
             }

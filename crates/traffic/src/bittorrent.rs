@@ -379,8 +379,8 @@ mod tests {
             changes += u64::from(app.optimistic != last);
             last = app.optimistic;
         }
-        // 30 rounds: the first draws an optimistic peer, since there was none; then rounds 3, 6 ... 30 do. A draw may select the
-        // same peer again
+        // 30 rounds: the first draws an optimistic peer, because there was none; then rounds 3, 6 ... 30 draw one. A draw may
+        // select the same peer again
         assert!((8..=11).contains(&changes), "{changes}");
         assert!(seen.len() >= 7, "{seen:?}");
     }
@@ -396,7 +396,7 @@ mod tests {
         app.round = 1;
         app.optimistic = Some(2);
         app.choose(&mut fake);
-        // peers 1 and 4 received most; peer 2 stays optimistic, since its rounds are not over
+        // peers 1 and 4 received most; peer 2 stays optimistic, because its rounds are not over
         assert_eq!(unchoked(&app), [1, 2, 4]);
     }
 

@@ -174,7 +174,8 @@ impl Burst {
         }
     }
 
-    /// Adds `amount` to what was received of the burst at index `place`; returns true if that makes `whole`.
+    /// Adds `amount` to the bytes or datagrams received of the burst at index `place`. Returns true if all of the burst, `whole`,
+    /// has arrived.
     fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
         let open = &mut self.unfinished[place];
         open.received += amount;

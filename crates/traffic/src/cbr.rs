@@ -43,7 +43,7 @@ pub enum Arrivals {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CbrParams {
-    /// Rate on the wire in bit/s. Required.
+    /// Rate on the wire in bit/s.
     pub rate: BitRate,
     /// Size of a datagram in bytes on the wire, including headers. Default 1000.
     #[serde(default = "default_size")]

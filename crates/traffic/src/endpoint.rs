@@ -1,7 +1,7 @@
 //! A transport that the program supplies (`bloatlab-net`): this machine stands for it in a scenario.
 //!
-//! Its datagrams are sent and received by that code, from `from` to the nodes in `to`. The machine has no traffic of its own. It
-//! only passes on the time of its start and its timer. A program without such code refuses the scenario.
+//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The machine has no traffic of its own:
+//! it only notifies that code of its start and its timer. A program without such code refuses the scenario.
 //!
 //! Source: none; the transport is the user's own.
 

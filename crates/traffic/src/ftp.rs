@@ -56,7 +56,7 @@ pub struct FtpParams {
     pub new_connection: bool,
     /// Delay between the starts of successive flows. Default 0s.
     pub stagger: Duration,
-    /// Action when a connection fails: `retry` (default) or `give_up` (the flow ends).
+    /// Action when a connection fails: `retry`, or `give_up`, which ends the flow. Default `retry`.
     pub on_failure: OnFailure,
 }
 

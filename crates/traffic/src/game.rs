@@ -51,8 +51,9 @@ impl Extreme {
     }
 }
 
-/// Distributions of gaps in ms and payloads in bytes, of the client and of the server.
+/// Distribution of the gaps between packets in ms, of the client and of the server.
 const GAPS: [Extreme; 2] = [Extreme { location: 15.0, scale: 5.7 }, Extreme { location: 13.0, scale: 3.7 }];
+/// Distribution of the payloads in bytes, of the client and of the server.
 const PAYLOADS: [Extreme; 2] = [Extreme { location: 38.0, scale: 3.7 }, Extreme { location: 50.0, scale: 11.0 }];
 
 /// A player and a server that exchange UDP datagrams.

@@ -34,7 +34,8 @@ impl Direction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// The same transfer starts again from its first byte over a new connection, one second later.
+    /// One second later, a new connection opens, over which the transfer starts again from its first byte (`messages`: the next
+    /// message is sent; unfinished ones are lost).
     #[default]
     Retry,
     /// The transfer is abandoned without replacement.

@@ -21,14 +21,13 @@ const MAX_UNFINISHED: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessagesParams {
-    /// Payload of a message in bytes. Default 10KB (10 000 bytes).
+    /// Payload of a message in bytes. Default 10KB.
     pub message: Bytes,
     /// Time between messages. Default 2s.
     pub interval: Duration,
     /// Number of messages; omitted: until the end of the run. Default none.
     pub count: Option<u64>,
-    /// Action when the connection fails: `retry` (default: a new connection, without the unfinished messages) or
-    /// `give_up`.
+    /// Action when the connection fails: `retry` or `give_up`. Unfinished messages are lost in either case. Default `retry`.
     pub on_failure: OnFailure,
 }
 

@@ -111,7 +111,7 @@ pub struct ShortParams {
     pub size: Size,
     /// Direction of the transfers. Default `down`.
     pub direction: Direction,
-    /// Payload of the request for a transfer down; 0 for no request. Default 300B.
+    /// Payload of the request for a download; 0 for no request. Default 300B.
     pub request: Bytes,
     /// Number of transfers; omitted: until the end of the run. Default none.
     pub count: Option<u64>,
@@ -288,8 +288,8 @@ mod tests {
             fake.run(&mut app, Time(1_000_000 * MS));
             assert_eq!((fake.files.len(), fake.open_now()), (500, 0));
             assert!(fake.files.iter().all(|f| f.1.since(f.0).0 == took * MS && f.2 == 14_000), "{direction:?}");
-            // 500 gaps of 100 ms on average take 50 s, with a standard error of 100 sqrt(500) ms = 2.2 s; the bound is five of
-            // them
+            // 500 gaps of 100 ms on average take 50 s, with a standard error of 100 sqrt(500) ms = 2.2 s; the bound is five
+            // standard errors
             let last = fake.files[499].0.secs();
             assert!((last - 50.0).abs() < 11.0, "{last}");
         }

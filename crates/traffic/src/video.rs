@@ -125,8 +125,9 @@ struct Player {
     level: Duration,
     since: Time,
     playing: bool,
-    /// Start of the application, and time from the start to the first picture.
+    /// Start of the application.
     start: Time,
+    /// Time from the start to the first picture.
     startup: Option<Duration>,
     stalls: u64,
     stalled: Duration,
@@ -181,8 +182,9 @@ pub struct Video {
     /// The last throughputs in bit/s, newest last.
     throughputs: VecDeque<f64>,
     player: Player,
-    /// Number of segments received, and the sum of their rates.
+    /// Number of segments received.
     done: u64,
+    /// Sum of the rates of the segments received.
     sum_of_rates: u128,
     switches: u64,
 }

@@ -71,8 +71,9 @@ pub(super) struct Connection {
     since: Time,
     /// Bytes of the current message that have not arrived.
     left: u64,
-    /// Bytes received since the load began, and the end of the last message, by receiving side.
+    /// Bytes received since the load began, by receiving side.
     received: [u64; 2],
+    /// End of the last message, by receiving side.
     ends: [u64; 2],
     /// Self probes with a message in flight, by receiving side: the end of the message, and the start of the probe.
     waiting: [VecDeque<(u64, Time)>; 2],
@@ -181,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// Handles bytes received by `role` during the load: those of the load, or those of self probes in the opposite direction.
+    /// Handles bytes received by `role` during the load: bytes of the load, or of self probes in the opposite direction.
     fn loading<H: Host>(
         &mut self,
         role: Role,

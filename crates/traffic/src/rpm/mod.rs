@@ -53,7 +53,7 @@ enum Stage {
     Over,
 }
 
-/// The values of a stage, one per interval, and true if they are stable.
+/// The values of a stage, one per interval; `stable` is true once they are stable.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     values: Vec<f64>,
@@ -94,8 +94,9 @@ pub struct Rpm {
     loads: Vec<ConnId>,
     /// Number of outstanding foreign probes.
     probes: u32,
-    /// Number of probes skipped because too many were outstanding, and number of connections that failed.
+    /// Number of probes skipped because too many were outstanding.
     skipped: u64,
+    /// Number of connections that failed.
     failed: u64,
     /// Bytes of load received down and up, by interval; the current interval is last.
     received: Vec<[u64; 2]>,
@@ -228,7 +229,7 @@ impl Rpm {
         }
     }
 
-    /// Returns the current score: that of the last whole interval or, before its end, of the samples so far.
+    /// Returns the score at the end of the last interval; before the first one has ended, the score of the samples so far.
     fn score(&self) -> Score {
         self.rows.last().map_or_else(|| self.samples.score(self.p.trim, self.p.tls), |row| row.score)
     }

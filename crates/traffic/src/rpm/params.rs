@@ -34,8 +34,7 @@ impl Load {
     }
 }
 
-/// Responsiveness under working conditions: loads the path to the first server, and measures round trips per minute (RPM) under
-/// that load.
+/// Loads the path to the first server, and measures the round trips per minute (RPM) under that load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RpmParams {
@@ -57,11 +56,12 @@ pub struct RpmParams {
     pub tolerance: f64,
     /// Largest number of pairs of a foreign and a self probe per second (MPS). Default 100.
     pub probes_per_second: u32,
-    /// Largest share of the goodput for probes (PTC), if a foreign probe has 5000 bytes and a self probe 1000. Default 0.05.
+    /// Largest share of the goodput that probes may use (PTC), counting 5000 bytes per foreign probe and 1000 per self probe.
+    /// Default 0.05.
     pub probe_share: f64,
     /// Number of intervals after which a stage (goodput, then responsiveness) ends even if it is not stable. Default 10.
     pub stage_intervals: u32,
-    /// Unsent bytes in the socket of a load-generating connection, which a self probe waits for. Default 16KB.
+    /// Unsent bytes kept in each load-generating socket; self probes queue behind them. Default 16KB.
     pub notsent_lowat: Bytes,
     /// True if each TCP handshake is followed by one of TLS 1.3, which takes one round trip. Default true.
     pub tls: bool,

@@ -8,8 +8,8 @@
 //!   stable   the standard deviation of the last MAD values is below SDT of the newest
 //! ```
 //!
-//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The deviation is that of the population (divided by n); the draft does
-//! not define it.
+//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The standard deviation divides by n (population); the draft does not say
+//! which one it means.
 
 use std::collections::VecDeque;
 use units::Duration;

@@ -43,8 +43,9 @@ struct Slot {
     ready: Time,
     closed: [bool; 2],
     fails: bool,
-    /// Bytes of finite writes, and start times of endless ones, by role.
+    /// Bytes of finite writes, by role.
     wrote: [u64; 2],
+    /// Start times of endless writes, by role.
     streams: [Option<Time>; 2],
 }
 

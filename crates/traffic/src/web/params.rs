@@ -78,9 +78,9 @@ impl Default for Uniform {
 
 /// A page of objects with log-normal sizes, scaled to a total.
 ///
-/// x_i normal(`log10_mean`, `log10_sd`), k = `total` / sum 10^x_i, size_i = round(k 10^x_i), at least 1 byte (Appendix A does not
-/// define a size of 0, and the arrival of an empty object could not be detected). Object i is on server i mod `servers`. The
-/// draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
+/// The size of object i is round(k 10^x_i), where x_i is normal(`log10_mean`, `log10_sd`) and k = `total` / sum 10^x_i. It is at
+/// least 1 byte: Appendix A does not define a size of 0, and the arrival of an empty object could not be detected. Object i is on
+/// server i mod `servers`. The draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
@@ -94,8 +94,7 @@ pub struct Lognormal {
     pub log10_sd: f64,
     /// Total bytes of all objects, to which every page is scaled. Default 614400.
     pub total: Bytes,
-    /// `each_page` to draw the sizes for each page, `once` to draw them for the first page only. Default `once` (Appendix A lists
-    /// one set).
+    /// Time at which the sizes are drawn: `each_page`, or `once`, before the first page (Appendix A lists one set). Default `once`.
     pub draw: Draw,
 }
 
@@ -162,7 +161,7 @@ pub enum Quota {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebParams {
-    /// Content of a page: `{ uniform = {...} }` (default), `"listed"` or `{ lognormal = {...} }`.
+    /// Content of a page: `{ uniform = {...} }`, `"listed"` or `{ lognormal = {...} }`. Default `uniform`.
     pub page: Page,
     /// Number of servers, as in the application's `to`. Default 4.
     pub servers: u32,
@@ -182,13 +181,13 @@ pub struct WebParams {
     /// True if each slot keeps its connection for all objects of a page. If false, each object has its own connection, which fits
     /// CableLabs 2012 better (see its study). Default false.
     pub persistent: bool,
-    /// Condition that ends the requests to a server: `asked` (default) or `retrieved`.
+    /// Condition that ends the requests to a server: `asked` or `retrieved`. Default `asked`.
     pub quota: Quota,
-    /// Order in which the connections open: `interleaved` (default) or `by_server`.
+    /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,
-    /// Start of a page load: `open` (default) or `connected`.
+    /// Start of a page load: `open` or `connected`. Default `open`.
     pub measure_from: MeasureFrom,
-    /// Action when a connection fails: `retry` (default) or `give_up`.
+    /// Action when a connection fails: `retry` or `give_up`. Default `retry`.
     pub on_failure: OnFailure,
 }
 
