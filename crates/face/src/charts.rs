@@ -16,13 +16,12 @@ const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.
 ///
-/// `t_s` has the start of each bin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the
-/// bin), `delay_ms_max`, `queue_packets` (longest queue at the end of any bin of the series that was merged into this one),
-/// `dropped` and `marked` (packets in the bin) and the `cdf` of sojourn times. With a dual-queue discipline it also has
-/// `wait_l_ms` and `wait_c_ms`, the means of `queue_delays`.
-/// `flows` has a line per flow and direction, for flows with series: the rate on the wire in `mbit`. An application with more
-/// than [`MOST_FLOWS`] flows has one line per direction, whose `flow` is null. `delays` has the `cdf` of the one-way delay per
-/// application and direction, and `calls` the fate of each frame of a call.
+/// `t_s` has the start of each bin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
+/// `delay_ms_max`, `queue_packets` (longest queue at the end of any bin of the series that was merged into this one), `dropped` and
+/// `marked` (packets in the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also has `wait_l_ms` and
+/// `wait_c_ms`, the means of `queue_delays`. `flows` has a line per flow and direction, for flows with series: the rate on the wire
+/// in `mbit`. An application with more than [`MOST_FLOWS`] flows has one line per direction, whose `flow` is null. `delays` has the
+/// `cdf` of the one-way delay per application and direction, and `calls` the fate of each frame of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
@@ -42,7 +41,7 @@ pub(crate) fn charts<'a>(
 }
 
 /// The layout of the drawn bins, into which the bins of a series are merged. A drawn bin consists of `group` bins. The last drawn
-/// bin also contains the remainder, since the rate over a very short bin is meaningless.
+/// bin also contains the remainder, because the rate over a very short bin is meaningless.
 struct Bins {
     /// Number of series bins merged into one drawn bin.
     group: usize,

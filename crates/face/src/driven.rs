@@ -150,7 +150,7 @@ impl Driven {
         Ok(traffic.rows())
     }
 
-    /// Returns the sender of a flow: that of its latest connection.
+    /// Returns the state of a flow's sender, on the flow's latest connection.
     ///
     /// Errors: as [`Driven::flows`]; a number that the application does not have; no open connection.
     pub fn sender(&self, app: &str, flow: usize) -> Result<TcpState, Problem> {

@@ -7,9 +7,9 @@ use units::{Problem, shown};
 
 /// Writes a tree of tables and values as TOML.
 ///
-/// Plain values come first, then a section per link, application and stack. In a section, a table with a single key, which names
-/// a choice, is written as `queue.codel = { ... }`. Other tables are written on one line. Keys with the value null are omitted,
-/// since TOML has no null. For a tree that may have such keys, use [`sparse`].
+/// Plain values come first, then a section per link, application and stack. In a section, a table with a single key, which names a
+/// choice, is written as `queue.codel = { ... }`. Other tables are written on one line. Keys with the value null are omitted,
+/// because TOML has no null. For a tree that may have such keys, use [`sparse`].
 /// Errors: a value that TOML does not have, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {
     let Value::Object(root) = tree else { return Err(Problem::new("", "expected a table of a scenario's keys")) };

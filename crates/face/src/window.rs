@@ -1,4 +1,4 @@
-//! A window of a run, packet by packet: a run from the start whose answer is a table in bytes.
+//! Runs a scenario from its start, and returns the packets of a time window as a table in bytes.
 //!
 //! ```text
 //! length of the head (4 bytes, little-endian), head (JSON, padded with spaces to 8 bytes), columns one after the other
@@ -45,7 +45,9 @@ impl Window {
             "drop" => Landmark::Drop(link),
             "mark" => Landmark::Mark(link),
             "timeout" => Landmark::Timeout,
-            other => return Err(Problem::new("", format!("\"{other}\" is no landmark (valid: drop, mark, timeout)"))),
+            other => {
+                return Err(Problem::new("", format!("\"{other}\" is not a landmark (valid: drop, mark, timeout)")));
+            }
         };
         let lives = Lives::find(&scenario, landmark, Time(after))?;
         Self::of(scenario, lives)

@@ -31,7 +31,7 @@ pub struct Totals {
     pub packets: u64,
     /// Bytes of the packets that left the queue.
     pub bytes: u64,
-    /// Sum of their sojourn times, ns.
+    /// Sum of the sojourn times of these packets, ns.
     pub sojourn_ns: u64,
     /// Longest sojourn time, ns.
     pub sojourn_max_ns: u64,
@@ -90,19 +90,19 @@ impl FateSink for Release<'_> {
 
 /// A packet that leaves the bench.
 pub struct Leaving<'a> {
-    /// The namespace that it enters.
+    /// The namespace that the packet enters.
     pub side: Side,
     /// Bytes for the kernel, with any ECN mark.
     pub bytes: &'a [u8],
-    /// Time at which it should have left the bench.
+    /// Time at which the packet should have left the bench.
     pub due: Time,
-    /// Time at which it entered the bench.
+    /// Time at which the packet entered the bench.
     pub entered: Time,
-    /// Slot of its flow.
+    /// Slot of the packet's flow.
     pub flow: usize,
-    /// True if it travels from the flow's responder to its initiator.
+    /// True if the packet travels from the flow's responder to its initiator.
     pub back: bool,
-    /// Payload bytes after its transport header.
+    /// Payload bytes after the transport header.
     pub payload: usize,
 }
 

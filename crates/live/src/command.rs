@@ -219,7 +219,7 @@ mod tests {
         assert!(owner_is_dead(&format!("{here}-4194304-1"), here), "above the highest PID");
         // the owner may still live in another PID namespace
         assert!(!owner_is_dead(&format!("{}-{pid}-{}", here + 1, start + 1), here));
-        // a string that is not a tag names no owner, so no dead one
+        // a string that is not a tag names no owner, so it is not reported as dead
         assert!(!["", "x-1", "12", "1-x", "1-2", "1-2-x", "1-2-3-4"].iter().any(|t| owner_is_dead(t, here)));
     }
 

@@ -25,9 +25,10 @@ use units::{Duration, Time};
 /// Time before a deadline at which the thread stops sleeping: about what the kernel needs to wake it.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// Longest time without sleeping, and shortest sleep after it. Linux suspends a real-time thread for 50 ms in any second in which
-/// other threads got less than 5 % of its processor. A sleep of 100 us in 1.6 ms leaves them 6 %.
+/// Longest time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which other threads got less than 5
+/// % of its processor; a sleep of 100 us in 1.6 ms leaves them 6 %.
 const MAX_AWAKE: Duration = Duration::from_micros(1500);
+/// Shortest sleep after [`MAX_AWAKE`].
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
 /// Largest number of packets read from one side before the other side and the bench have their turn.

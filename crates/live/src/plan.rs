@@ -27,7 +27,7 @@ const LEAST_DATAGRAM: u64 = 44;
 pub enum Side {
     /// The side of the node `from` of the first application.
     Left,
-    /// The side of its nodes `to`.
+    /// The side of the nodes `to` of the first application.
     Right,
 }
 
@@ -92,7 +92,10 @@ impl Plan {
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
         let network = scenario.network()?;
         if scenario.trace.is_some() {
-            return Err(Problem::new("trace", "a live run keeps no trace; simulate the scenario, or leave it out"));
+            return Err(Problem::new(
+                "trace",
+                "a live run keeps no trace; simulate the scenario, or leave `trace` out",
+            ));
         }
         let (side, apps) = (vec![None; network.nodes.len()], network.apps.clone());
         let mut plan = Self { network, side, apps: Vec::new(), rtt: Duration::MAX, ecn: false };
@@ -276,12 +279,12 @@ fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<St
     }
     let what = if simulated { format!("congestion control {cc}") } else { differs.join(", ") };
     Err(format!(
-        "\"{name}\" exists only in simulation ({what}); live is the kernel's own TCP: \"linux-6\", or --cong reno, cubic or bbr \
-         in place of every stack"
+        "\"{name}\" exists only in simulation ({what}); a live run uses the kernel's own TCP: \"linux-6\", or --cong reno, cubic or \
+         bbr in place of every stack"
     ))
 }
 
-/// Checks that datagrams fit into the MTU, since fragments would differ from the simulator's packets.
+/// Checks that datagrams fit into the MTU, because fragments would differ from the simulator's packets.
 fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
     let tree = serde_json::to_value(traffic).unwrap_or_default();
     let size = &tree[traffic.name()]["size"];

@@ -1,8 +1,8 @@
 //! A bound on the processors' wake-up latency during a run.
 //!
-//! An idle processor halts until an interrupt wakes it. On a physical machine this takes some microseconds, but on a virtual one
-//! it depends on when its host schedules it. There, a thread that sleeps until 60 us before a deadline wakes a millisecond late,
-//! whatever its priority, because its processor is not running (figures: docs/live.md). So a run holds a PM QoS request for a
+//! An idle processor halts until an interrupt wakes it. On a physical machine this takes some microseconds, but on a virtual one it
+//! depends on when the host schedules the processor. There, a thread that sleeps until 60 us before a deadline wakes a millisecond
+//! late, whatever its priority, because its processor is not running (figures: docs/live.md). So a run holds a PM QoS request for a
 //! wake-up latency of 0 us: idle processors then poll instead of halting.
 //!
 //! The request lasts as long as the descriptor is open: the kernel drops it after a normal end, an error, a panic or `kill -9`.

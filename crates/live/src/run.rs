@@ -65,7 +65,7 @@ impl Default for Options {
 pub enum Failure {
     /// The scenario or an option cannot run live.
     Refused(Problem),
-    /// This machine cannot run it now.
+    /// This machine cannot run the scenario now.
     Cannot(String),
     /// The caller cancelled the run.
     Cancelled,

@@ -10,7 +10,7 @@ const KEPT: usize = 65_536;
 /// One probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Echo {
-    /// Time at which it was sent.
+    /// Time at which the request was sent.
     pub sent: Time,
     /// Round-trip time; `None` without a reply.
     pub rtt: Option<Duration>,
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
         // the load ends at 5000, so the echo of 140 that was sent at 5400 does not count
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
-        assert_eq!(p.unloaded(Time::ZERO), Some(Duration(20)), "no probe was idle: the least");
+        assert_eq!(p.unloaded(Time::ZERO), Some(Duration(20)), "no probe was idle, so the smallest round trip counts");
         assert_eq!(p.loaded(&(Time::ZERO..Time::NEVER)), p.rtt().mean());
         assert_eq!(p.loaded(&(Time::NEVER..Time::NEVER)), None, "no load");
     }

@@ -15,8 +15,8 @@
 //! Source: the first formula is that of Cole & Rosenbluth 2001 for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
-//! CableLabs 2012 states the formula with the delay, but its MOS columns are those of d = 0 in every independent cell. So both
-//! are reported: [`r_value`] with the measured delay plus the network's 20 ms, and with [`Duration::ZERO`] for comparison.
+//! CableLabs 2012 states the formula with the delay, but its MOS columns match d = 0 in every independent cell. So both are
+//! reported: [`r_value`] of the measured delay plus the network's 20 ms, and of [`Duration::ZERO`] for comparison.
 //!
 //! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5. Its Appendix I excludes
 //! that range (R from MOS: 6.5 <= R); here MOS is 1 there. Only Idd of the delay impairment Id is included: echo (Idte, Idle)
@@ -51,7 +51,7 @@ fn idd(delay: Duration) -> f64 {
 }
 
 /// Returns the effective equipment impairment Ie,eff of G.107 for a `loss` in [0, 1] whose bursts are `burst_ratio` times as long
-/// as those of random loss.
+/// as with random loss.
 fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     let ppl = 100.0 * loss.clamp(0.0, 1.0);
     codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_ratio + codec.bpl)

@@ -2,8 +2,7 @@
 
 /// Returns Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one flow has everything) to 1 (all have equal shares).
 ///
-/// It is 1 without shares, and if all shares are zero, since no share is then smaller than another.   Source: Jain, Chiu, Hawe
-/// 1984.
+/// It is 1 if there are no shares or all are zero, because no share is then smaller than another.   Source: Jain, Chiu, Hawe 1984.
 pub(crate) fn jain(shares: &[f64]) -> f64 {
     // shares are divided by the largest, so that squares neither overflow nor vanish
     let most = shares.iter().fold(0.0_f64, |a, &b| a.max(b));

@@ -79,8 +79,8 @@ const CLASSES: &[Band] =
 
 /// Scales by name; the first is the default.
 ///
-/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of
-/// Apple's tool). The claim that Waveform compares a median with a mean is second-hand information.
+/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the classes are
+/// Apple's). The claim that Waveform compares a median with a mean is second-hand information.
 pub static SCALES: [Scale; 5] = [
     // a mean would hide the delays that users notice; L4S also states its goal at the 99th percentile (RFC 9330 §1)
     Scale {

@@ -158,8 +158,8 @@ impl Histogram {
     }
 
     /// Returns the value that is not exceeded for `p` percent of the time, where every value counts for a time equal to itself.
-    /// That holds for the round trips of probes, if each probe is sent when the previous one is answered. `None` without values.
-    /// Every value counts as the middle of its bin.
+    /// Round trips of probes have this weight if each probe is sent when the previous one is answered. `None` without values. Every
+    /// value counts as the middle of its bin.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;

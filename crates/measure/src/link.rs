@@ -7,7 +7,7 @@ use units::{Duration, Problem, Time};
 /// Parameters of a [`LinkMeter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkMeterParams {
-    /// The link that it measures; records of other links are ignored.
+    /// The measured link; records of other links are ignored.
     pub link: LinkId,
     /// Largest queue length that the distribution distinguishes, in packets.
     pub limit: u32,

@@ -38,11 +38,13 @@ pub struct Series {
     high: Vec<u64>,
     /// For `TimeMean`: the value that holds at the end of each bin.
     ends: Vec<u64>,
-    /// The current bin, and its end.
+    /// The current bin.
     bin: usize,
+    /// End of the current bin.
     bin_end: Time,
-    /// For `TimeMean`: the current value, and the time up to which it has been counted.
+    /// For `TimeMean`: the current value.
     level: u64,
+    /// For `TimeMean`: the time up to which `level` has been counted.
     since: Time,
 }
 

@@ -10,8 +10,8 @@
 //! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, compared with the smallest delay so
 //! far), divided by the mean length that independent losses would have, 1 / (1 - share).
 //!
-//! Source: CableLabs 2012 §3.2.2. The document does not define the jitter of its test for late packets. Delay above the minimum
-//! is the sensible reading, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
+//! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter by which it judges that a packet is late. Delay above
+//! the minimum is the sensible reading, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
 //!
 //! # Late without keeping delays
 //!
@@ -76,7 +76,7 @@ impl Runs {
         }
     }
 
-    /// Returns the mean length of runs over that of independent losses; 1 before a run has ended.
+    /// Returns the mean length of runs, divided by the mean length with independent losses; 1 before a run has ended.
     fn ratio(&self) -> f64 {
         if self.ended == 0 {
             return 1.0;

@@ -37,7 +37,7 @@ impl TimeWeighted {
         Self { bins, limit, shift, last: start, start, value: 0, max: 0, area: 0 }
     }
 
-    /// Sets the value from `now` on. A time before the last call counts as that of the last call.
+    /// Sets the value from `now` on. A time before the last call counts as the time of the last call.
     #[inline]
     pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
@@ -55,7 +55,7 @@ impl TimeWeighted {
         self.last = self.last.max(now);
     }
 
-    /// Discards the time before `now`, at the end of a warm-up, and keeps the value. A time before the last call counts as that
+    /// Discards the time before `now`, at the end of a warm-up, and keeps the value. A time before the last call counts as the time
     /// of the last call.
     pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);

@@ -9,7 +9,7 @@ use units::Time;
 pub struct Datagram {
     /// Address of the sender.
     pub from: SocketAddr,
-    /// ECN field of its IP header on arrival: CE if a queue has marked it.
+    /// ECN field of the IP header on arrival: CE if a queue has marked the datagram.
     pub ecn: Ecn,
     /// The bytes, as they were sent.
     pub bytes: Vec<u8>,
@@ -20,7 +20,7 @@ pub struct Datagram {
 pub struct Transmit {
     /// Address of another endpoint.
     pub to: SocketAddr,
-    /// ECN field of its IP header.
+    /// ECN field of the IP header.
     pub ecn: Ecn,
     /// The bytes, without the headers that [`Framing`] adds.
     pub bytes: Vec<u8>,

@@ -33,8 +33,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The payload of an endpoint that unwinds (`std::panic::resume_unwind`) in order to name its own failure: the action of the
-/// [`Failure`]. Adapters of other languages use it.
+/// The payload with which an endpoint unwinds (`std::panic::resume_unwind`) to name its own failure; the text becomes the action of
+/// the [`Failure`]. Adapters of other languages use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 

@@ -46,7 +46,7 @@ struct Place {
     app: u16,
     /// The endpoints at other nodes, in the order of the application's `to`.
     peers: Vec<usize>,
-    /// Time of the earliest wake that is scheduled; at first that of the start.
+    /// Time of the earliest scheduled wake; at first, of the start.
     armed: Time,
     moment: Moment,
 }
@@ -214,8 +214,8 @@ impl<S: Sink> Network<S> {
         self.run_until(Time::NEVER)
     }
 
-    /// Returns the result of the run so far: the same summary and tables as of any run. If an endpoint has ended the run, they cover
-    /// the time until then. `None` before the network is built.
+    /// Returns the result of the run so far, with the summary and the tables that every run has. If an endpoint has ended the run,
+    /// they cover the time until then. `None` before the network is built.
     pub fn outcome(&self) -> Option<Outcome> {
         Some(self.world.as_ref()?.outcome(&self.scenario))
     }
@@ -311,7 +311,7 @@ fn send<S: Sink>(world: &mut World<S>, all: &[Place], i: usize, transmit: Transm
     }
     if own.framing == Framing::Ipv4 {
         if header::parse(&bytes).is_none() || bytes[0] >> 4 != 4 {
-            return Err(format!("sent {size} bytes that are no IPv4 packet"));
+            return Err(format!("sent {size} bytes that are not an IPv4 packet"));
         }
         write_ecn(&mut bytes, ecn);
     }
@@ -320,7 +320,7 @@ fn send<S: Sink>(world: &mut World<S>, all: &[Place], i: usize, transmit: Transm
         Framing::Ipv4 => address.ip() == to.ip(),
     };
     let Some(peer) = own.peers.iter().position(|peer| is(all[*peer].address)) else {
-        return Err(format!("sent a datagram to {to}, where no endpoint of another node is"));
+        return Err(format!("sent a datagram to {to}, but no endpoint of another node has this address"));
     };
     let ports = (own.address.port(), all[own.peers[peer]].address.port());
     world.send_bytes(own.app, peer, ports, ecn, size as u16, bytes);

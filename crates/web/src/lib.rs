@@ -49,8 +49,8 @@ pub extern "C" fn bl_output_length() -> usize {
     lock(&OUTPUT, |room| room.len())
 }
 
-/// Describes the available choices. Answer: `{"version", "schema", "catalogue"}`. The caller must call it first, since it makes
-/// later panics leave their message as the output.
+/// Describes the available choices. Answer: `{"version", "schema", "catalogue"}`. The caller must call it first: from then on, a
+/// panic leaves its message as the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_describe() {
     std::panic::set_hook(Box::new(|info| answer(info.to_string())));

@@ -56,7 +56,7 @@ fn a_window_of_few_packets_says_that_it_ends_early() {
 #[test]
 fn an_unknown_landmark_or_link_is_refused() {
     let refused = |landmark, link| Window::find(home(), landmark, link, 0).err().expect("a refusal").message;
-    assert_eq!(refused("bell", "up"), "\"bell\" is no landmark (valid: drop, mark, timeout)");
+    assert_eq!(refused("bell", "up"), "\"bell\" is not a landmark (valid: drop, mark, timeout)");
     assert_eq!(refused("drop", "nowhere"), "unknown link \"nowhere\"");
     let mut found = Window::find(home(), "drop", "up", 0).expect("a search");
     while found.go_on() < 1.0 {}

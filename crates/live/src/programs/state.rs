@@ -36,9 +36,9 @@ pub(super) struct Service {
     pub(super) listener: Option<OwnedFd>,
     /// Datagram sockets of client and server, created on first use.
     pub(super) datagram: [Option<OwnedFd>; 2],
-    /// Row of counters for its datagrams.
+    /// Row of counters for the application's datagrams.
     pub(super) row: u32,
-    /// True if it sends pings instead of datagrams.
+    /// True if the application sends pings instead of datagrams.
     pub(super) echo: bool,
 }
 

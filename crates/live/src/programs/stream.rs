@@ -200,7 +200,7 @@ impl HostState {
         }
     }
 
-    /// Adds what the kernel counted since its counters were last read.
+    /// Adds the kernel's counts since its counters were last read.
     pub(super) fn count(&mut self, slot: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         for (direction, end) in conn.ends.iter_mut().enumerate() {

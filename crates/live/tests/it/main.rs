@@ -1,4 +1,4 @@
-//! Tests of the live bench without a network. They are one binary, since each binary links the whole core again.
+//! Tests of the live bench without a network. They are a single binary, because every test binary links the whole core again.
 
 mod fates;
 mod warm_up;

@@ -56,11 +56,11 @@ pub struct LinkCounts {
     pub backlog: Backlog,
     /// Packets that have left the queue and have neither arrived nor been dropped.
     pub in_flight: u64,
-    /// The classes of its discipline, if it has any.
+    /// The classes of the link's discipline, if it has any.
     pub classes: Vec<ClassCounts>,
     /// The opportunities of a link with delivery opportunities instead of a rate.
     pub opportunities: Option<OpportunityCounts>,
-    /// The grants of its modem, by service flow, if the modem reports them.
+    /// The grants of the link's modem, by service flow, if the modem reports them.
     pub grants: Vec<GrantCounts>,
 }
 

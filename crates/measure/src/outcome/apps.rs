@@ -20,7 +20,7 @@ pub(super) const EACH_FLOW: &[Measure] = &[Measure {
     key: "*",
     kind: Kind::MBIT.more(),
     words: "*",
-    doc: "Goodput of flow N, from 0; of applications with at most 32.",
+    doc: "Goodput of flow N, counted from 0; for applications with at most 32 flows.",
     parts: &[],
 }];
 
@@ -61,8 +61,8 @@ impl Flows<'_> {
 measures! {
     /// Measures of every application.
     pub(super) const APP = fn app_measures(c: &Counted<'_>, timeouts: Option<u64>, fast_recoveries: Option<u64>) -> Value {
-        "kind": Kind::ONE, "kind", "Its kind, the key of its `traffic` (`bloatlab list apps`)." => c.app.kind;
-        "flows": Kind::ONE, "flows", "Number of its flows, which are its rows in the table `flows`." => c.app.rows;
+        "kind": Kind::ONE, "kind", "Kind of the application: the key of its `traffic` (`bloatlab list apps`)." => c.app.kind;
+        "flows": Kind::ONE, "flows", "Number of the application's flows, which are its rows in the table `flows`." => c.app.rows;
         "packets": Kind::PACKETS, "packets", "Packets that arrived at the far host." => c.sum(0, |d| d.packets);
         "packets_reverse": Kind::PACKETS, "packets back", "Packets that arrived in the reverse direction." => c.sum(1, |d| d.packets);
         "wire_bytes": Kind::BYTES, "wire", "Bytes of `packets`, headers included." => c.sum(0, |d| d.wire_bytes);
@@ -143,7 +143,7 @@ measures! {
             "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.r;
         "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.mos;
         "burst_ratio": Kind::ONE.less(), "burst ratio",
-            "Mean length of runs of lost or late packets, relative to that of independent losses." => s.burst_ratio;
+            "Mean length of runs of lost or late packets, relative to the mean length with independent losses." => s.burst_ratio;
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
             "R of the E-model by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the call's codec."
             => s.r_g107;
@@ -152,7 +152,8 @@ measures! {
             "R from loss alone, which CableLabs 2012 evidently prints." => s.r_loss_only;
         "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.mos_loss_only;
     }
-    /// Measures of one direction of a game: `dropped` packets, and those slower than the fastest by more than `late_after`.
+    /// Measures of one direction of a game, in which `dropped` packets were dropped. A packet is late if it is slower than the
+    /// fastest by more than `late_after`.
     pub(super) const GAME = fn game(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
         "lost_percent": Kind::PERCENT.less(), "lost",
             "Packets dropped, of those that arrived or were dropped; delays and jitter are in `delay_ms` and `jitter_ms`."
@@ -172,7 +173,7 @@ measures! {
         "induced_ms": Kind::MS.less(), "delay added by load",
             "Delay added by load: mean of `ping.rtt_ms` minus the least round trip of the whole run." => ms(grade.added);
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
-            "Delay added by load at the 99th percentile: that of `ping.rtt_ms` minus the least round trip of the whole run."
+            "Delay added by load at the 99th percentile: `ping.rtt_ms.p99` minus the least round trip of the whole run."
             => ms(grade.p99);
         "grade": Kind::scale("A+ to F"), "grade", "Grade on the scale of the scenario." => grade.grade;
     }

@@ -20,7 +20,7 @@ pub struct Declared {
     pub rank: Option<u8>,
     /// Description; empty for a statistic that its name explains.
     pub doc: &'static str,
-    /// The keys below this one. Only keys without any hold numbers or words.
+    /// The keys below this one. Only keys without parts hold numbers or words.
     pub parts: Vec<Declared>,
 }
 

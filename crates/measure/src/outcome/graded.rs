@@ -70,7 +70,7 @@ measures! {
     }
     /// Measure of a scenario that names a scale.
     pub(super) const SCALE = fn scale(name: &str) -> Value {
-        "scale": Kind::ONE, "scale", "Name of the scenario's scale (`own`: a list of limits); absent without one." => name;
+        "scale": Kind::ONE, "scale", "Name of the scale (`own`: a list of limits); absent if the scenario names none." => name;
     }
     /// Measure of a run that is graded by background traffic, because there is no other traffic.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {

@@ -27,12 +27,12 @@ measures! {
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(26), "marked", "Packets marked with ECN instead of dropped." => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
-            "Packets in the queue or on their way to the far end at the end of the warm-up; 0 without one."
+            "Packets in the queue or on their way to the far end when the warm-up ends; 0 without a warm-up."
             => u64::from(l.before.backlog.packets) + l.before.in_flight;
         "backlog_packets": Kind::PACKETS, "backlog", "Packets still in the queue at the end." => m.backlog.packets;
         "backlog_bytes": Kind::BYTES, "backlog", "Bytes of `backlog_packets`." => m.backlog.bytes;
         "in_flight_packets": Kind::PACKETS, "in flight",
-            "Packets that have left the queue and not arrived at the end: being sent, in a modem's transmit queue, or on the wire."
+            "Packets on their way at the end of the run: being sent, in a modem's transmit queue, or on the wire."
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(24), "use of the rate",
             "Delivered bits as a share of the bits that the rate carries: for a shaper or modem the sustained rate (bursts come on top, so \
@@ -107,7 +107,7 @@ fn unused_of(g: GrantCounts, all: f64) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * unused(g) as f64 / all)
 }
 
-/// Returns the drops by reason. The reason `ack_filter` is omitted while its count is 0, since only one discipline filters ACKs.
+/// Returns the drops by reason. The reason `ack_filter` is omitted while its count is 0, because only one discipline filters ACKs.
 fn drops(m: &LinkCounts) -> Map<String, Value> {
     let rare = |r: DropReason| r == DropReason::AckFilter && m.drops[r as usize] == 0;
     let reasons = DropReason::ALL.iter().filter(|r| !rare(**r));

@@ -58,7 +58,7 @@ measures! {
         "unwritten_packets": Kind::PACKETS, "live, unwritten",
             "Packets that a namespace's device did not accept (the device is down)." => v.unwritten;
         "command_exit_code": Kind::ONE, "live, command exit code",
-            "Exit code of the command; null without one, or if the run ended first." => v.exit_code;
+            "Exit code of the command; null if there is no command, or if the run ended first." => v.exit_code;
     }
 }
 

@@ -92,5 +92,5 @@ fn a_panic() {
 #[test]
 fn a_datagram_to_nobody() {
     let line = line(Fault::UnknownAddress);
-    assert!(line.ends_with(":1, where no endpoint of another node is"), "{line}");
+    assert!(line.ends_with(":1, but no endpoint of another node has this address"), "{line}");
 }
