@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 const WHY: &str = "this build of bloatlab has no live bench; that needs Linux (docs/install.md)";
 
-/// Raises `LiveError`, since this build has no live bench; see `bloatlab.live.run`.
+/// Raises `LiveError`, because this build has no live bench; see `bloatlab.live.run`.
 #[pyfunction]
 #[pyo3(signature = (resolved, **options))]
 pub(crate) fn live(resolved: &str, options: Option<Py<PyDict>>) -> PyResult<Py<PyDict>> {
