@@ -71,7 +71,7 @@ CASES = [
 
 
 def ns2(case: Case, trace: Path) -> dict:
-    """Runs the transfers in ns-2; returns what was measured."""
+    """Runs the transfers in ns-2; returns the measurements."""
     words = {k: getattr(case, k) for k in ("agent", "n", "rate", "delay", "qpkts", "t", "stagger", "iw", "window", "ts", "bytes", "pause")}
     command = ["ns", str(NS2), *(f"{k}={v}" for k, v in words.items()), f"step={STEP}", f"trace={trace}"]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -93,7 +93,7 @@ def ns2(case: Case, trace: Path) -> dict:
 
 
 def ours(case: Case) -> dict:
-    """Runs the transfers with our preset; returns what was measured."""
+    """Runs the transfers with our preset; returns the measurements."""
     # one agent sends all files, as in ns-2
     files = {"size": f"{case.bytes}B", "pause": f"{case.pause}s", "new_connection": False}
     ftp = files if case.bytes > 0 else {}

@@ -1,5 +1,5 @@
-//! Rule 11 of docs/architecture.md: the clone of a world continues to the very bytes of a run without a pause, and shares nothing
-//! with the original. Random scenarios pause at a random moment, are read there, cloned, and a clone is changed.
+//! Rule 11 of docs/architecture.md: the clone of a world gives the same bytes as a run without a pause, and shares nothing with the
+//! original. Random scenarios pause at a random moment, where they are read and cloned; one clone is changed.
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios, of which `cargo test` runs 60; with 1000 or more, every discipline,
 //! application, stack and service must have occurred.
@@ -22,7 +22,7 @@ fn said(outcome: &Outcome) -> String {
     format!("{}\n{:?}", outcome.summary, outcome.tables)
 }
 
-/// Returns the same without the number of events, in which a link that changes may differ.
+/// Returns the text of [`said`] without the number of events, which a change of a link may affect.
 fn said_without_events(outcome: &Outcome) -> String {
     let mut summary: serde_json::Value = serde_json::from_str(&outcome.summary.to_string()).unwrap();
     summary["events"] = 0.into();
@@ -90,7 +90,7 @@ fn read_all(world: &mut World, scenario: &Scenario, now: Time) {
     }
 }
 
-/// Changes a link at `now`, both in the world and in the scenario; returns false if the link cannot change so.
+/// Changes a link at `now`, both in the world and in the scenario; returns false if the link cannot make the change.
 fn change(world: &mut World, scenario: &mut Scenario, now: Time, rng: &mut Rng) -> bool {
     let name = scenario.link.keys().nth(rng.below(scenario.link.len() as u64) as usize).unwrap().clone();
     let before = scenario.clone();
@@ -123,7 +123,7 @@ fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
     assert_eq!(world.run_before(now, |_| true), Ended::Finished);
     read_all(&mut world, scenario, now);
     let (mut fork, mut changed, mut steered) = (world.clone(), world.clone(), world.clone());
-    // those that differ run first: nothing of it may reach the others
+    // the changed and steered clones run first: their effects must not reach the other clones
     let mut scheduled = scenario.clone();
     if change(&mut changed, &mut scheduled, now, rng) && finish(&mut changed) {
         let mut planned = World::build(&scheduled).unwrap();

@@ -168,7 +168,7 @@ fn trace(bytes: &[u8]) -> Verdict {
             Ok(lines) => {
                 assert!(lines.count() > 0 && !lines.period().is_zero(), "a trace that never lets anything through");
                 let again = Lines::read_compact(&lines.compact());
-                assert_eq!(again.as_ref(), Ok(&lines), "the compact form reads as another trace");
+                assert_eq!(again.as_ref(), Ok(&lines), "the compact form reads as a different trace");
                 verdict = Verdict::Accepted;
             }
             Err(bad) => {

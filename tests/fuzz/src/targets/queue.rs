@@ -163,7 +163,7 @@ impl Bench<'_> {
         let before = gone.dropped.len();
         let answer = call(queue, &mut Context { now: *now, rng, link, flows, fate: gone });
         for &(seq, _) in &self.gone.dropped[before..] {
-            assert!(self.waiting.remove(&seq), "{:?}: packet {seq} was dropped twice, or never came", self.spec);
+            assert!(self.waiting.remove(&seq), "{:?}: packet {seq} was dropped twice, or never arrived", self.spec);
         }
         answer
     }
@@ -199,7 +199,7 @@ impl Bench<'_> {
             let next = self.queue.next_wake();
             assert!(
                 next.is_none_or(|next| next > at),
-                "{:?} wakes at {at} and wants to be woken at {next:?}",
+                "{:?} woke at {at}, and requests its next wake at {next:?}",
                 self.spec
             );
         }

@@ -142,10 +142,13 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
             let covered = |outer: &SackBlock| outer.start <= b.start && b.end <= outer.end;
             b.end <= next || blocks[1..].iter().any(covered) || !model.is_run(*b)
         });
-        assert!(!duplicate || p.receiver.dsack, "a D-SACK without asking for it: {blocks:?}");
+        assert!(!duplicate || p.receiver.dsack, "a D-SACK from a receiver with dsack off: {blocks:?}");
         let (duplicates, blocks) = blocks.split_at(usize::from(duplicate));
         for b in duplicates {
-            assert!(b.start < b.end && (b.start..b.end).all(|i| model.has(i)), "a D-SACK of what never came: {b:?}");
+            assert!(
+                b.start < b.end && (b.start..b.end).all(|i| model.has(i)),
+                "a D-SACK of bytes that never arrived: {b:?}"
+            );
         }
         for (i, b) in blocks.iter().enumerate() {
             assert!(b.start > next, "block {b:?} below the ACK {next}");

@@ -152,7 +152,7 @@ impl Bench {
         assert!(start <= self.sent_to, "a gap: {start} after {}", self.sent_to);
         if start < self.sent_to {
             assert!(stop > self.acked, "bytes {start}..{stop} again, which are acknowledged up to {}", self.acked);
-            assert!(segment.retransmission, "a retransmission that is not called one");
+            assert!(segment.retransmission, "a retransmission without the flag");
         }
         self.sent_to = self.sent_to.max(stop);
     }

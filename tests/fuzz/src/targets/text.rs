@@ -113,7 +113,7 @@ fn said_in_tc(scenario: &Scenario) {
         let said = link.queue.in_tc(link.sustained_rate()).words;
         let tree = serde_json::Value::String(said.clone());
         let again: qdisc::Spec = serde_json::from_value(tree).unwrap_or_else(|e| panic!("{name}: {said}: {e}"));
-        assert_eq!(again.in_tc(link.sustained_rate()).words, said, "{name}: the words do not say themselves again");
+        assert_eq!(again.in_tc(link.sustained_rate()).words, said, "{name}: the words describe a different discipline");
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn fixed_point(scenario: &Scenario) {
         Err(problems) => panic!("accepted, and refused when read again: {} in {canonical}", problems[0]),
         Ok(again) => {
             assert_eq!(again.canonical(), canonical, "the canonical text is not a fixed point");
-            assert!(&again == scenario, "the canonical text reads as another scenario: {canonical}");
+            assert!(&again == scenario, "the canonical text reads as a different scenario: {canonical}");
         }
     }
 }
