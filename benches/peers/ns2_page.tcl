@@ -1,10 +1,10 @@
 # Web pages over ns-2's FullTcp/Sack beside endless transfers over Agent/TCP/Linux CUBIC, on a plain access link.
 #
-#   home ==up: rate, DropTail==> isp --9 ms-- ftp        the page of document 001: html from server 1, then 6 connections
+#   home ==up: rate, DropTail==> isp --9 ms-- ftp        the page of CableLabs 2012: html from server 1, then 6 connections
 #        <==down: 50 Mbit/s===       --9, 14, 24, 49 ms-- web1..4      to each of 4 servers, 25 objects each, 5 s between pages
 #
 # usage: ns ns2_page.tcl key=value ...
-# One JSON line: page load times, SYNs sent and the moments of those of the first pages, packets and bytes up by kind.
+# One JSON line: page load times, number of SYNs, times of the SYNs of the first pages, packets and bytes up by kind.
 
 array set o {
     rate 5e6  delay 0.001  qpkts 21  t 600  ftp 0  ftpdelay 0.009  iw 2  nagle 1  delack 0.1  get 100  html 100000
@@ -65,7 +65,7 @@ for {set i 0} {$i < $o(ftp)} {incr i} {
 Class Get -superclass Application
 Class Serve -superclass Application
 
-# the client's side has got some of the object
+# the client has received part of the object
 Get instproc recv {bytes} {
     $self instvar left server tcp over
     incr left -$bytes
@@ -75,7 +75,7 @@ Get instproc recv {bytes} {
         if {!$::o(eof)} { $tcp close }
     }
 }
-# the server's side has got some of the request
+# the server has received part of the request
 Serve instproc recv {bytes} {
     $self instvar left size tcp
     if {$left > 0} {

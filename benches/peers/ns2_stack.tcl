@@ -1,10 +1,10 @@
-# One kind of ns-2 TCP through one bottleneck: what compare_ns2.py sets beside our presets.
+# One kind of ns-2 TCP through one bottleneck; compare_ns2.py compares the results with our presets.
 #
 #   S ==rate, delay, DropTail==> D, and back at 100 Mbit/s with the same delay
 #
 # usage: ns ns2_stack.tcl key=value ...
-# Prints one JSON line: what the flows did and what the queue saw. With trace=FILE the windows are written every `step`
-# seconds: time, queue length, drops so far, then cwnd_ and ssthresh_ of each flow.
+# Prints one JSON line with the results of the flows and of the queue. With trace=FILE, writes a line every `step` seconds:
+# time, queue length, drops so far, then cwnd_ and ssthresh_ of each flow.
 
 array set o {
     agent reno  n 1  rate 5e6  delay 0.01  qpkts 50  t 100  stagger 0  psize 1460  window 1000000  iw 2  ts 0
@@ -58,12 +58,12 @@ proc flow {i} {
     return $tcp
 }
 
-# a transfer is acknowledged: the next one `pause` seconds later, over the same agent
+# Called when a transfer is acknowledged: starts the next one `pause` seconds later, over the same agent.
 proc again {tcp} {
     global ns o
     lappend ::done [$ns now]
     if {$o(pause) <= 0} { return }
-    # a second `send` is never reported as done: closed_ is not Tcl's; advanceby clears it
+    # a second `send` is never reported as done, because Tcl cannot reset closed_; `advanceby` resets it
     set more [expr {$o(agent) eq "fullsack" ? "send $o(bytes)" : "advanceby [expr {($o(bytes) + $o(psize) - 1) / $o(psize)}]"}]
     $ns at [expr {[$ns now] + $o(pause)}] "$tcp $more"
 }

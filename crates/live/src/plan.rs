@@ -198,7 +198,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns the pairs of communicating hosts: those of the applications or, without applications, the two leaves.
+    /// Returns the pairs of communicating hosts: the ends of every application or, if there are no applications, the two leaves.
     fn pairs(&self) -> Vec<(u16, u16)> {
         if self.apps.is_empty() {
             return vec![(self.hosts(Side::Left)[0], self.hosts(Side::Right)[0])];

@@ -12,7 +12,7 @@
 //!         4.5                                          for R > 100
 //! ```
 //!
-//! Source: the first formula is that of Cole & Rosenbluth 2001 for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
+//! Source: the first formula is from Cole & Rosenbluth 2001, for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
 //! CableLabs 2012 states the formula with the delay, but its MOS columns match d = 0 in every independent cell. So both are

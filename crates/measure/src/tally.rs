@@ -210,8 +210,8 @@ impl Tally {
         self.rows[row as usize].directions[direction].total.ce_packets += 1;
     }
 
-    /// Adds the final counters of one end of a connection, when it closes or the run ends: those of the sender to `direction`,
-    /// those of the receiver to the opposite direction.
+    /// Adds the final counters of one end of a connection, when it closes or the run ends: the sender's counters to `direction`,
+    /// the receiver's to the opposite direction.
     pub fn retire(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].total.received(receiver);

@@ -112,7 +112,7 @@ impl<S: Sink> Network<S> {
 
     /// Adds an endpoint whose application has the name `name`, and whose IP packets have at most `mtu` bytes; returns its address.
     ///
-    /// Errors: those of [`Network::add_endpoint`]; a name that is taken.
+    /// Errors: as [`Network::add_endpoint`]; a name that is taken.
     pub fn add_named(
         &mut self,
         name: &str,

@@ -10,7 +10,7 @@ use record::{Mask, Record, Sink};
 use tcp::{Endpoint, TcpParams};
 use units::{Duration, Time, prefetch};
 
-/// Number of connections that fit in the second-level cache. With more connections, those of the next packets are prefetched.
+/// Number of connections that fit in the second-level cache. If there are more, the connections of the next packets are prefetched.
 const IN_CACHE: usize = 128;
 /// Prefetch distances in packets of a link: first the connection is prefetched, then the lines that it refers to.
 const LOOKAHEAD: [usize; 2] = [5, 2];

@@ -74,7 +74,7 @@ impl<S: Sink> World<S> {
 
     /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the one that built this world.
     ///
-    /// Errors: those of building the link's port.
+    /// Errors: a change with which the link's port cannot be built.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
         let net = &mut self.engine.net;
         net.catch_up_accounts(Time(now.0.saturating_sub(1)));

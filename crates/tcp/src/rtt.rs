@@ -133,7 +133,7 @@ mod tests {
         r.back_off(&p, 5000);
         r.sample(&p, 400_000);
         r.acknowledged(5000);
-        // SRTT is 400 ms and RTTVAR 150 ms, so RTO = 400 + 600 ms = 1 s. It stays doubled, since no data from 5000 on is
+        // SRTT is 400 ms and RTTVAR 150 ms, so RTO = 400 + 600 ms = 1 s. It stays doubled, because no data from 5000 on is
         // acknowledged
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(2));
         r.acknowledged(5001);

@@ -68,7 +68,7 @@ fn rates_add_up_to_the_bytes() {
     }
 }
 
-/// With a single bin, the chart's mean and maximum of the delay are those of the summary.
+/// With a single bin, the chart's mean and maximum of the delay equal the summary's.
 #[test]
 fn one_bin_is_the_whole_run() {
     let (run, outcome) = ran(2);
@@ -137,7 +137,7 @@ fn fates(run: &Run, outcome: &sim::Outcome) -> [u64; 4] {
     ['p', 'l', 'd', '-'].map(|letter| frames.chars().filter(|c| *c == letter).count() as u64)
 }
 
-/// The numbers of played, late and dropped frames in the chart of a call are those of its summary.
+/// The numbers of played, late and dropped frames in the chart of a call equal the numbers in its summary.
 #[test]
 fn frames_of_a_call_add_up_to_its_summary() {
     let lossy = TWO_UPLOADS.replace("rate = \"5mbit\"", "rate = \"5mbit\", loss = 0.03");

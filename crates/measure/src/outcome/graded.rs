@@ -64,8 +64,8 @@ measures! {
     /// Measures of the scale `rpm`.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
         "rpm": Kind::ONE.more(), "round trips per minute",
-            "Round trips per minute, graded on the scale `rpm`: those of an application `rpm`, or 60 000 over the mean round trip of the \
-             slowest ping in ms."
+            "Round trips per minute, graded on the scale `rpm`: the result of an application `rpm`, or 60 000 over the mean round trip of \
+             the slowest ping in ms."
             => rpm;
     }
     /// Measure of a scenario that names a scale.

@@ -77,7 +77,7 @@ fn a_capture_has_the_real_bytes_and_is_the_same_twice() {
 
 #[test]
 fn endpoints_do_not_change_the_rest_of_a_run_that_they_do_not_disturb() {
-    // a receiver without a sender: CUBIC's row is that of a run without endpoints
+    // a receiver without a sender: CUBIC's row equals the row of a run without endpoints
     let mut alone = Network::from_toml(&scenario("\"droptail\"")).unwrap();
     alone.run().unwrap();
     let mut beside = Network::from_toml(&scenario("\"droptail\"")).unwrap();

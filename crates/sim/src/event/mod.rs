@@ -60,7 +60,7 @@ impl Target {
     fn unpack(v: u32) -> Self {
         let index = v & INDEX_MASK;
         let kind = v >> KIND_SHIFT & 7;
-        // most events are those of links
+        // most events belong to links
         if kind == 0 {
             return Self::Link(index as u16);
         }

@@ -122,8 +122,8 @@ pub struct Lives {
 }
 
 impl Lives {
-    /// Returns a sink that records the packets in [from, until), about `most_packets` at most.   Errors: those of the scenario's
-    /// network.
+    /// Returns a sink that records the packets in [from, until), about `most_packets` at most.   Errors: a problem of the
+    /// scenario's network.
     pub fn new(scenario: &Scenario, from: Time, until: Time, most_packets: usize) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let ends: Vec<NodeId> = network.links.iter().map(|l| NodeId(l.to)).collect();

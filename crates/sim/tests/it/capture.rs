@@ -1,4 +1,4 @@
-//! A run as capture files: the bytes are those of real packets, and the capture does not change the run.
+//! A run as capture files: the bytes form real packets, and the capture does not change the run.
 
 use crate::common::{D04_APPS, modem, number, read, said};
 use packet::{Protocol, header};
@@ -191,8 +191,8 @@ fn segments_say_what_a_real_stack_would() {
         stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
         if payload == 0 && !h(0x03) {
             stream.pure += 1;
-            // a's packets are captured on the left before the link can lose them, so the sequence number of an ACK is that of the
-            // next new byte
+            // a's packets are captured on the left before the link can lose them, so the sequence number of an ACK is the number of
+            // the next new byte
             if p[15] == 0 {
                 assert_eq!(u64::from(seq), stream.next);
             }

@@ -25,8 +25,8 @@ impl Sink for Watch {
     }
 }
 
-/// TCP without tail loss probes. The only RTT sample is that of the short SYN, so a probe, due after two such RTTs, would
-/// retransmit a large packet that is still being sent.
+/// TCP without tail loss probes. The only RTT sample is from the short SYN, so a probe, due after two such RTTs, would retransmit a
+/// large packet that is still being sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 

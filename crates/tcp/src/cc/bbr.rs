@@ -14,12 +14,12 @@
 //!
 //! BBR also sets the window during a recovery: packet conservation for one round, then the model again.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5.
-//! The window's quanta, the allowance for aggregated ACKs and the margin of 1 % are those of Linux, because at the small BDPs of
-//! CSC458 (3.3 packets) they decide the queue. BtlBw is a maximum, so jitter of the ACKs makes it exceed the true bandwidth: 50
-//! us in a round trip of 20 ms are 0.25 %, a quarter of the margin of 1 % that drains the queue.
-//! If losses are a fifth of the delivered data in two consecutive intervals with the same delivery rate, BBR assumes that the
-//! path is policed, and keeps to that rate for 48 rounds, as Linux does ([`long_term`]).
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5. The window's quanta,
+//! the allowance for aggregated ACKs and the margin of 1 % follow Linux, because at the small BDPs of CSC458 (3.3 packets) they
+//! decide the queue. BtlBw is a maximum, so jitter of the ACKs makes it exceed the true bandwidth: 50 us in a round trip of 20 ms
+//! are 0.25 %, a quarter of the margin of 1 % that drains the queue. If losses are a fifth of the delivered data in two consecutive
+//! intervals with the same delivery rate, BBR assumes that the path is policed, and keeps to that rate for 48 rounds, as Linux does
+//! ([`long_term`]).
 //! Departs: none known.
 
 mod aggregation;
@@ -61,8 +61,8 @@ const PACING_MARGIN: f64 = 0.99;
 const FIRST_RTT: Duration = Duration::from_millis(1);
 /// Limit on the window's allowance for aggregated ACKs: the data of this many seconds at the estimated bandwidth.
 const AGGREGATION_CAP: f64 = 0.1;
-/// Pacing rate below which a burst is one segment. At higher rates, a burst is the data of 1/1024 s, but at least two segments.
-/// The value is that of Linux, 1.2 Mbit/s. Unit: bytes/s.
+/// Pacing rate below which a burst is one segment. At higher rates, a burst is the data of 1/1024 s, but at least two segments. As
+/// in Linux, it is 1.2 Mbit/s. Unit: bytes/s.
 const ONE_SEGMENT_BELOW: f64 = 150_000.0;
 
 /// State of the machine, named as in the draft.

@@ -11,7 +11,7 @@
 //!                        W does not grow while the application limits the rate
 //! cwnd                   moves one segment per ACK towards ceil(W), at least 2     loss: W <- W / 2, no growth during its repair
 //! pacing                 W mss / srtt, twice that if cwnd < ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
-//!                        if cwnd <= 4, W is at least 100 kbit/s x srtt, too
+//!                        if cwnd <= 4, W is also at least 100 kbit/s x srtt
 //! segments               half of the data of v, from 150 bytes to the MSS: below 1 Mbit/s, they shrink so that two leave in v
 //! ```
 //!

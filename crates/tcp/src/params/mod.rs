@@ -42,7 +42,7 @@ use units::Problem;
 group! {
     /// A whole TCP stack. All endpoints that use it share it; it is never copied per flow.
     ///
-    /// Defaults are those of the preset `linux-6`; see [`TcpParams::preset`].
+    /// The defaults are the preset `linux-6`; see [`TcpParams::preset`].
     pub struct TcpParams {
         groups {
             /// Sizes on the wire.
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for TcpParams {
 }
 
 impl TcpParams {
-    /// Returns the keys that only presets set, since they describe the behaviour of particular kernels.
+    /// Returns the keys that only presets set, because they describe the behaviour of particular kernels.
     pub fn preset_keys() -> Vec<&'static str> {
         Quirks::keys()
     }

@@ -8,7 +8,7 @@ group! {
     #[allow(clippy::struct_excessive_bools, reason = "each is a key of its own")]
     pub(crate) struct Quirks {
         /// The window is a whole number of segments (Linux). A reduction drops the fractions of the window and of ssthresh, and
-        /// Reno grows by one segment after as many acknowledged segments as the window has.
+        /// Reno grows by one segment per window of acknowledged segments.
         pub whole_segments: bool = true,
         /// The ACK that ends a reduction also grows the window, by the segments it newly delivers (Linux).
         pub reduction_end_grows: bool = true,

@@ -141,8 +141,8 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
         r.open(0);
         r.ecn = EcnUse::Classic;
         let mut acked = vec![];
-        // segment 5 is marked, and segment 0 arrives again after segment 8. With `quick_acks_return`, two ACKs leave at once
-        // after each of these events: those of 5 and 6, and those of 0 and 9
+        // segment 5 is marked, and segment 0 arrives again after segment 8. With `quick_acks_return`, two ACKs leave at once after
+        // each of these events: the ACKs of 5 and 6, and the ACKs of 0 and 9
         for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
             let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
             r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());

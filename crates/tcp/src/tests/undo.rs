@@ -128,7 +128,7 @@ fn a_timeout_for_a_longer_delay_is_undone() {
 fn a_timeout_for_a_lost_window_stands() {
     const ALL: &[(u64, u32)] =
         &[(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1)];
-    // the probe, segment 10, and the first retransmission are lost, too, so there are two timeouts. F-RTO sends new data, whose
+    // the probe, segment 10, and the first retransmission are also lost, so there are two timeouts. F-RTO sends new data, whose
     // SACK shows that the loss was real
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 30, lose(&p, ALL));

@@ -141,7 +141,7 @@ fn whole(outcome: &Outcome) {
         };
         let rows = table.columns.first().map_or(0, |c| len(&c.1));
         for (name, column) in &table.columns {
-            assert_eq!(len(column), rows, "{}.{name} has another length", table.name);
+            assert_eq!(len(column), rows, "{}.{name} has a different length", table.name);
             if let Column::F64(v) = column {
                 assert!(!v.iter().any(|x| x.is_infinite()), "{}.{name} is infinite", table.name);
             }

@@ -9,7 +9,7 @@
 //! Delayed ACKs of two segments each, at exactly the rate of the path, have an excess of two segments. If one arrives slightly
 //! early, `expected` is rounded down by up to a whole segment, and the excess is three.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic is that of Linux (since 5.1).
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic follows Linux (since 5.1).
 
 use crate::cc::control::AckSample;
 use units::Time;

@@ -39,8 +39,8 @@ pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
 }
 
 impl Bbr3 {
-    /// UpdateLatestDeliverySignals(): updates the largest rate and volume delivered in this round, and whether a loss round
-    /// starts.
+    /// UpdateLatestDeliverySignals(): updates the largest rate and volume delivered in this round, and the flag for the start of a
+    /// loss round.
     pub(super) fn update_latest_delivery_signals(&mut self, s: &AckSample, rs: &RateSample) {
         self.bounds.bw_latest = self.bounds.bw_latest.max(delivery_rate(rs));
         self.bounds.inflight_latest = self.bounds.inflight_latest.max(rs.bytes as f64);
