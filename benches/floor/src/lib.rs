@@ -158,7 +158,7 @@ impl Link {
     /// Computes departure and arrival of a packet. Returns true if it is the only one in flight, so that it needs an event.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
-        // the backlog is updated as a real drop-tail queue would have to
+        // the backlog is updated as in a real drop-tail queue
         while let Some(&(departure, size)) = self.leaving.front() {
             if departure > now {
                 break;

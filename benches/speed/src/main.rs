@@ -193,7 +193,7 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Memory at the fullest sample of a run: heap bytes above those at the start, and the memory for segments in flight.
+/// Memory at the fullest sample of a run: heap bytes allocated since the start, and the memory for segments in flight.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,

@@ -109,7 +109,7 @@ pub fn run(
     tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // a shell may stay open for a day, so its bins are made longer to limit their number
+    // a shell may stay open for a day, so the bins of the series are made longer, which limits their number
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];

@@ -64,12 +64,12 @@ impl Echoes {
         &self.rtt
     }
 
-    /// Returns the delay that load adds to the round trip: the mean minus the smallest of the whole run; `None` without a reply.
+    /// Returns the delay that load adds: the mean round trip minus the smallest one of the whole run; `None` without a reply.
     pub(crate) fn induced(&self) -> Option<Duration> {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
-    /// Returns the 99th percentile of the round trip minus the smallest of the whole run; `None` without a reply.
+    /// Returns the 99th percentile of round trips minus the smallest one of the whole run; `None` without a reply.
     pub(crate) fn induced_p99(&self) -> Option<Duration> {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }

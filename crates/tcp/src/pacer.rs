@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! next_at = time at which the next burst may leave;  each segment sent adds  bytes / rate
-//! linux-internal:  if a burst leaves late, its delay is subtracted from its  bytes / rate,  up to half of that;
+//! linux-internal:  if a burst leaves late, its delay shortens the wait  bytes / rate  after it, by up to half;
 //!                  the first ten segments are not paced
 //! ```
 //!

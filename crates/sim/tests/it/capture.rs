@@ -217,8 +217,8 @@ fn a_link_is_found_by_name_or_by_its_rate() {
     let s = read(&modem("droptail = { limit = '50p' }", 1, D04_APPS));
     let refused = Capture::new(&s, Some("upp"), [Vec::new(), Vec::new()], KEPT).unwrap_err();
     assert!(refused.message.contains("did you mean \"up\"?"), "{refused}");
-    // `None` chooses the modem with its 5 Mbit/s, although its channel has 100. The left file has the frames of the call, one
-    // every 20 ms for 3 s
+    // `None` chooses the slowest link: the modem with 5 Mbit/s, although its channel has 100. The left file has the frames of the
+    // call, one every 20 ms for 3 s
     let (files, _) = captured(&modem("droptail = { limit = '50p' }", 3, D04_APPS), None, KEPT);
     let calls = lines(&files[0]).iter().filter(|l| l.bytes[9] == 17).count();
     assert_eq!(calls, 150);

@@ -98,7 +98,7 @@ impl Sender {
     }
 
     /// Sends lost segments, then new ones, then those allowed by NextSeg (3) and (4). Returns `None` if nothing was sent and no
-    /// burst waits for room. Otherwise returns true if the window ended the loop. Bound: every iteration takes room of the
+    /// burst waits for room; otherwise `Some(true)` if the window stopped the sender. Bound: every iteration uses up part of the
     /// window.   Source: RFC 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {

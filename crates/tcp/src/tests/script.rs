@@ -122,7 +122,7 @@ fn an_overtaken_ack_still_reports_arrivals() {
         s.news();
         s.ack(100_000, 5, &[]);
         assert_eq!(s.in_flight(), 5, "{name}");
-        // the ACK of 3 was overtaken by that of 5, but its SACK block is new, and shows that segment 5 is lost
+        // the ACK of 5 has overtaken the ACK of 3, whose SACK block is nevertheless new and shows that segment 5 is lost
         assert_eq!(s.ack(101_000, 3, &[(6, 10)]), [5], "{name}");
         assert_eq!(s.in_flight(), 1, "{name}");
         // without new blocks, an overtaken ACK does not change anything

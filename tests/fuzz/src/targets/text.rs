@@ -189,7 +189,8 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a user's name is shown without its quotes and escapes; "\u007f64" is a control character before "64"
+    // a message shows a user's name without quotes. In "\u007f64", the last three characters are not the type f64, but the end of
+    // an escape and "64"
     let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();
