@@ -153,8 +153,8 @@ impl Plan {
                         (Some(a), Some(b)) if a == b => {
                             let (from, to) = (self.name(app.placed.from), self.name(*to));
                             let message = format!(
-                                "\"{from}\" and \"{to}\" fall into the same namespace, because of whom the other \
-                                 applications talk to; live, every application must cross from one set of hosts to another"
+                                "\"{from}\" and \"{to}\" fall into the same namespace, because of the other applications; \
+                                 in a live run, the two ends of every application must be in different namespaces"
                             );
                             return Err(Problem::new(format!("app.{}.to.{i}", app.placed.name), message));
                         }
@@ -185,8 +185,8 @@ impl Plan {
         let leaves: Vec<u16> = (0..self.network.nodes.len() as u16).filter(|n| neighbours(*n) == 1).collect();
         let [a, b] = leaves[..] else {
             let message = format!(
-                "without applications the bench needs exactly two nodes at the edge, and there are {}; add an [app] that says \
-                 who talks to whom",
+                "without applications the bench needs exactly two nodes at the edge, and there are {}; add an [app] that names \
+                 the two ends",
                 leaves.len()
             );
             return Err(Problem::new("link", message));
@@ -212,8 +212,8 @@ impl Plan {
 
     fn check_paths(&mut self, limit: BitRate) -> Result<(), Problem> {
         if let Some(modem) = self.network.links.iter().find(|l| matches!(l.port.service, Service::Docsis31(_))) {
-            let message = "a modem of DOCSIS 3.1 acts on frames of 135us, shorter than the bench is late; the simulator runs it \
-                           (bloatlab run), and live a shaper with the same discipline";
+            let message = "the bench is not punctual enough for the frames of 135us of a DOCSIS 3.1 modem; simulate it (bloatlab \
+                           run), or use a shaper with the same discipline";
             return Err(Problem::new(format!("link.{}.docsis31", modem.name), message));
         }
         for (a, b) in self.pairs() {
@@ -231,7 +231,7 @@ impl Plan {
                     let name = &link(path[0]).name;
                     let rate = slowest.map_or_else(|| "no rate at all".to_owned(), |r| r.to_string());
                     let message = format!(
-                        "the path has {rate}, and the bench has been measured up to {limit}; give the bottleneck a lower \
+                        "the path has {rate}, but the bench has been measured up to {limit} only; give the bottleneck a lower \
                          rate, or raise the limit with --max-rate and check the verdict on lateness in the result"
                     );
                     return Err(Problem::new(format!("link.{name}.rate"), message));

@@ -63,7 +63,7 @@ struct PythonEndpoint {
 }
 
 impl PythonEndpoint {
-    /// Calls a method. `call` makes the call and converts its result. A failure unwinds to the network.
+    /// Calls a method. `call` makes the call and converts its result. A failure unwinds as a [`Fault`], which the network catches.
     fn call<T>(&self, method: Method, call: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Mistake>) -> T {
         let result = Python::attach(|py| {
             call(self.methods[method as usize].bind(py)).map_err(|mistake| {

@@ -9,10 +9,10 @@
 //! 1970.
 //!
 //! Headers are as on a real host: IPv4 with the addresses and ports that classifiers see, DSCP and ECN. Nodes and applications are
-//! numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and an application's port is its number; the first is
-//! 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time stamps
-//! (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are kept;
-//! payload is zeros. Datagrams of endpoints that the program supplies have their real bytes.
+//! numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and an application's port is its number, both counted
+//! from 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time
+//! stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are
+//! kept; payload is zeros. Datagrams of endpoints that the program supplies have their real bytes.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes (ns-2: 10 bytes
 //! for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet framing.

@@ -33,8 +33,8 @@ const FIRST_CEP: u8 = 5;
 const ACE: u32 = 8;
 /// Mask of the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// Number of CE marks since the last ACK at which an ACK leaves at once: 2 if received data awaits an ACK, otherwise 3.   Source:
-/// RFC 9768 §3.2.2.5.1.
+/// An ACK leaves at once when this many CE marks have arrived since the last ACK: 2 if received data awaits an ACK, otherwise 3.
+/// Source: RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
 /// Returns the code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.

@@ -1,8 +1,8 @@
 //! Rule 11 of docs/architecture.md: the clone of a world gives the same bytes as a run without a pause, and shares nothing with the
 //! original. Random scenarios pause at a random moment, where they are read and cloned; one clone is changed.
 //!
-//! `BLOATLAB_FORKS=1000` sets the number of scenarios, of which `cargo test` runs 60; with 1000 or more, every discipline,
-//! application, stack and service must have occurred.
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, application, stack and
+//! service must have occurred.
 
 use fuzz::schema::Range;
 use fuzz::source::Source;

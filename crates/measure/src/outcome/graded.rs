@@ -49,8 +49,8 @@ measures! {
     /// Measures of every run.
     pub(super) const LATENCY = fn latency(worst: Option<&Candidate<'_>>, grade: Option<&str>) -> Value {
         "induced_ms": Kind::MS.less().rank(21), "delay added by load",
-            "Delay added by load to the ping with the most, background excluded; without pings, to the packets of the recorded queue with \
-             the most (see Fairness and grade, below)." => ms(worst.and_then(|c| c.added));
+            "Largest delay that load adds to a ping, background excluded; without pings, to the packets of a recorded queue (see \
+             Fairness and grade, below)." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",
             "Grade of the added delay at the 99th percentile; other scales grade another quantity (see below)." => grade;
         "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`."

@@ -12,9 +12,9 @@ group! {
         pub whole_segments: bool = true,
         /// The ACK that ends a reduction also grows the window, by the segments it newly delivers (Linux).
         pub reduction_end_grows: bool = true,
-        /// An ACK that reports a mark belongs to the reduction that it begins, instead of growing the window first. That
-        /// reduction ends, and the next one may begin, with an ACK of data sent after it began, instead of with an ACK of all
-        /// data sent before (Linux).
+        /// An ACK that reports a mark belongs to the reduction that it begins, instead of growing the window first. The reduction
+        /// ends, and the next one may begin, at the first ACK of data sent after its start, instead of at the ACK of all data sent
+        /// before it (Linux).
         pub marking_ack_reduces: bool = true,
         /// Every timeout lowers ssthresh, even if it follows another one or interrupts a recovery (ns-2), instead of once for
         /// each loss (RFC 5681 §3.1).

@@ -10,8 +10,10 @@
 //!
 //! Source: RFC 8985 §6.2 to §8. Three rules follow Linux: the 2 ms, which prevent a probe while the last ACK of a flight is due;
 //! the RTO after a probe or a reordering window, which counts from the latest transmission of the first segment; and the fast
-//! recovery that begins if a retransmission is lost after a timeout. Without D-SACK, a pure duplicate ACK shows that the probe was
-//! not necessary. If this ACK is lost, the window is reduced although no segment was lost.
+//! recovery that begins if a retransmission is lost after a timeout.
+//!
+//! Without D-SACK, a pure duplicate ACK shows that the probe was not necessary. If this ACK is lost, the window is reduced although
+//! no segment was lost.
 
 use super::{Context, Sender};
 use crate::cc::control::Congestion;

@@ -13,8 +13,8 @@ use tcp::{PRESETS, Segment, State, TcpParams};
 use units::{Duration, Time};
 
 const HEAD: &str = "\
-# Moments in ms; segments by number, from 0; windows in segments. `time`: a timer ran out. `sent`: the segments that left in answer,
-# those marked * not for the first time. tests/it/golden.rs describes the path. A change here needs a line in the CHANGELOG.
+# Times in ms; segments are numbered from 0; windows in segments. `time`: a timer expired. `sent`: the segments sent in response;
+# * marks retransmissions. tests/it/golden.rs describes the path. A change here needs a line in the CHANGELOG.
 #
 #      at   ack sacked               cwnd ssthresh flight state     srtt sent
 ";
