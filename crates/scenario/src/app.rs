@@ -16,18 +16,17 @@ pub struct App {
     /// Earliest start. The seed draws the actual start from `start` to `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
-    /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`; if it has none, the
-    /// sending interval of periodic traffic (`voip`, `ping`, `messages`, `cbr` at constant intervals), at most 1s, which
-    /// randomises its phase; 0s for `game`, and for `proshare` and other `cbr`, which draw their own start; 100ms for all other
-    /// traffic.
+    /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`; if it has none: the
+    /// sending interval, at most 1s (`voip`, `ping`, `messages`, `cbr` at constant intervals); 0s (`game`, `proshare`, other
+    /// `cbr`); 100ms (all others).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Time from which the application starts nothing new. Transfers in progress may finish; an endless transfer does not stop
     /// (`length` ends it). Default: the end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
-    /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`), which stands for the stack of `linux-6` with it; a
-    /// preset; or a name from `tcp`.
+    /// TCP stack of both ends: a preset, a name from `tcp`, or a congestion control (such as `cubic`), which selects `linux-6` with
+    /// that congestion control. `bloatlab list tcp` lists all.
     #[serde(default = "default_stack")]
     pub tcp: String,
     /// TCP stack of the servers, if different.
@@ -36,8 +35,8 @@ pub struct App {
     /// Differentiated services code point of the application's packets, 0 to 63.
     #[serde(default)]
     pub dscp: u8,
-    /// ECN field of the application's datagrams (voip, ping, game, cbr, proshare), which do not respond to marks: not_ect (the
-    /// default), ect0 or ect1, as in L4S traffic. The stack sets the ECN field of TCP.
+    /// ECN field of the datagrams of voip, ping, game, cbr and proshare, which do not respond to marks: not_ect (the default), ect0,
+    /// or ect1, as in L4S traffic. The ECN field of TCP depends on the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_ecn: Option<DatagramEcn>,
     /// The traffic of the application.
@@ -81,7 +80,10 @@ impl App {
         }
         problems.extend(within("dscp", self.dscp, 0, 63).err());
         if self.datagram_ecn.is_some() && !self.traffic.is_datagrams() {
-            let message = "its traffic is TCP's, whose ECN is set by `ecn` of the stack; expected voip, ping, game, cbr or proshare";
+            let message = format!(
+                "{} does not have it; expected voip, ping, game, cbr or proshare (for TCP, set `ecn` of the stack)",
+                self.traffic.name()
+            );
             problems.push(Problem::new("datagram_ecn", message));
         }
         problems.extend(self.stop.and_then(|stop| self.validate_stop(stop).err()));
@@ -96,7 +98,7 @@ impl App {
                 Err(Problem::new("stop", "a transfer without a size does not stop; give it a size, or a length"))
             }
             Traffic::Rpm(_) => {
-                Err(Problem::new("stop", "its load never ends, so it cannot stop; let it be the end of the run"))
+                Err(Problem::new("stop", "its load never ends, so it cannot stop before the end of the run"))
             }
             _ => Ok(()),
         }

@@ -8,9 +8,11 @@ use crate::network::{Network, nodes, number};
 use crate::trace::{Interval, MOST_MOMENTS};
 use units::{Duration, Problem, shown};
 
-/// Largest numbers of nodes, links and applications in a world.
+/// Largest number of nodes in a scenario.
 const MAX_NODES: usize = 4096;
+/// Largest number of links, where a link with `both_ways` counts once.
 const MAX_LINKS: usize = 16_384;
+/// Largest number of applications.
 const MAX_APPS: usize = 16_384;
 /// Largest number of TCP stacks, of routes, and of names in a list of `record`.
 const MAX_LIST: usize = 16_384;
@@ -182,7 +184,8 @@ impl Scenario {
             && (client.reads_ack_time() || server.reads_ack_time())
             && !(client.wire.timestamps && server.wire.timestamps)
         {
-            let message = "one end runs ledbat, which needs `timestamps` at both: the other's clock is in its ACKs";
+            let message =
+                "ledbat needs `timestamps` at both ends, because it reads the other end's clock from the ACKs";
             problems.push(Problem::new("tcp_server", message));
         }
         problems
@@ -240,7 +243,7 @@ fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
                         name(b),
                         name(stuck)
                     ),
-                    Err(None) => format!("the routes from \"{}\" to \"{}\" go in a circle", name(a), name(b)),
+                    Err(None) => format!("the routes from \"{}\" to \"{}\" form a cycle", name(a), name(b)),
                 };
                 problems.push(Problem::new("", message).under(&app.name).under("app"));
                 return;

@@ -1,4 +1,4 @@
-//! `--set` with a path into a table that has exactly one key, its kind: a link's `queue` or an application's `traffic`.
+//! Handles `--set` with a path into a table of one key: a link's `queue` or an application's `traffic`. The key names the kind.
 
 use serde_json::{Map, Value};
 use units::{Problem, shown};
@@ -7,6 +7,7 @@ use units::{Problem, shown};
 ///
 /// Expands a word to the table of its name (`"codel"` to `codel = {}`), and a text (`"codel target 5ms"`) to its table, so that a
 /// parameter in it can be overridden.
+///
 /// Errors: a name that differs from the one in the tree; the message shows the correct `--set`.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };

@@ -18,7 +18,7 @@ use units::{Duration, Problem};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Name of the scenario, which its results carry.
+    /// Name of the scenario, which is stored in its results.
     #[serde(default = "default_name")]
     pub name: String,
     /// Seed of all random streams.
@@ -49,12 +49,12 @@ pub struct Scenario {
     /// Grading of the delay that load adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Largest number of packets that a run may take, as estimated before it starts; a scenario that may take more is refused.
-    /// Default 100000000000, which is some hours of computing.
+    /// Largest number of packets in a run. A scenario is refused before it starts if it may need more. Default 100000000000, which
+    /// takes some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
     /// Expected measures, by the dotted paths of the summary (`*` matches any name). Each is a comparison such as ">= 4.0", "<
-    /// 50" or "0.9 .. 1". Evaluated by `bloatlab check`; no run depends on it.
+    /// 50" or "0.9 .. 1". Evaluated by `bloatlab check`; they do not affect the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Expect>,
 }

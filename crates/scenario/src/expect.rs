@@ -7,7 +7,7 @@
 //! "links.up.utilisation" = "0.9 .. 1"
 //! ```
 //!
-//! Keys are dotted paths of a summary (docs/results.md), in which `*` matches any name. An expectation changes no run.
+//! Keys are dotted paths of a summary (docs/results.md), in which `*` matches any name. Expectations do not affect the run.
 
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};

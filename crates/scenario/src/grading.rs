@@ -19,8 +19,9 @@ use std::borrow::Cow;
 use std::fmt;
 use units::{Duration, Problem, shown};
 
-/// Largest number of grades in a scale, and of characters in a grade, so that grades fit a column of a table.
+/// Largest number of grades in a scale.
 const MOST: usize = 26;
+/// Largest number of characters in a grade, so that it fits a column of a table.
 const LONGEST: usize = 24;
 
 /// Grading of the delay that load adds. No other result depends on it.
@@ -134,15 +135,17 @@ impl Grade {
                 let message = format!("\"{}\" is not valid; expected 1 to {LONGEST} characters", shown(&own.grade));
                 Some(("grade", message))
             } else if grades[..i].iter().any(|other| other.grade == own.grade) {
-                Some(("grade", format!("\"{}\" stands there twice", shown(&own.grade))))
+                Some(("grade", format!("\"{}\" is listed twice", shown(&own.grade))))
             } else {
                 match own.below {
-                    None if !last => Some(("below", "is missing; only the last grade has none".to_owned())),
-                    Some(below) if last => {
-                        Some(("below", format!("{below} is not valid; the last grade has none, it takes the rest")))
-                    }
+                    None if !last => Some(("below", "is missing; only the last grade has no limit".to_owned())),
+                    Some(below) if last => Some((
+                        "below",
+                        format!("{below} is not valid; the last grade has no limit, because it covers the rest"),
+                    )),
                     Some(below) if below <= least => {
-                        let more = if i == 0 { "0s".to_owned() } else { format!("{least}, where the one before ends") };
+                        let more =
+                            if i == 0 { "0s".to_owned() } else { format!("{least}, the limit of the previous grade") };
                         Some(("below", format!("{below} is not valid; expected more than {more}")))
                     }
                     _ => None,

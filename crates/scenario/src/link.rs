@@ -30,8 +30,8 @@ pub struct Link {
     /// Maximum jitter: a delay added to the propagation delay, drawn for each packet uniformly from zero to this.
     #[serde(default)]
     pub jitter: Duration,
-    /// Random delay added to the propagation delay, like the lateness of packets in a live run: percentiles, as in
-    /// `summary.live.lateness_ms`.
+    /// Percentiles of a random delay that is added to the propagation delay, such as those of `summary.live.lateness_ms` of a live
+    /// run.
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so
@@ -41,8 +41,8 @@ pub struct Link {
     /// Probability that a packet is lost on the wire, after it left the queue.
     #[serde(default)]
     pub loss: Prob,
-    /// Packets that are lost on the wire, independent of `loss`: by number, from 1, in the order in which they leave the queue
-    /// for the wire. With `both_ways`, each direction counts its own packets.
+    /// Numbers of the packets that are lost on the wire, independent of `loss`. The first packet that leaves the queue has number
+    /// 1. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// The queue discipline.
@@ -139,8 +139,8 @@ impl Change {
 }
 
 impl Link {
-    /// Returns the bits that this link may carry in [`from`, `to`): at its rate, or at that of its shaper, modem or shaping queue
-    /// if that is lower. Changes apply from their time on. `None` without a rate, and for a link with opportunities.
+    /// Returns the bits that this link may carry in [`from`, `to`), at the lowest of its own rate and the rates of its shaper, modem
+    /// and shaping queue. Changes apply from their time on. `None` if there is no rate, and for a link with opportunities.
     ///
     /// Bursts are not included: a link may carry more than this while its bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
@@ -163,8 +163,8 @@ impl Link {
         Some(bits)
     }
 
-    /// Returns the long-term rate at which the queue is served: that of the shaper or service flow, or otherwise that of the
-    /// wire.
+    /// Returns the long-term rate at which the queue is served: the rate of the shaper or service flow, or if there is none, the
+    /// rate of the wire.
     pub(crate) fn served_rate(&self) -> Option<BitRate> {
         self.service.own_rate().or(self.rate)
     }
@@ -190,14 +190,14 @@ impl Link {
         }
     }
 
-    /// Returns the problems of a change, except its time.
+    /// Returns the problems of a change, except those of its time.
     fn refuses(&self, change: &Change, spec: &port::PortSpec) -> impl Iterator<Item = Problem> {
         let rate = (change.rate.is_some() && self.rate.is_none())
             .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));
         rate.into_iter().chain(change.for_port().validate(spec).err())
     }
 
-    /// Schedules a change after all others of its time or earlier; returns it for the link's port.
+    /// Adds a change behind all changes at its time or earlier. Returns the change for the link's port.
     ///
     /// Errors: a change that this link cannot make.
     pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
@@ -241,7 +241,7 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue. Selections of all links include only these.
+/// Returns true if a link can hold a queue. A selection of all links includes only links that can.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

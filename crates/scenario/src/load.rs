@@ -1,4 +1,4 @@
-//! The time of a scenario's load, which is the period that is graded.
+//! The period of a scenario's load, which is the part of the run that is graded.
 
 use crate::app::App;
 use crate::declare::Scenario;

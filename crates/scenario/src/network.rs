@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use tcp::TcpParams;
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// The next link if no link leads to the destination.
+/// Value in [`Routes`] if no link leads to the destination.
 pub const NO_LINK: u16 = u16::MAX;
 
 /// A link in one direction.
@@ -195,7 +195,7 @@ impl Network {
         tasks
     }
 
-    /// Returns the links from `a` to `b`.   Errors: the node without a next link, or `None` if the routes form a loop.
+    /// Returns the links from `a` to `b`.   Errors: the node without a next link, or `None` if the routes form a cycle.
     pub fn path(&self, a: u16, b: u16) -> Result<Vec<u16>, Option<u16>> {
         let (mut path, mut at) = (Vec::new(), a);
         // bounded: a longer path uses a link twice
@@ -210,8 +210,8 @@ impl Network {
         Err(None)
     }
 
-    /// Computes the next links: those of the paths with the fewest links (among equals, the link whose name sorts first), then
-    /// those of the explicit routes.
+    /// Computes the next links along the paths with the fewest links. Among equal paths, the link whose name sorts first is chosen.
+    /// Explicit routes then replace these next links.
     fn resolve_routes(&self, scenario: &Scenario) -> Result<Routes, Problem> {
         let nodes = self.nodes.len();
         let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];

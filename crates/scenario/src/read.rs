@@ -15,7 +15,7 @@ use units::{Problem, shown};
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
-        // the value is valid TOML, but no value of a scenario
+        // the value is valid TOML, but of a kind that no key of a scenario takes
         Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
         // no name begins with these characters, so the value was meant as TOML
         Err(problem) if value.trim_start().starts_with(['{', '[']) => {
@@ -55,7 +55,7 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
 }
 
 /// Replaces queues written as text (`"codel target 5ms"`, `"sfq_hss + pie"`) by their tables, so that the tree can be shown or
-/// changed. An invalid text stays.
+/// changed. An invalid text is left as it is.
 pub fn queues_as_tables(tree: &mut Value) {
     let links = tree.get_mut("link").and_then(Value::as_object_mut);
     for queue in links.into_iter().flatten().filter_map(|(_, link)| link.get_mut("queue")) {

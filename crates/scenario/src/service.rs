@@ -14,7 +14,7 @@ const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 /// The services that have their own rate, so that their link has none.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
-/// Adds the keys that exclude one another to the schema of a link: a link has one service, or only its rate.
+/// Adds to the schema of a link that the keys of services exclude one another: a link has one service, or only its rate.
 pub(crate) fn one_service(schema: &mut schemars::Schema) {
     let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
     let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });
@@ -47,7 +47,7 @@ pub(crate) struct Keys<'a> {
     delivery: Option<&'a Delivery>,
 }
 
-/// Writes a service as its key.
+/// Writes a service under its key.
 pub(crate) fn serialize<S: Serializer>(service: &Service, s: S) -> Result<S::Ok, S::Error> {
     let none = Keys::default();
     let keys = match service {

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   begins = start + U,   U uniform in [0, spread] ns, from the stream "start.NAME" of the seed
-//!   spread = the application's start_spread, or else the scenario's, or else that of its traffic
+//!   spread = start_spread of the application, or else of the scenario, or else the default of its traffic
 //! ```
 //!
-//! A spread never reaches the application's `stop`. Without a spread, all seeds would give the same run unless something else is
+//! The start is always before the application's `stop`. Without a spread, all seeds would give the same run unless something else is
 //! random.
 
 use crate::app::App;

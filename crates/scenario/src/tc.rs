@@ -40,7 +40,7 @@ impl Scenario {
             return Err(Problem::new("", unknown("link", name, &known)));
         }
         let mut text = HEAD.to_owned();
-        // each link has its own ifb, since two links may end at one machine
+        // each link has its own ifb, because two links may end at one machine
         for (i, (name, link)) in links.iter().enumerate().filter(|(_, (name, _))| only.is_none_or(|o| o == name)) {
             text.push_str(&commands(name, link, &format!("ifb{i}")));
         }
@@ -52,7 +52,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     let (from, to) = (shown(&link.from), shown(&link.to));
     let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
     let discipline = link.queue.in_tc(link.sustained_rate());
-    // offloads are turned off, since a queue counts the segments that an offload has joined as one packet
+    // offloads are turned off, because a queue would count the segments that an offload has joined as one packet
     out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");

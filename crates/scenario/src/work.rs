@@ -58,7 +58,7 @@ struct Packets {
 }
 
 impl Scenario {
-    /// Refuses a scenario that never ends or takes too many packets. Names and routes must be valid.
+    /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
         // by slowest link: the packets of all applications that share it, and the application with the most packets
@@ -108,7 +108,7 @@ impl Scenario {
         self.check_maps(network, most, problems);
     }
 
-    /// Refuses a modem with more MAPs in the run than the largest number of packets.
+    /// Refuses a modem with more than `most` MAPs in the run.
     fn check_maps(&self, network: &Network, most: f64, problems: &mut Vec<Problem>) {
         let modem = |link: &NetworkLink| match &link.port.service {
             Service::Docsis(modem) => Some(("docsis.map_interval", modem.map_interval)),

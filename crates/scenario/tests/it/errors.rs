@@ -66,7 +66,7 @@ fn scales_of_grades() {
     );
     assert_eq!(
         refused("[{ grade = 'a', below = '30ms' }, { grade = 'b', below = '30ms' }, { grade = 'c' }]"),
-        ["grade.scale.1.below: 30ms is not valid; expected more than 30ms, where the one before ends"]
+        ["grade.scale.1.below: 30ms is not valid; expected more than 30ms, the limit of the previous grade"]
     );
     assert_eq!(
         refused("[{ grade = 'a', below = '0s' }, { grade = 'c' }]"),
@@ -75,13 +75,13 @@ fn scales_of_grades() {
     assert_eq!(
         refused("[{ grade = 'a', below = '1ms' }, { grade = 'b' }, { grade = 'a' }]"),
         [
-            "grade.scale.1.below: is missing; only the last grade has none",
-            "grade.scale.2.grade: \"a\" stands there twice"
+            "grade.scale.1.below: is missing; only the last grade has no limit",
+            "grade.scale.2.grade: \"a\" is listed twice"
         ]
     );
     assert_eq!(
         refused("[{ grade = 'a', below = '1ms' }]"),
-        ["grade.scale.0.below: 1ms is not valid; the last grade has none, it takes the rest"]
+        ["grade.scale.0.below: 1ms is not valid; the last grade has no limit, because it covers the rest"]
     );
     assert_eq!(refused("[{ grade = '' }]"), ["grade.scale.0.grade: \"\" is not valid; expected 1 to 24 characters"]);
     assert_eq!(
@@ -102,6 +102,15 @@ fn an_endless_transfer_cannot_stop() {
     let lines = refused("traffic.ftp = {}", "stop = \"5s\"\ntraffic.ftp = {}");
     assert_eq!(lines, ["app.upload.stop: a transfer without a size does not stop; give it a size, or a length"]);
     assert!(read::scenario(&GOOD.replace("ftp = {}", "ftp.size = \"1MB\"\nstop = \"5s\""), Format::Toml, &[]).is_ok());
+}
+
+#[test]
+fn only_datagrams_of_some_traffic_have_an_ecn_field() {
+    let rest = "expected voip, ping, game, cbr or proshare (for TCP, set `ecn` of the stack)";
+    for (name, traffic) in [("ftp", "{}"), ("burst", "{ transport = \"udp\" }")] {
+        let lines = refused("traffic.ftp = {}", &format!("datagram_ecn = \"ect1\"\ntraffic.{name} = {traffic}"));
+        assert_eq!(lines, [format!("app.upload.datagram_ecn: {name} does not have it; {rest}")]);
+    }
 }
 
 #[test]
@@ -479,7 +488,7 @@ fn a_run_is_bounded_before_it_starts() {
 }
 
 #[test]
-fn memory_is_bounded_before_it_is_asked_for() {
+fn memory_is_bounded_before_it_is_allocated() {
     let lines = set("record.interval", "\"100us\"").map(|_| ());
     assert_eq!(lines, Ok(()));
     let flows = [("app.upload.traffic.ftp.flows", "1048576"), ("record.interval", "\"1s\"")];

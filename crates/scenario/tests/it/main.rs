@@ -1,4 +1,4 @@
-//! Tests with valid and invalid scenario files. They are one binary, since each binary links the whole core again.
+//! Tests with valid and invalid scenario files. They are one binary, because each binary links the whole core again.
 
 mod choices;
 mod errors;
