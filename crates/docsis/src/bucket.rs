@@ -10,7 +10,7 @@
 //!
 //! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1.
 //! Departs: ns-2 keeps real numbers. Here a token is 1e-9 bit, so that rate x time is an exact integer and no rounding
-//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens gained by that stay in the bucket.
+//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens gained by rounding stay in the bucket.
 
 use crate::ShaperParams;
 use units::{BitRate, Bytes, Duration, Time};
@@ -136,8 +136,8 @@ impl Buckets {
         self.each().for_each(|bucket| bucket.refund(bytes));
     }
 
-    /// Returns the time until both buckets hold `bytes`, or are full if `bytes` exceeds their depth. They must be filled up to
-    /// now.
+    /// Returns the time until both buckets hold `bytes`, or are full if `bytes` exceeds their depth. [`Buckets::fill`] must have
+    /// been called for the current time.
     pub(crate) fn wait(&mut self, bytes: u64) -> Duration {
         let wait = |bucket: &mut Bucket| bucket.wait(bytes.min((bucket.depth / PER_BYTE) as u64));
         self.each().filter_map(wait).max().unwrap_or(Duration::ZERO)
@@ -231,8 +231,7 @@ mod tests {
 
     #[test]
     fn ceiling_of_600_seconds() {
-        // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB: 256 666 whole packets of 1500 B, and 1000 B of
-        // another
+        // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB: 256 666 whole packets of 1500 B, and 1000 B more
         let (bytes, last) = saturate(&mut upstream(), Time::ZERO, Time(600_000_000_000), 1500);
         assert_eq!(bytes, 256_666 * 1500);
         assert!(385_000_000 - bytes < 1500);
@@ -242,7 +241,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_over_a_day_at_an_awkward_rate() {
-        // a rate of 3 bit/s less than 7 Mbit/s: 86400 s x 6 999 997 / 8 + 10 MB are sent, to the exact packet of 999 B
+        // at 7 Mbit/s less 3 bit/s, 86400 s x 6 999 997 / 8 + 10 MB are sent, rounded down to whole packets of 999 B
         let mut b = upstream();
         b.set_rates(Time::ZERO, Some(BitRate(6_999_997)), None);
         let (bytes, _) = saturate(&mut b, Time::ZERO, Time(86_400_000_000_000), 999);
@@ -252,8 +251,8 @@ mod tests {
 
     #[test]
     fn burst_phase() {
-        // without the peak bucket, the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The peak bucket lets 1522 B
-        // pass at once, so these are (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 13.332 826 MB, to within a packet
+        // without the peak bucket, the burst lasts 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and has 13.333 MB. The peak bucket lets
+        // 1522 B pass at once, so it lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 13.332 826 MB, to within a packet
         let (mut b, mut now, mut bytes) = (upstream(), Time::ZERO, 0);
         loop {
             let wait = b.take(now, 1500);

@@ -7,10 +7,11 @@
 //!             with rates of its own also has its own buckets, which limit its requests
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L = weight x all, less if L requested less, more if C
 //!             leaves some;  C = the rest, up to its requests
-//! place       L's minislots beyond the proactive ones: from the first proactive one on, or anywhere;  C's: anywhere (uniform)
+//! place       L's minislots beyond the proactive ones: from the MAP's first proactive grant on;  C's, and L's in a MAP without
+//!             proactive grants: anywhere (uniform)
 //! ```
 //!
-//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this one is that of docsis-ns3.
+//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; docsis-ns3 has this one.
 
 use crate::bucket::Buckets;
 use crate::map::MaxGrant;
@@ -64,8 +65,8 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, since both may pass within
-/// one interval.
+/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, because both may pass
+/// within one interval.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }

@@ -3,10 +3,10 @@
 //! ```text
 //! flow      a service flow may send if it has a packet and, with rates of its own, enough tokens;  if both may, the one with a
 //!           deficit above 0 sends. A round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a
-//!           packet's bytes are subtracted.  A flow that may send alone has no deficit
+//!           packet's bytes are subtracted.  While only one of them may send, both deficits are 0
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
-//! symbols   it occupies the channel from the next symbol on, at the channel's rate. It arrives after the start of its last
-//!           symbol by the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
+//! symbols   it occupies the channel from the next symbol on, at the channel's rate. It arrives 105 us after the start of its
+//!           last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
 //! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there, 230 of 256 is the ratio of L to
@@ -83,7 +83,7 @@ pub struct Downstream31 {
 }
 
 impl Downstream31 {
-    /// Returns an idle downstream. The parameters must be valid and those of a downstream.
+    /// Returns an idle downstream. The parameters must be valid and describe a downstream.
     pub fn new(p: &Docsis31Params) -> Self {
         let own = p.low_latency.as_ref().map_or([None, None], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
         let of = p.downstream.clone().unwrap_or_default();
@@ -295,7 +295,7 @@ mod tests {
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
-        // without packets of C, L leaves the channel idle: it never sends more than its burst and rate allow
+        // without packets of C the channel is idle at times, because L never sends more than its burst and rate allow
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, false], s);
         assert!((out.len() as f64 - 16_471.0).abs() < 3.0, "{}", out.len());
@@ -362,7 +362,7 @@ mod tests {
         );
         assert!(
             problem(Docsis31Params { low_latency: low(1_000_000), ..p.clone() })
-                .starts_with("low_latency.guaranteed_grant_rate: is of the upstream")
+                .starts_with("low_latency.guaranteed_grant_rate: applies only to an upstream")
         );
         let fast = Docsis31Params { flow: flow(1701), ..p.clone() };
         assert!(

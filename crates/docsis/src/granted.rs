@@ -12,8 +12,8 @@
 //! Tokens that are left when the queue is empty are discarded. Byte counts are integers.
 //!
 //! Source: ns-2 link/docsislink.cc, facts only.
-//! Readings: a contention request always succeeds. The time of the last request is that of the last opportunity for one, even if
-//! nothing was requested; an idle modem has an opportunity in every MAP, so its peak tokens are those of one interval. A packet
+//! Readings: a contention request always succeeds. "Last request" means the last opportunity for a request, even if nothing was
+//! requested; an idle modem has one in every MAP, so its peak tokens are what the peak rate carries in one interval. A packet
 //! that arrives at an idle modem is requested at the next MAP boundary.
 
 use crate::map::{Boundaries, MaxGrant};

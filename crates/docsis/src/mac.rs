@@ -14,8 +14,8 @@
 //!
 //! CableLabs 2012 leaves two details open, so they are parameters. [`MapClock`]: MAPs follow a free-running clock, or begin with
 //! the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is what was recorded
-//! at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"), which shortens every wait by one
-//! interval.
+//! at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"). The current queue shortens every wait
+//! by one interval.
 //!
 //! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it leaves the
 //! queue when its first byte is sent and arrives when its last byte has been sent, in a later grant.
@@ -382,7 +382,7 @@ mod tests {
         for i in 0..20 {
             mac.push(Time(100_000), packet(i, 1500)).unwrap();
         }
-        // the 30 000 B before the packet take 24 grants. The packet has the 25th of the grants that begin at 6 ms, at 54 ms
+        // the 30 000 B before the packet take 24 grants, one every 2 ms from 6 ms on. The packet has the 25th, at 54 ms
         let expected = mac.expected_wait(Time(100_000));
         mac.push(Time(100_000), packet(20, 50)).unwrap();
         let mut rng = Rng::named(1, "mac");

@@ -54,7 +54,7 @@ pub struct Modem31 {
     next_map: u64,
     /// Number of the next MAP to begin.
     begin: u64,
-    /// Times of the requests of L and C for service flows without a burst.
+    /// Times at which L and C send a request if they have no burst in the MAP.
     request_at: [Time; 2],
     /// Number of the MAP for which `request_at` was drawn, plus one.
     drawn: u64,

@@ -8,10 +8,9 @@ use units::{BitRate, Duration, Problem, positive, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DownstreamParams {
-    /// Rate of the channel, MAC headers included. Default 1700mbit: about the net rate of 192 MHz with 4096-QAM after error
-    /// correction.
+    /// Rate of the channel, MAC headers included. 1700mbit is about the net rate of 192 MHz with 4096-QAM after error correction.
     pub channel: BitRate,
-    /// Length of a symbol. Default 22.5us: 20us and a cyclic prefix of 2.5us.
+    /// Length of a symbol. 22.5us is 20us and a cyclic prefix of 2.5us.
     pub symbol: Duration,
 }
 

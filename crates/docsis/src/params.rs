@@ -22,7 +22,7 @@ pub(crate) use defaults;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
-    /// Maximum Sustained Traffic Rate: the token rate. MULPI C.2.2.7.2 (TLV 24.8, 25.8). Unit: bit/s. No default.
+    /// Maximum Sustained Traffic Rate: the token rate. MULPI C.2.2.7.2 (TLV 24.8, 25.8). Unit: bit/s.
     pub max_sustained_rate: BitRate,
     /// Maximum Traffic Burst: depth of the token bucket. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit: bytes. Default 3044.
     #[serde(default = "max_traffic_burst")]
@@ -30,7 +30,7 @@ pub struct ShaperParams {
     /// Peak Traffic Rate: limits the rate while tokens last; null for no limit. MULPI C.2.2.7.10 (TLV 24.27, 25.27). Unit: bit/s.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
-    /// Depth of the peak rate's bucket. MULPI C.2.2.7.10. Unit: bytes. Default 1522, one maximal Ethernet frame.
+    /// Depth of the peak rate's bucket. MULPI C.2.2.7.10. Unit: bytes. 1522 is one maximal Ethernet frame.
     #[serde(default = "peak_burst")]
     pub peak_burst: Bytes,
 }
@@ -114,7 +114,7 @@ pub struct DocsisParams {
     /// The model of the upstream.
     #[serde(default)]
     pub model: Model,
-    /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. Default 2 ms (CableLabs 2012).
+    /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. The default is CableLabs 2012's.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
     /// Time of the first MAP; further MAPs follow at whole intervals. Default 0.
@@ -134,8 +134,8 @@ pub struct DocsisParams {
     /// mean. CableLabs 2012's `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
-    /// Limit of the transmit queue, in packets or bytes (2012 model). Default 32p (CableLabs 2012): a packet waits 4 to 6 ms for
-    /// its grant, so this is enough for 64 to 96 Mbit/s. A faster modem needs more.
+    /// Limit of the transmit queue, in packets or bytes (2012 model). A packet waits 4 to 6 ms for its grant, so the default,
+    /// CableLabs 2012's 32p, is enough for 64 to 96 Mbit/s. A faster modem needs more.
     #[serde(default = "transmit_limit")]
     pub transmit_limit: Limit,
     /// Behaviour of a full transmit queue (2012 model). Default `back_pressure`.

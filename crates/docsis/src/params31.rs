@@ -32,10 +32,10 @@ pub struct LowLatencyParams {
     /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, it is the share of the grants in
     /// a MAP that is too small for all requests; downstream, the share of bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only that of the aggregate. MAX_RATE of the ramp is the lower of
-    /// this Maximum Sustained Rate and the aggregate's.
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's. MAX_RATE of the ramp is the lower of
+    /// the Maximum Sustained Rates of this flow and of the aggregate.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only that of the aggregate. The flow's buffer is 100ms at the higher
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate's. The flow's buffer is 100ms at the higher
     /// of its two rates.
     pub classic_flow: Option<ShaperParams>,
 }
@@ -73,7 +73,7 @@ pub struct Docsis31Params {
     /// Start of the first MAP interval; further intervals follow without gaps.
     #[serde(default)]
     pub map_offset: Duration,
-    /// Length of an OFDMA frame. Default 135us: 6 symbols of 20us, each with a cyclic prefix of 2.5us.
+    /// Length of an OFDMA frame. 135us are 6 symbols of 20us, each with a cyclic prefix of 2.5us.
     #[serde(default = "frame")]
     pub frame: Duration,
     /// Symbols in a frame, K.

@@ -66,8 +66,8 @@ proptest! {
     fn with_a_limit_grants_follow_the_cumulative_curves(arrivals in arrivals(), limit in 100u64..4000) {
         let params = DocsisParams { max_grant: Some(Bytes(limit)), ..roomy() };
         let (out, _) = run(&mut Mac::new(&params, None), &mut Rng::named(1, "mac"), &arrivals);
-        // A(k) is the number of bytes that have arrived by MAP k, and S(k) = min(S(k-1) + limit, A(k-2)) those served up to MAP
-        // k. A packet leaves at the first k for which S(k) covers it.
+        // A(k) is the number of bytes that have arrived by MAP k, and S(k) = min(S(k-1) + limit, A(k-2)) the number of bytes
+        // served by MAP k. A packet leaves at the first k for which S(k) covers it.
         let (mut t, mut sum) = (0, 0u64);
         let ends: Vec<(u64, u64)> = arrivals.iter().map(|(gap, size)| {
             t += gap;

@@ -141,7 +141,7 @@ pub struct OpportunityCounts {
 }
 
 impl OpportunityCounts {
-    /// Gaps above this are long. It is CoDel's interval: in a longer gap, CoDel finds a standing queue.
+    /// Gaps above this are long. The value is CoDel's interval: in a longer gap, CoDel finds a standing queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
     /// Returns what was counted since `before`, except for `longest_gap`, which covers the whole run.

@@ -71,8 +71,7 @@ impl Unit {
         self.row().2
     }
 
-    /// Returns the number of meaningful digits after the decimal point if the precision of the core limits it: it keeps times in
-    /// ns and rates in bit/s.
+    /// Returns the number of meaningful digits after the decimal point, if the core's precision (ns, bit/s) limits it.
     pub const fn digits(self) -> Option<u8> {
         self.row().3
     }

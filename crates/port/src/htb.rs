@@ -9,7 +9,7 @@
 //! An idle link sends a frame at once; a busy one waits until the debt is paid. A [`TokenBucket`] takes a packet from the queue
 //! and holds it until it has enough tokens. HTB leaves the packet in the queue, where it can still be dropped. HTB does not poll
 //! an empty queue, so the discipline does not notice that the link is idle (RED's average does not decay). While the buckets are
-//! in debt, the time between two departures is that of the *first* packet at the rate.
+//! in debt, the time between two departures is the transmission time of the *first* packet at the rate.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured one.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).
@@ -27,8 +27,8 @@ use units::{require, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class; null: the link's own `rate`, and packets then take no time on the wire. If set, the link's
-    /// `rate` is that of the interface behind the shaper, which sends packets one after another.
+    /// Assured rate of the class; null: the link's own `rate`, and packets then take no time on the wire. If this is set, the
+    /// link's `rate` is the rate of the interface behind the shaper, which sends packets one after another.
     pub rate: Option<BitRate>,
     /// Highest rate while `burst` lasts; null: the same as the rate.
     pub ceil: Option<BitRate>,

@@ -195,12 +195,12 @@ impl Port {
         self.egress.queue.backlog()
     }
 
-    /// Returns the rate of the link at present: that of its service, of the wire if it is plain, or `None` without a rate.
+    /// Returns the link's current rate: of the wire if the link is plain, otherwise of its service; `None` if it has no rate.
     pub fn rate(&self, now: Time) -> Option<BitRate> {
         if self.server.is_plain() { self.egress.rate } else { Some(self.link_view(now).rate) }
     }
 
-    /// Returns the time of arrival of the head that has waited longest; `None` if no packet waits, or if it is not known.
+    /// Returns the arrival time of the head that has waited longest; `None` if no packet waits, or if the time is not known.
     pub fn head_arrival(&self) -> Option<Time> {
         self.egress.queue.discipline().head_arrival()
     }

@@ -50,7 +50,8 @@ impl Propagation {
         }
     }
 
-    /// Continues a wire without loss, jitter and lateness: `in_flight` are on it, after `delivered` have arrived.
+    /// Continues a wire without loss, jitter and lateness, with the packets `in_flight` on it. `delivered` counts the packets that
+    /// have arrived.
     pub(crate) fn resume(&mut self, in_flight: &[PacketMeta], delivered: Count) {
         self.delivered = delivered;
         self.departed = delivered;
@@ -127,8 +128,8 @@ impl Propagation {
         self.lose.pop_if(|next| *next == number).is_some()
     }
 
-    /// Inserts `packet` before the packets that arrive later, even if those were sent earlier, and after those of the same
-    /// arrival time.
+    /// Inserts `packet` in the order of arrival times: before packets that were sent earlier but arrive later, and after packets
+    /// with the same arrival time.
     ///
     /// Bound: one iteration for each packet that it overtakes.
     #[cold]

@@ -24,7 +24,7 @@ pub struct PlainLink {
     pub delivered: Count,
 }
 
-/// The fates of packets that are known to fit: none.
+/// A receiver of fates for packets that are known to fit: it must receive none.
 struct Fits;
 
 impl FateSink for Fits {

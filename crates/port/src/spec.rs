@@ -16,7 +16,7 @@ pub enum Service {
     Plain,
     /// A shaper in front of the link: the token buckets of a DOCSIS downstream, or HTB.
     Shaper(Shaper),
-    /// A cable modem's upstream; the link's rate is that of the upstream channel.
+    /// A cable modem's upstream; the link's rate is the rate of the upstream channel.
     Docsis(DocsisParams),
     /// The upstream of a DOCSIS 3.1 modem, or the downstream to it. The channel has its own rate; the link has none.
     Docsis31(Box<Docsis31Params>),
@@ -307,7 +307,7 @@ mod tests {
         let spec: PortSpec = toml::from_str(text).unwrap();
         spec.validate().unwrap();
         let late = |share| spec.lateness.unwrap().at(share).0;
-        // linear between the percentiles: half of 0 to 10, of 10 to 30, and of 80 to 980 us
+        // linear between the percentiles: 5, 20 and 530 us are the midpoints of 0 to 10, 10 to 30 and 80 to 980 us
         assert_eq!([0.0, 0.25, 0.5, 0.95, 0.99].map(late), [0, 5_000, 10_000, 40_000, 80_000]);
         assert!(late(0.7).abs_diff(20_000) <= 1 && late(0.9945).abs_diff(530_000) <= 1);
         assert_eq!([0.999, 1.0].map(late), [980_000; 2]);

@@ -22,13 +22,13 @@ impl Docsis31Params {
         downstream.validate().map_err(|p| p.under("downstream"))?;
         let defaults = Self::new(self.flow.clone());
         refuse_changed! {
-            self, defaults, "is of the upstream; a downstream has no requests and no grants":
+            self, defaults, "applies only to an upstream; a downstream has no requests and no grants":
             map_interval map_offset frame symbols minislots minislot_bytes free_capacity free_capacity_variation
             burst_preparation cm_map_processing cmts_map_processing plant_rtt upstream_pipeline mean_packet
         }
         let check = |p: &LowLatencyParams| {
             refuse_changed! {
-                p, LowLatencyParams::default(), "is of the upstream; a downstream has no grants, and waits for none":
+                p, LowLatencyParams::default(), "applies only to an upstream; a downstream needs no grants":
                 guaranteed_grant_rate guaranteed_grant_interval
             }
             Ok(())

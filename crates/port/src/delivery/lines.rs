@@ -173,7 +173,7 @@ impl Builder {
         if self.lines > MOST_LINES || ms > MOST_MS {
             return Err(format!("a trace has at most {MOST_LINES} lines and {MOST_MS} ms"));
         }
-        // both fit into 32 bits, since they are at most MOST_MS and MOST_LINES
+        // both fit into 32 bits because they are at most MOST_MS and MOST_LINES
         let (ms, count) = (ms as u32, count as u32);
         match self.moments.last_mut().filter(|s| s.ms == ms) {
             Some(moment) => moment.count += count,

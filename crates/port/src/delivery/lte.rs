@@ -132,7 +132,7 @@ impl LteParams {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span` at whose start no blocks wait.
+    /// Returns an upper bound on the mean rate over any `span` that begins without waiting blocks.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(1), span)
     }
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn its_mean_and_its_swing() {
         let p = LteParams { swing: 10.0, ..steady() };
-        // 10 h have 72 000 draws, each with a standard deviation of 0.64 of the mean, so that of their mean is 0.0024
+        // 10 h have 72 000 draws. A draw has a standard deviation of 0.64 of the mean, and the average of all draws one of 0.0024
         assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
         let mut by_draw = vec![0.0; 240];
         for (at, bytes) in opportunities(&p, 120_000) {

@@ -4,8 +4,8 @@
 //! source (a recorded trace, or a model of one)  --next-->  Opportunity { at, bytes }  --server-->  packets
 //! ```
 //!
-//! An opportunity carries a number of bytes of packets that arrived before it. Several packets may share an opportunity, a packet
-//! may begin in one and end in a later one, and unused bytes are lost.
+//! An opportunity carries a number of bytes, of packets that arrived before it. Several packets may share an opportunity, a
+//! packet may begin in one and end in a later one, and unused bytes are lost.
 
 mod lines;
 mod lte;

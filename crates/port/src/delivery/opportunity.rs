@@ -7,7 +7,7 @@ use units::{Duration, Time};
 pub(crate) struct Opportunity {
     /// Time of the opportunity.
     pub at: Time,
-    /// Bytes that it carries of packets that arrived before it.
+    /// Number of bytes that it carries, of packets that arrived before it.
     pub bytes: u64,
     /// Delay added to the link's own for packets that leave with it.
     pub extra_delay: Duration,

@@ -24,8 +24,8 @@ pub struct TraceParams {
     /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 and 4 bytes of its tunnel
     /// device.
     pub opportunity: Bytes,
-    /// Offset into the trace at which the run starts. The trace repeats after its last line. Runs with the same offset share
-    /// their first gap.
+    /// Offset into the trace at which the run starts. The trace repeats after its last line. Runs with the same offset
+    /// begin with the same gap.
     pub start: Duration,
     /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17). They are filled in when the scenario is read, so that a
     /// result is complete without the file.
@@ -42,7 +42,7 @@ impl Default for TraceParams {
 impl TraceParams {
     /// Returns the first invalid field, by name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
-        let message = "is missing; expected the path of a trace, \"lte.down\"";
+        let message = "is missing; expected the path of a trace, such as \"lte.down\"";
         require(!self.file.is_empty() || !self.source.is_empty(), "file", message)?;
         within("opportunity", self.opportunity, Bytes(LEAST_BYTES), Bytes(u16::MAX.into()))
     }
@@ -100,10 +100,11 @@ pub(crate) struct Recorded {
     lines: Lines,
     bytes: u64,
     period: u64,
-    /// Index of the next opportunity, time at which its round began, and length of the trace that the run skips.   Unit of times:
-    /// ns.
+    /// Index of the next opportunity.
     index: usize,
+    /// Start of the current round, in ns.
     round: u64,
+    /// Length of the part of the trace that is skipped because of `start`, in ns.
     skipped: u64,
 }
 
@@ -123,7 +124,7 @@ impl Recorded {
             return Opportunity { at: Time::NEVER, bytes: 0, extra_delay: Duration::ZERO };
         };
         self.index += 1;
-        // this does not underflow, since the skipped part of the trace ends no later than this opportunity
+        // this does not underflow: the skipped part of the trace ends no later than this opportunity
         let at = self.round.saturating_add(u64::from(moment.ms) * MS) - self.skipped;
         Opportunity { at: Time(at), bytes: self.bytes * u64::from(moment.count), extra_delay: Duration::ZERO }
     }

@@ -36,7 +36,7 @@ pub struct StarlinkParams {
     pub swing: f64,
     /// Time for which rate and delay stay the same.
     pub interval: Duration,
-    /// Upper bound on the delay added to the link's own, which is drawn for each interval, uniform from zero.
+    /// Upper bound on the delay that is added to the link's own `delay`. It is drawn for each interval, uniform from zero.
     pub delay_swing: Duration,
     /// Probability that an interval begins without service.
     pub outage: Prob,
@@ -99,10 +99,13 @@ pub(crate) struct Starlink {
     rates: Rates,
     rng: Rng,
     frame: u64,
-    /// State of the current interval: its end and the start of service (both in ms), bytes per frame, added delay.
+    /// End of the current interval, in ms.
     ends: u64,
+    /// Start of service in the current interval, in ms.
     serves: u64,
+    /// Bytes per frame in the current interval.
     bytes: f64,
+    /// Delay added in the current interval.
     extra_delay: Duration,
     whole: Accumulator,
 }

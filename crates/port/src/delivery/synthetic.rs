@@ -51,8 +51,8 @@ impl Rates {
     }
 }
 
-/// Returns the mean rate over `span` of a link that carries `rate` and, at the start of the span, also the bytes of a further
-/// time `extra`.
+/// Returns the mean rate over `span` of a link that carries `rate`, and that also sends, at the start of the span, what it
+/// carries in a time `extra`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;

@@ -78,7 +78,7 @@ impl WifiParams {
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        // saturating, since an invalid rate, which `validate` refuses, would overflow
+        // saturating, because an invalid rate would overflow here before `validate` refuses it
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 

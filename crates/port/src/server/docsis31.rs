@@ -1,5 +1,5 @@
-//! The modem of DOCSIS 3.1: its only queue is the managed one, or the two of an aggregate. A grant takes the packets that fit
-//! from its own service flow.
+//! The modem of DOCSIS 3.1. Packets wait only in the managed queue, of which an aggregate has two. A grant takes the packets that
+//! fit from its own service flow.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;

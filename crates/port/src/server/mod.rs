@@ -3,7 +3,7 @@
 //! | trait | implemented by |
 //! |---|---|
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
-//! | [`Granted`]: takes packets at times that it chooses | the modem of 2013, those of DOCSIS 3.1, opportunities |
+//! | [`Granted`]: takes packets at times that it chooses | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
 //! Only the modem of 2012 has a transmit queue (behind its token bucket), whose MAPs and room need steps of their own.
 
@@ -27,7 +27,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The rate of a link on which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// Returns the view of a link whose rates are those of a service flow with `tokens` left.
+/// Returns the view of a link with the rates of the service flow `flow`, which has `tokens` left.
 fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
     let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
     LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
@@ -293,8 +293,7 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Returns true for a granted server, which takes no packet when the link becomes free. Reports the backlog for its next
-    /// request.
+    /// Returns true for a granted server, which takes no packet when the link becomes free, and notifies it of waiting packets.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

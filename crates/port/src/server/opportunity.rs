@@ -13,7 +13,7 @@
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are those of the simulation, not of a clock in whole milliseconds; both agree, since traces have whole
+//! Departs: times are those of the simulation, not of a clock in whole milliseconds; both agree, because traces have whole
 //! milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
 
 use super::{Granted, Request, Serve};
@@ -29,8 +29,9 @@ pub(crate) struct Opportunities {
     source: Source,
     /// Rate reported to disciplines: the mean rate.
     mean: BitRate,
-    /// The current opportunity, and, once it has begun, the bytes that it has left.
+    /// The current opportunity.
     current: Opportunity,
+    /// Unused bytes of the current opportunity; `None` before it begins.
     left: Option<u64>,
     /// The partly sent packet, and its bytes still to send.
     under_way: Option<(PacketMeta, u64)>,
@@ -42,7 +43,7 @@ pub(crate) struct Opportunities {
     waiting: u64,
     /// Time of the last opportunity, at which the current gap began.
     last: Time,
-    /// End of the most recent long gap that has ended.
+    /// End of the last long gap before the current gap.
     long_until: Time,
     counts: OpportunityCounts,
 }
@@ -150,7 +151,7 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // an opportunity at the very time of the arrival is missed, too
+            // an opportunity at the time of the arrival is also missed
             self.pass(now + Duration(1));
             self.idle = false;
         }

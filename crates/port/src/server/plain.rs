@@ -5,7 +5,7 @@ use crate::Change;
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Time};
 
-/// The server of a plain link. It has no state, since the port keeps the rate.
+/// The server of a plain link. It has no state because the port keeps the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plain;
 

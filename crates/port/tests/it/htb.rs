@@ -22,7 +22,7 @@ fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
 fn an_idle_link_lets_frames_go_and_then_collects_the_debt() {
     let mut b = bench("rate = '10mbit'\nservice = { shaper = 'htb' }");
     b.burst(START, 5, 1514);
-    // the first packet leaves 1600 - 1514 = 86 B of tokens, so the second leaves at once, too. Its debt of 1428 B is paid at 0.8
+    // the first packet leaves 1600 - 1514 = 86 B of tokens, so the second also leaves at once. Its debt of 1428 B is paid at 0.8
     // us a byte, and after that each packet waits for the 1514 B of its predecessor
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 0, 1_142_400, 2_353_600, 3_564_800]);
     let bucket = "rate = '1gbit'\nservice = { shaper = { max_sustained_rate = '10mbit', max_traffic_burst = 1600 } }";
@@ -70,7 +70,7 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
 }
 
 #[test]
-fn an_empty_queue_is_not_asked() {
+fn an_empty_queue_is_not_polled() {
     // below HTB, RED keeps its average while the link is idle. Below a shaper that polls an empty queue, the average decays
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {

@@ -24,7 +24,7 @@ fn a_plain_link_stores_and_forwards() {
 }
 
 #[test]
-fn longest_waits_of_document_001() {
+fn longest_waits_in_a_full_queue() {
     // the longest wait is limit x 12 000 bit / rate, for 417 and 21 packets at 20 and 5 Mbit/s. Under the ns-2 convention, the
     // queue holds one packet less
     for (limit, rate, ns2, wait) in [
@@ -54,9 +54,9 @@ fn shaper_ceiling_and_burst_phase() {
     // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB
     let delivered = b.port.counters().delivered.bytes;
     assert!((385_000_000 - 1500..=385_000_000).contains(&delivered), "{delivered}");
-    // without the peak bucket, the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and 13.333 MB. The peak bucket lets 1522 B
-    // pass at once, so these are (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 1522 B + 2.5 MB/s x 5.332 521 s = 13.332 826 MB,
-    // to within a packet
+    // without the peak bucket, the burst lasts 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and has 13.333 MB. The peak bucket lets 1522 B
+    // pass at once, so it lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 1522 B + 2.5 MB/s x 5.332 521 s = 13.332 826
+    // MB, to within a packet
     let end = b.out.windows(2).position(|w| w[1].stamp.since(w[0].stamp) > Duration::from_micros(600)).unwrap();
     assert!((b.out[end].stamp.secs() - 5.332_521).abs() < 0.0006, "{}", b.out[end].stamp);
     assert!((((end + 1) * 1500) as f64 - 13_332_826.0).abs() < 1500.0, "{}", (end + 1) * 1500);

@@ -1,4 +1,4 @@
-//! Tests of the bottleneck through its public interface. They are one binary, since each binary links the whole core again.
+//! Tests of the bottleneck through its public interface. They are one binary because each binary links the whole core again.
 
 mod changes;
 mod common;

@@ -147,7 +147,7 @@ fn incompatible_settings_are_refused_with_a_message() {
         (
             "queue = 'docsis_pie', docsis31 = { flow.max_sustained_rate = '9mbit', downstream = {}, minislots = 9 }"
                 .to_owned(),
-            "link.up.docsis31.minislots: is of the upstream",
+            "link.up.docsis31.minislots: applies only to an upstream",
         ),
         (
             format!("{}, changes = [{{ at = '1s', max_sustained_rate = '700mbit' }}]", lld("")),
