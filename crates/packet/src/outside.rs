@@ -40,7 +40,7 @@ impl<M: ?Sized> Supplied<M> {
             None => Err(Problem::new(
                 "",
                 format!(
-                    "\"{}\" is a {kind} in Python, which only a simulation from Python can ask (`bloatlab run`, `sweep`, `check`)",
+                    "\"{}\" is a {kind} in Python; only simulations started from Python can use it (`bloatlab run`, `sweep`, `check`)",
                     shown(name)
                 ),
             )),
@@ -84,5 +84,8 @@ pub fn class_named(key: &str, text: &str, example: &str) -> Result<(), Problem> 
     if file.unwrap_or_else(|| is_name(text)) {
         return Ok(());
     }
-    Err(Problem::new(key, format!("\"{}\" names no class; expected a file and a class, \"{example}\"", shown(text))))
+    Err(Problem::new(
+        key,
+        format!("\"{}\" names no class; expected a file and a class, such as \"{example}\"", shown(text)),
+    ))
 }

@@ -38,7 +38,7 @@ pub trait QueueDiscipline: Send {
     fn wake(&mut self, _cx: &mut Context<'_>) {}
     /// Returns the packets and bytes queued.
     fn backlog(&self) -> Backlog;
-    /// Returns the time of arrival of the head that has waited longest; `None` if no packet waits, or if it is not known.
+    /// Returns the arrival time of the head that has waited longest; `None` if no packet waits, or if the time is not known.
     fn head_arrival(&self) -> Option<Time> {
         None
     }

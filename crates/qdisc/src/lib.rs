@@ -1,6 +1,6 @@
 //! Queue disciplines.
 //!
-//! The taxonomy is that of ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
+//! The taxonomy is from ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
 //! (classifier x scheduler x law x overflow: Type A), `class` (one FIFO with accounts per class or flow) and `dual` (two coupled
 //! queues). `cake` is Type A with its own shaper.
 //!

@@ -29,7 +29,7 @@ fn standing(length: u64, i: usize) -> u64 {
     length.min(u64::MAX >> NUMBER_BITS) << NUMBER_BITS | (LAST - i) as u64
 }
 
-/// Returns the queue number in a standing.
+/// Returns the queue number that `standing` contains.
 #[inline]
 fn number(standing: u64) -> usize {
     LAST - (standing as usize & LAST)

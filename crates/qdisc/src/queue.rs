@@ -88,8 +88,8 @@ impl<D: QueueDiscipline> Queue<D> {
         self.counters.refused() == refused
     }
 
-    /// Fills an empty queue with `waiting`, in order of arrival, which keep their stamps. `counters` are those of all packets so
-    /// far, these included. None of them may be refused.
+    /// Fills an empty queue with the packets `waiting`, in order of arrival. They keep their stamps, and none may be refused.
+    /// `counters` counts all packets so far, including these.
     pub fn refill(&mut self, waiting: &[PacketMeta], counters: Counters, cx: &mut Context<'_>) {
         for packet in waiting {
             self.backlog.add(packet.bytes());
@@ -126,8 +126,8 @@ impl<D: QueueDiscipline> Queue<D> {
         self.delivered(packet)
     }
 
-    /// Returns the backlog of a modem's service flows, L and C, in bytes as the modem sends them; without service flows, all is
-    /// in C.
+    /// Returns the backlog of a modem's service flows, L and C, in bytes as the modem sends them. Without service flows, the whole
+    /// backlog counts as C's.
     pub fn frames(&self) -> [u64; 2] {
         let all = || [0, self.discipline.backlog().docsis_frames()];
         self.discipline.service_flows().map_or_else(all, ServiceFlows::frames)

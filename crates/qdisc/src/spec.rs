@@ -86,9 +86,9 @@ laws! {
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
             "Home routers' queue: shaper, tins, fair hosts and flows, COBALT";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
-            "Flow random early drop: one FIFO, which drops packets of active flows above their share of it";
+            "Flow random early drop: one FIFO, with drops for active flows that exceed their share of the queue";
         "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",
-            "Class-based thresholds: one FIFO, a share of the buffer for each class; RED limits TCP's";
+            "Class-based thresholds: one FIFO, with a share of the buffer for each class; RED for TCP";
         "dcbt" Dcbt(class::DcbtParams), B, "Chung & Claypool, NOSSDAV 2000",
             "Class-based thresholds that follow the number of active flows of each class";
         "cbq" Cbq(class::CbqParams), A, "MMCN 1999; Shreedhar & Varghese 1995",

@@ -15,7 +15,7 @@
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only).
 //! Departs: a queue does not see the ranges of SACK blocks. Blocks count as covered if both ACKs list everything that the
 //! receiver holds ([`Flags::SACK_WHOLE`]). An ACK carried by a data segment makes no queued ACK redundant. Time stamps are not
-//! compared, since queued ACKs of a flow are in order.
+//! compared, because queued ACKs of a flow are in order.
 
 use crate::Fifo;
 use packet::{Flags, PacketMeta};

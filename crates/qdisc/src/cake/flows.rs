@@ -314,7 +314,7 @@ impl Flows {
         }
         let mut turns = rounds + 1;
         i = self.old.head;
-        // if a queue was already in credit, those before it get one turn, and the queues behind it none
+        // if a queue was already in credit, the queues before it get one turn, and the queues behind it none
         while i != NONE && turns > 0 {
             if i == first {
                 turns = rounds;

@@ -5,7 +5,7 @@
 //! turn      = quantum / host load
 //! ```
 //!
-//! Each side has a table of 1024 hosts, set-associative like that of the flows: a host keeps its place while it has bulk flows.
+//! Each side has a table of 1024 hosts, set-associative like the table of flows: a host keeps its place while it has bulk flows.
 //!
 //! Source: Piece of CAKE; Linux' sch_cake.c (facts only).
 
@@ -94,7 +94,7 @@ mod tests {
         let ends = |hosts: &mut Hosts, src, dst| hosts.ends(|| src, || dst);
         let pairs = [(1, 10), (1, 11), (1, 12), (2, 10)];
         let all: Vec<Ends> = pairs.iter().map(|(s, d)| ends(&mut hosts, *s, *d)).collect();
-        assert!(all.iter().all(|e| hosts.load(*e) == 1), "nobody is busy");
+        assert!(all.iter().all(|e| hosts.load(*e) == 1), "no bulk flows");
         all.iter().for_each(|e| hosts.more(*e));
         // source 1 has three bulk flows and destination 10 has two; the load of a flow is the larger of these two numbers
         assert_eq!(all.iter().map(|e| hosts.load(*e)).collect::<Vec<_>>(), [3, 3, 3, 2]);

@@ -228,8 +228,7 @@ impl Cake {
 
     /// Chooses the tin that sends next.
     ///
-    /// Bound: a round of the tins adds the tin's weight, at least 64 bytes, to each deficit, which is at most one packet below
-    /// zero.
+    /// Bound: no deficit is more than one packet below zero, and a round adds each tin's weight, at least 64 bytes, to its deficit.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if self.tins.len() == 1 {

@@ -47,7 +47,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// Returns whether the flows of a sending host share a turn, and whether those of a receiving host do.
+    /// Returns two flags, for sending and for receiving hosts: true if the flows of one host share a turn.
     pub(crate) fn shares_hosts(self) -> (bool, bool) {
         let triple = self == Self::TripleIsolate;
         (triple || self == Self::DualSrchost, triple || self == Self::DualDsthost)
@@ -75,7 +75,7 @@ params! {
         mpu: u16 = 0,
         /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
         framing: Framing = Framing::None,
-        /// Bytes before the IP header that a packet's size includes: 14 if sizes are those of Ethernet frames. `overhead` counts
+        /// Bytes before the IP header that a packet's size includes: 14 if sizes count Ethernet frames. `overhead` counts
         /// from the IP header on.
         header: u16 = 0,
         /// Filter that drops ACKs made redundant by newer ones.

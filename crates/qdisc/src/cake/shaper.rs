@@ -133,7 +133,7 @@ mod tests {
         clock.fresh(Time(0));
         clock.sent(1000);
         (0..50).for_each(|_| clock.dropped(1000));
-        // `next` is at 51 ms, but the failsafe clock is at 1.5 ms, since drops do not advance it
+        // `next` is at 51 ms, but the failsafe clock is at 1.5 ms because drops do not advance it
         assert_eq!(clock.due(), Time(1_500_000));
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Table<T>(Box<[T; PLACES]>);
 impl<T: Copy + Default> Default for Table<T> {
     fn default() -> Self {
         let zeroes = vec![T::default(); PLACES].into_boxed_slice();
-        Self(zeroes.try_into().unwrap_or_else(|_| unreachable!("as many as asked for")))
+        Self(zeroes.try_into().unwrap_or_else(|_| unreachable!("the length is PLACES")))
     }
 }
 

@@ -80,7 +80,7 @@ impl Active {
         self.total.get() >= self.min_th
     }
 
-    /// Computes the part of the whole queue's average that the active flows of `class` may use: equal for every active flow.
+    /// Computes the part of the whole queue's average that `class` may use. Every active flow has an equal part.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Time;
 
-/// The sampling of an average.
+/// When an average is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
@@ -128,7 +128,7 @@ mod tests {
         for ms in 1..400 {
             b.arrival(Time(ms * 1_000_000), &link, 1000);
         }
-        // 400 ms are 500 packet times of 0.8 ms, so the average is that of 500 samples, as in the test above
+        // 400 ms are 500 packet times of 0.8 ms, so the average is the one after 500 samples, as in the test above
         assert!((a.arrival(Time(400_000_000), &link, 1000) - 12.649_78).abs() < 1e-4);
         assert!((b.arrival(Time(400_000_000), &link, 1000) - a.get()).abs() < 1e-9);
     }

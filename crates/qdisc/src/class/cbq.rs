@@ -67,11 +67,11 @@ fn limit() -> Limit {
 
 params! {
     /// Parameters of CBQ. The defaults suit MMCN 1999's workload: three classes of 60 packets each. TCP has 80 % of the link,
-    /// under RED; marked datagrams have 15 % (six sessions of 210 kbit/s on 10 Mbit/s are 12.6 %); all others have 5 %.
+    /// under RED; datagrams tagged by DSCP have 15 % (six sessions of 210 kbit/s on 10 Mbit/s are 12.6 %); all others have 5 %.
     pub struct CbqParams {
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match one; if it matches several, it belongs to the most specific.
+        /// The classes. Every packet must match one; if it matches several, it belongs to the one with the narrowest match.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999.
 //! Departs: the weight of the average is published for TCP's class only; ours defaults to RED's 0.002. While a class has nothing
-//! queued, its average decays like that of an idle RED queue, by elapsed packet times; otherwise it would not change.
+//! queued, its average decays like the average of an idle RED queue, by elapsed packet times; otherwise it would not change.
 
 use super::active::Active;
 use super::average::Sampling;
@@ -35,8 +35,8 @@ pub enum Test {
     Red(RedTest),
     /// Drops while the class's average is at or above this: packets ("10p") or bytes ("10KB").
     Threshold(Limit),
-    /// Drops while the class's average is at or above `slack` times the class's share (dcbt only). Every active flow has an
-    /// equal share of the whole queue's average, and a class has the shares of its active flows.
+    /// Drops while the class's average is at or above `slack` times the class's share (dcbt only). A class's share is the whole
+    /// queue's average × its active flows / all active flows.
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,
@@ -58,7 +58,7 @@ pub struct Class {
     /// Weight of a sample in the class's average. Default 0.002.
     #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
-    /// The sampling of the class's average. Default arrivals.
+    /// When the class's average is sampled. Default arrivals.
     #[serde(default)]
     pub sampling: Sampling,
 }
@@ -92,14 +92,14 @@ fn packets(most: u32) -> Test {
 }
 
 params! {
-    /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), marked datagrams
-    /// with a threshold of 10 packets, all others with one of 2.
+    /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged
+    /// by DSCP with a threshold of 10 packets, all others with one of 2.
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match one; if it matches several, it belongs to the most specific.
+        /// The classes. Every packet must match one; if it matches several, it belongs to the one with the narrowest match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   a match holds a packet   iff   every list in it contains the packet's value (a list that is left out contains every value)
-//!   class of a packet        =     that of the most specific match that holds it
+//!   class of a packet        =     the class of the narrowest match that holds it
 //! ```
 //!
-//! A match whose packets are a proper subset of another's is the more specific one. Two matches that share packets without
-//! one being a subset of the other are ambiguous, and refused; so are matches that leave packets without a class.
+//! A match is narrower than another if its packets are a proper subset of the other's packets. Two matches that share packets
+//! without one being a subset of the other are ambiguous, and refused; so are matches that leave packets without a class.
 //!
-//! Source: MMCN 1999 (TCP, marked UDP, all others).   Departs: it does not specify how classes are configured.
+//! Source: MMCN 1999 (TCP, tagged UDP, all others).   Departs: it does not specify how classes are configured.
 
 use crate::Context;
 use packet::{FlowTuple, PacketMeta, Protocol};
@@ -66,7 +66,8 @@ impl EcnField {
     }
 }
 
-/// The packets of a class. A list that is left out (or empty) matches every packet.
+/// The packets of a class. A list that is left out (or empty) matches every packet. A match is narrower than another if its
+/// packets are a proper subset of the other's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -89,16 +90,16 @@ pub struct Match {
     /// has the address 10.0.0.0 + i.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub src: Vec<u32>,
-    /// Destination addresses, as 32-bit numbers like those of `src`.
+    /// Destination addresses, as 32-bit numbers: 167772161 is 10.0.0.1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dst: Vec<u32>,
-    /// Flows, by number: flows are numbered from 0 in the order in which they begin. In a simulation, a new connection gets the
-    /// number of one that has ended, if there is one.
+    /// Flows, by number: flows are numbered from 0 in the order in which they begin. In a simulation, a new connection may reuse
+    /// the number of one that has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<u32>,
 }
 
-/// Returns the names and matches of MMCN 1999's classes: TCP, marked datagrams (video AF41, voice EF), all others.
+/// Returns the names and matches of MMCN 1999's classes: TCP, tagged datagrams (video AF41, voice EF), all others.
 pub(super) fn mmcn1999() -> [(String, Match); 3] {
     let tcp = Match { protocol: vec![Transport::Tcp], ..Match::default() };
     let datagrams = vec![Transport::Udp, Transport::Icmp];
@@ -111,7 +112,7 @@ fn has<T: PartialEq>(list: &[T], value: T) -> bool {
     list.is_empty() || list.contains(&value)
 }
 
-/// The relation between the values of a first list and those of a second.
+/// The relation between the values of two lists.
 #[derive(Clone, Copy)]
 struct Relation {
     /// Every value of the first list is in the second.
@@ -168,10 +169,10 @@ impl Match {
     }
 }
 
-/// The classes' matches, most specific first.
+/// The classes' matches, the narrowest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
-    /// Class index and match, most specific match first.
+    /// Class index and match, the narrowest match first.
     order: Vec<(u8, Match)>,
 }
 
@@ -275,7 +276,7 @@ mod tests {
         let tcp = FlowTuple::default();
         let udp = FlowTuple { protocol: Protocol::Udp, ..tcp };
         assert_eq!(class_of(&MMCN_1999, tcp, 0, 0), 0);
-        // the code point 46 (EF) does not make a TCP packet a marked datagram
+        // the code point 46 (EF) does not make a TCP packet a tagged datagram
         assert_eq!(class_of(&MMCN_1999, tcp, 46, 0), 0);
         assert_eq!(class_of(&MMCN_1999, udp, 34, 0), 1);
         assert_eq!(class_of(&MMCN_1999, udp, 0, 0), 2);

@@ -27,20 +27,20 @@ fn share(slack: f64) -> Test {
 }
 
 params! {
-    /// Parameters of D-CBT. The defaults are MMCN 1999's classes: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), marked
-    /// datagrams with a `slack` of 2, all others with one of 1.
+    /// Parameters of D-CBT. The defaults are MMCN 1999's classes: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1),
+    /// datagrams tagged by DSCP with a `slack` of 2, all others with one of 1.
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// Shares apply while the average of the whole queue is at least this. Its unit, packets or bytes, is also that of the shares.
+        /// Shares apply while the average of the whole queue is at least this. Shares have the same unit, packets or bytes.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a sample in the average of the whole queue.
         weight: f64 = WEIGHT,
         /// Time for which a flow counts as active after its last packet.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must match one; if it matches several, it belongs to the most specific.
+        /// The classes. Every packet must match one; if it matches several, it belongs to the one with the narrowest match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }

@@ -18,7 +18,7 @@
 //! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's text; its
 //! pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room for a full-size one.
 //! `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. No updates run while both queues
-//! are empty and p' is 0, since they would change nothing. The host splits packets of several segments (split_gso).
+//! are empty and p' is 0: they would change nothing. The host splits packets of several segments (split_gso).
 
 use super::params::{Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
@@ -32,7 +32,7 @@ use units::{Duration, Limit, Problem, Time};
 const CLASSIC: u8 = 0;
 /// A packet in L, subject to the coupled law, the step and the ramp.
 const L4S: u8 = 1;
-/// As [`L4S`], but not subject to the step, since L was shorter than `min_qlen_step` on arrival.
+/// As [`L4S`], but not subject to the step, because L was shorter than `min_qlen_step` on arrival.
 const NO_STEP: u8 = 2;
 /// A packet in L because of its code point alone, subject to C's law.
 const CLASSIC_IN_L: u8 = 3;

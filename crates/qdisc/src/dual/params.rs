@@ -55,7 +55,7 @@ params! {
         /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
         /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's constants (linux).
-        /// Each of these parameters that is null is derived from it: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
+        /// If `tupdate`, `alpha` or `beta` is null, it is derived from this: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
         /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
@@ -70,7 +70,7 @@ params! {
         },
         /// Weight of the change since the last update, in 1/s; null: 819/256 = 3.2, 3 (rfc9332).
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
-        /// k: packets in L are marked with probability k p', those in C with p'^2. Linux: a whole number from 1 to 255.
+        /// k: packets in L are marked with probability k p', packets in C with p'^2. Linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
         /// How packets of L are marked for L's own delay; null: step, ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A flow is one direction of a connection: packets in the other direction are another flow, with the 5-tuple reversed. While a
-//! packet of a flow waits, the flow keeps its queue. So neither perturbation nor a queue of its group that becomes free reorders
-//! its packets.
+//! packet of a flow waits, the flow keeps its queue. So its packets stay in order when the hash is perturbed, or when a queue of
+//! its group becomes free.
 //!
 //! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.3.
 //! Departs: SFQ as published reorders a flow when the hash is perturbed; here, the flow moves once none of its packets wait.
@@ -158,7 +158,7 @@ impl ClassifierSpec {
         }
     }
 
-    /// Returns the number of queues among which a session may be placed: those of its group, or one.
+    /// Returns the number of queues among which a session may be placed: all queues of its group, or one.
     pub(crate) fn ways(&self) -> u32 {
         if let Self::SerialSearch(p) = self { p.ways } else { 1 }
     }

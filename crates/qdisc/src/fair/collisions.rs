@@ -23,7 +23,7 @@ pub struct Collisions {
 }
 
 /// Counts collisions among 1, 2 ... `sessions` active sessions in `trials` trials. `parameters` are valid; their limits and law
-/// have no effect, since nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
+/// have no effect because nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
 pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64) -> Vec<Collisions> {
     let parameters = FairParams {
         limit: Limit::Packets(u32::MAX),

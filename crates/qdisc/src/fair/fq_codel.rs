@@ -55,10 +55,10 @@ params! {
         drop_batch: u32 = 64,
         /// Published version of CoDel.
         variant: Variant = Variant::Rfc8289,
-        /// Backlog passed to CoDel, which does not drop while at most one packet is queued: that of all queues together (Linux),
-        /// or of the packet's own queue (RFC 8290).
+        /// The backlog given to CoDel: of all queues together (Linux) or of the packet's own queue (RFC 8290). CoDel does not
+        /// drop while at most one packet is queued.
         law_sees: LawSees = LawSees::Total,
-        /// Lets packets dropped at a limit increment CoDel's count, too (Linux).
+        /// Packets dropped at a limit also increment CoDel's count (Linux).
         overflow_counts: bool = true,
     }
 }

@@ -10,7 +10,7 @@ use crate::{AnyLaw, Context, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
 use units::{Duration, Limit, Time};
 
-/// Any discipline of Type A.
+/// Any fair discipline (Type A of ARRIS 2013).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fair {
     classifier: Classifier,
@@ -95,8 +95,8 @@ impl Fair {
         }
     }
 
-    /// Runs the updates that the law of queue `i` missed while the queue was idle, each with its own time. Called before an
-    /// arrival.
+    /// Runs the updates that the law of queue `i` missed while the queue was idle, each with the time at which it was due. Called
+    /// before an arrival.
     ///
     /// Bound: without load, a law comes to rest and has no more updates. PIE needs some 700 updates even from a probability of
     /// 100 %; DOCSIS-PIE stops when its allowance and its reset timeout have expired. Updates are at least 100 us apart.

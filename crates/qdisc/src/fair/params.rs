@@ -27,7 +27,7 @@ params! {
         limit: Limit = Limit::Packets(1000),
         /// A second limit on all queues together, in bytes; null: none.
         memory_limit: Option<Bytes> = None,
-        /// Maximum length of each queue; null: the law's `limit`, or only the shared limit.
+        /// Maximum length of each queue; null: the law's `limit`, if it has one.
         queue_limit: Option<Limit> = None,
         /// How packets are assigned to queues.
         classifier: ClassifierSpec = ClassifierSpec::Hash(HashParams::default()),

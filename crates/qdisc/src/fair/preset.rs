@@ -19,7 +19,7 @@ impl Params for FairParams {
         self.law.validate().map_err(|p| p.under("law"))?;
         self.overflow.validate().map_err(|p| p.under("overflow"))?;
         let two = self.queue_limit.is_some() && self.law.limit().is_some();
-        ensure!(!two, "queue_limit", "the law has a limit, too, and both mean each queue; set one");
+        ensure!(!two, "queue_limit", "the law also has a limit, and both apply to each queue; set one");
         let seen = self.law_sees == LawSees::Own || self.law != LawSpec::None;
         ensure!(seen, "law_sees", "only own is valid without a law; expected own, or a law");
         let bands =
@@ -29,7 +29,7 @@ impl Params for FairParams {
             ensure!(
                 self.classifier.queues().is_some(),
                 "overflow",
-                "ns2_sfq shares the memory among a fixed number of queues, and isolated has none; expected tail or longest"
+                "ns2_sfq shares the memory among a fixed number of queues, which isolated does not have; expected tail or longest"
             );
             let (limit, packets) = (self.limit, matches!(self.limit, Limit::Packets(_)));
             ensure!(packets, "overflow", "ns2_sfq counts packets, and the limit is {limit}; expected one like \"40p\"");
@@ -51,7 +51,7 @@ impl Params for FairParams {
     }
 }
 
-/// The parameters of a registered composition, with the names and defaults of its source for some of the parts.
+/// The parameters of a registered composition: some parameters of its parts, with the names and defaults of its source.
 pub(super) trait Preset {
     /// Returns the parameters of all four parts.
     fn composition(&self) -> FairParams;

@@ -103,7 +103,7 @@ impl Queues {
         self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// Returns the longest queue, among equals that with the lowest number; `None` if no packet waits.
+    /// Returns the longest queue (among equals, the one with the lowest number); `None` if no packet waits.
     pub(crate) fn longest(&mut self) -> Option<u32> {
         self.lengths.longest().map(|(i, _)| i as u32)
     }

@@ -21,7 +21,7 @@ use crate::law::codel::{CodelParams, Variant};
 use units::{Bytes, Duration, Limit};
 
 params! {
-    /// Parameters of SFQ-CoDel. The defaults for bins and CoDel are ns-2's; the limit of 1000 packets is that of tc-codel(8).
+    /// Parameters of SFQ-CoDel. The defaults for bins and CoDel are ns-2's; the limit of 1000 packets is from tc-codel(8).
     pub struct SfqCodelParams {
         /// Maximum length of all bins together.
         limit: Limit = Limit::Packets(1000),

@@ -71,7 +71,7 @@ params! {
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops ECN-capable packets, too, while the average is above the ramp.
+        /// Drops even ECN-capable packets while the average is above the ramp.
         harddrop: bool = true,
     }
 }

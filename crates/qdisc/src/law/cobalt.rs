@@ -10,14 +10,14 @@
 //!         probability p, even if it is ECN-capable
 //! ```
 //!
-//! The second rule of `rest` applies after a mark, too: a late mark does not bring the next one forward, whereas a late drop
+//! The second rule of `rest` also applies after a mark: a late mark does not bring the next one forward, whereas a late drop
 //! does. `rest` uses the drop_next from before the beginning of dropping: after an interval or more without packets, the first
 //! packet above target sets drop_next to now, so the second packet is dropped.
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
 //! ns-3, only `target` is compared with the delay; CAKE, and so the discipline `cake`, requires more than four packet times as
-//! well. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the line unused, and 5 % with ECN; with a
+//! well. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN; with a
 //! target of 10 ms, 1 % and 2 %. As in CAKE, the last packet of a queue is never dropped at the head.
 
 use super::codel::interval_over_root;

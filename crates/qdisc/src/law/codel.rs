@@ -36,7 +36,7 @@ impl LawParams for CodelParams {
         positive("target", self.target)?;
         positive("interval", self.interval)?;
         let selector = self.ce_threshold_selector.is_none() || self.ce_threshold.is_some();
-        ensure!(selector, "ce_threshold_selector", "it needs a ce_threshold; expected one beside it");
+        ensure!(selector, "ce_threshold_selector", "needs a ce_threshold; expected both or neither");
         Ok(())
     }
     fn law(&self) -> Codel {
@@ -105,7 +105,7 @@ fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
 
-/// Computes `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is treated as 1. COBALT uses it, too.
+/// Computes `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is treated as 1. COBALT also uses it.
 #[inline]
 pub(super) fn interval_over_root(interval: Duration, count: u32) -> Duration {
     Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt() + 0.5) as u64)
@@ -178,7 +178,7 @@ impl CodelState {
             self.set_count(self.count + 1);
         }
         if capable {
-            // a marked packet is sent, so this dequeue examines no further head, which would otherwise schedule the next drop
+            // a marked packet is sent, so this dequeue examines no further head, and the next drop is scheduled here
             self.drop_next = self.control_law(p, self.drop_next);
             return Verdict::Mark(MarkReason::Law);
         }

@@ -302,7 +302,8 @@ pub(crate) struct Rules {
     pub first_passes: bool,
 }
 
-/// The packets (or mean packets) since the last drop, `None` below the minimum threshold; and the random draw for the gap.
+/// State of a gap between drops: the packets (or mean packets) since the last drop, `None` below the minimum threshold; and the
+/// gap's random draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count(Option<f64>, f64);
 

@@ -19,8 +19,8 @@ pub type AnyForeign = Box<dyn ForeignLaw>;
 
 /// A law of a type that is defined elsewhere.
 pub trait ForeignLaw: Law + Sync {
-    /// Returns a copy with the same state, for the clone of a run. A law that cannot be copied reports that to its maker, and
-    /// returns any other law.
+    /// Returns a copy with the same state, for the clone of a run. A law that cannot be copied reports this failure to its
+    /// maker, and returns any other law.
     fn copy(&self) -> AnyForeign;
 }
 
@@ -40,8 +40,7 @@ pub struct ForeignParams {
     /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
     /// `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
-    /// Maximum length of the queue, as in droptail; null: 1000p if the law manages a single queue; in a fair discipline, only the
-    /// shared limit.
+    /// Maximum length of the queue, as in droptail; null: 1000p; in a fair discipline, none (its queues share one limit).
     pub limit: Option<Limit>,
     /// Text of each file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

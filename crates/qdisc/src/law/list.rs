@@ -76,7 +76,7 @@ macro_rules! law_enums {
         }
 
         impl LawSpec {
-            /// All names except that of the external law, which has no defaults.
+            /// All names except the external law's, which has no defaults.
             pub const NAMES: &'static [&'static str] = &["none", $($listed,)+];
 
             /// Returns the law of this name, with its defaults.
@@ -174,7 +174,7 @@ fn of_laws(schema: &mut Schema) {
     });
     let words = json!({
         "type": "string",
-        "description": "The name of a law and tc's words for what differs from its defaults.",
+        "description": "The name of a law and, in tc syntax, the parameters that differ from its defaults.",
         "pattern": format!("^({}) +[^+ ][^+]*$", LawSpec::NAMES.join("|")),
     });
     add_texts(schema, [name, words]);

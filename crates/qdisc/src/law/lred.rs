@@ -4,7 +4,7 @@
 //! head       x = its sojourn time (or the depth): with probability curve(x), drop it and examine the next; otherwise, send it
 //! 10a, 10b   curve = 0 below min_th, then linear from 0 to p_max at max_th, and 1 above
 //! 10c        curve = 0 below min_th, then linear from p_min to p_max at max_th, and p_max above
-//! profiles   MINth, MAXth, Pmin and Pmax of a packet are those of the profile for its DSCP or precedence (latency-based WRED)
+//! profiles   a packet has the MINth, MAXth, Pmin and Pmax of the profile for its DSCP or precedence (latency-based WRED)
 //! integral   p_i <- p_i + integral (x / min_th - 1) dt, bounded to [0, p_max], dt <= 0.1 s;   p = min(curve(x) + p_i, p_max)
 //! ```
 //!
@@ -28,7 +28,7 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure, within};
 
 /// Largest gain of the integral term, 1/s: at a delay of twice the target, the term then grows from 0 to 1 in a second.
 const MAX_INTEGRAL: f64 = 1.0;
-/// Longest time step of the integral term, since an idle period carries no information about the queue.
+/// Longest time step of the integral term: an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
 /// The curves of Figure 10.
@@ -186,7 +186,7 @@ impl LredParams {
             p: (p_min.get(), p_max.get()),
         };
         let of = |dscp: u8| {
-            // the profile of a DSCP overrides that of its precedence
+            // the profile of a DSCP overrides the profile of its precedence
             let own = self.profiles.iter().rfind(|p| p.dscp.is_some() && p.takes(dscp));
             own.or_else(|| self.profiles.iter().rfind(|p| p.takes(dscp))).map_or_else(
                 || set(self.min_th, self.max_th, self.p_min, self.p_max),
@@ -214,7 +214,7 @@ pub struct Lred {
     weight: f64,
     integral: f64,
     sojourn: Sojourn,
-    /// Input of the curve; `None` before the first head.
+    /// Average to which the curve is applied; `None` until the first packet reaches the head.
     average: Option<f64>,
     /// The integral term's part of the probability.
     p_i: f64,

@@ -35,8 +35,8 @@ pub enum Tuning {
     /// 1/2048 below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 1e-3, 1/8 below 1 %, 1/2 below 10 %, otherwise 1 (RFC
     /// 8033).
     Rfc8033,
-    /// As rfc8033 for probabilities below 10 %; 2 from 10 % to 1, 8 from 1 to 10, and 32 from 10 on (RFC 8034, whose probability
-    /// is that of a packet of 1024 bytes and may exceed 1).
+    /// As rfc8033 for probabilities below 10 %; 2 from 10 % to 1, 8 from 1 to 10, and 32 from 10 on (RFC 8034, where the
+    /// probability is for a packet of 1024 bytes and may exceed 1).
     Rfc8034,
 }
 
@@ -113,7 +113,7 @@ impl Dice {
         self.accu_prob += p;
     }
 
-    /// Draws for a packet with drop probability `p` that has been added. Returns true to drop it, and resets the sum then.
+    /// Draws for a packet with drop probability `p` that has been added. If it is dropped, returns true and resets the sum.
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

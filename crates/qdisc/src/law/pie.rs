@@ -13,9 +13,9 @@
 //!
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
 //! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and drop_prob
-//! and both delays are 0, since they would change nothing (§5.3's "inactive"); after that, the measurement of the departure rate
-//! starts again. A measuring cycle of the departure rate does not count the packet that starts it, where ns-2 does. The average
-//! is that of the time per byte, as in the RFC; ns-2 averages the rate.
+//! and both delays are 0: they would change nothing (§5.3's "inactive"). After that, the measurement of the departure rate
+//! starts again. A measuring cycle of the departure rate does not count the packet that starts it, where ns-2 does. The time per
+//! byte is averaged, as in the RFC; ns-2 averages the rate.
 
 mod params;
 
@@ -187,8 +187,8 @@ impl Pie {
     }
 }
 
-/// Shortest time between updates. An idle queue makes up for every missed update: if they were 2 ns apart, these would be 500
-/// million for each idle second. The sources use 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
+/// Shortest time between updates. An idle queue makes up for every missed update, and updates 2 ns apart would be 500 million
+/// for each idle second. The sources use 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that are too frequent.

@@ -41,7 +41,7 @@ pub enum RedVariant {
     /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
-    /// Linux: one draw per gap, idle times counted from the time at which the link found the queue empty, marks above max, too.
+    /// Linux: one draw per gap, idle times counted from the time at which the link found the queue empty, marks even above max.
     /// Names and defaults of tc-red(8): max is a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt),
     /// probability 0.02.
     Linux,
@@ -70,7 +70,7 @@ params! {
         /// (linux).
         min: Option<Limit> = None,
         /// Average at which every packet is dropped, or at which the gentle ramp begins; null: 15p (floyd93), 30p (altq), 3 min
-        /// (ns2, linux), limit / 4 (linux, if `min` is null, too).
+        /// (ns2, linux), limit / 4 (linux, if `min` is null).
         max: Option<Limit> = None,
         /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
@@ -84,8 +84,8 @@ params! {
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Time to send a typical packet, for idle times; null: the time of `avpkt` at `bandwidth`; without `bandwidth`, 800us
-        /// (altq: 1000 bytes at 10 Mbit/s) or the time at the link's rate (others).
+        /// Transmission time of a typical packet, used while the queue is idle. Null: the time of `avpkt` at `bandwidth`; if
+        /// `bandwidth` is also null, 800us with altq (1000 bytes at 10 Mbit/s), otherwise the time of `avpkt` at the link's rate.
         packet_time: Option<Duration> = None,
         /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.
         bandwidth: Option<BitRate> = None,
@@ -115,7 +115,7 @@ params! {
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops ECN-capable packets, too, above `max`; null: false (floyd93, linux), true (ns2, altq).
+        /// Drops even ECN-capable packets above `max`; null: false (floyd93, linux), true (ns2, altq).
         harddrop: Option<bool> = None => matches!(p.variant, Ns2 | Altq),
     }
 }
@@ -217,7 +217,7 @@ impl LawParams for RedParams {
         positive_or_none("bandwidth", self.bandwidth)?;
         let Some(burst) = self.burst().filter(|_| self.weight.is_none()) else {
             let found = self.variant != Linux || self.weight.is_some();
-            ensure!(found, "weight", "needs min in packets or bytes to follow from; give weight");
+            ensure!(found, "weight", "is derived from min, which is not in packets or bytes; give weight");
             return Ok(());
         };
         let least = min.and_then(|m| self.packets(m));
@@ -263,7 +263,7 @@ impl AtRate {
         let weight = match (p.weight, p.auto_weight()) {
             (Some(w), _) => w,
             (None, AutoWeight::OneSecond) => 1.0 - math::exp(-1.0 / c),
-            // 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30); the last form is defined for a stopped link (c = 0), too
+            // 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30); the last form is also defined for a stopped link (c = 0)
             (None, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / c.max(30.0)),
         };
         Self {

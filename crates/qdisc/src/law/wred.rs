@@ -1,7 +1,7 @@
 //! WRED: one average, and thresholds per precedence or DSCP. Also RIO, which has a separate average for "in" packets.
 //!
 //! ```text
-//! profile   that of the packet's DSCP, otherwise of its IP precedence (DSCP / 8); if there is none, the ladder:
+//! profile   for the packet's DSCP, otherwise for its IP precedence (DSCP / 8); a packet without a profile is on the ladder:
 //!           min = (9 + precedence) / 18 of ladder_max, max = ladder_max, max_p = 1/10
 //! decision  RED with that profile's ramp on avg, the average of the whole queue; each profile has its own count
 //! RIO       in-packets: RED on the average of the queued in-packets; out-packets: RED on the average of all queued packets
@@ -43,7 +43,7 @@ pub struct Profile {
     pub probability: Prob,
 }
 
-/// RIO: the "in" packets, and the two ramps.
+/// Parameters of RIO: which packets are "in", and a ramp for each of the two kinds of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
@@ -93,7 +93,7 @@ params! {
         byte_mode: ByteMode = ByteMode::Off,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops ECN-capable packets, too, above `max`.
+        /// Drops even ECN-capable packets above `max`.
         harddrop: bool = true,
     }
 }

@@ -13,7 +13,7 @@
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of a
 //! super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees all at once. So
-//! segments that were sent separately may join, too, and a segment behind a refused one is tested on its own.
+//! segments that were sent separately may also join, and a segment behind a refused one is tested on its own.
 
 use crate::declared::params;
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};
@@ -25,7 +25,7 @@ use units::{Limit, Problem, Time, ensure};
 const MOST_SEGMENTS: u8 = 45;
 
 params! {
-    /// Parameters of drop-tail. The default limit is that of a Linux interface (txqueuelen).
+    /// Parameters of drop-tail. The default limit is a Linux interface's (txqueuelen).
     pub struct DroptailParams {
         /// Maximum length of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(1000),
@@ -184,7 +184,7 @@ impl QueueDiscipline for DropTail {
         self.fifo.front().map(|p| p.stamp)
     }
 
-    /// Reports nothing, since there is no state besides the packets.
+    /// Reports nothing: there is no state besides the packets.
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 

@@ -2,8 +2,8 @@
 
 /// Declares every discipline once: the scenario's enum, the running enum and the list are generated from the same lines.
 ///
-/// The lines of laws come from `law/list.rs`, since each law is also a stand-alone discipline (`single::Managed`: one FIFO under
-/// that law).
+/// The lines of laws come from `law/list.rs`: each law is also a stand-alone discipline (`single::Managed`, one FIFO under that
+/// law).
 ///
 /// The running `Discipline` is an enum rather than a `Box<dyn>`: `Spec` closes the set anyway, the hot path can be inlined behind
 /// one predictable branch, and a queue remains `Clone` and `PartialEq`.

@@ -21,11 +21,12 @@ impl Spec {
             Self::Pie(p) if p.measures_departures() => departures(p),
             Self::Cbq(_) => Problem::new(
                 "",
-                "its classes have shares of the link's rate, and this link has none; expected a fair discipline, \"fq_codel\"",
+                "its classes have shares of the link's rate, and this link has no rate; expected a fair discipline, such as \
+                 \"fq_codel\"",
             ),
             _ if self.service_flows() => Problem::new(
                 "",
-                "its queues are those of a DOCSIS 3.1 modem (docsis31), and this link has none; expected \"dualpi2\"",
+                "its queues belong to a DOCSIS 3.1 modem (docsis31), which this link is not; expected \"dualpi2\"",
             ),
             _ => match self.fair()?.law {
                 LawSpec::DocsisPie(_) => by_rate("docsis_pie").under("law"),
@@ -39,7 +40,8 @@ impl Spec {
 
 fn by_rate(name: &str) -> Problem {
     let message = format!(
-        "{name} estimates the delay from the rate of its modem, and this link has none; expected a law that measures it, \"pie\" or \"codel\""
+        "{name} estimates the delay from the rate of its modem, and this link has no rate; expected a law that measures the \
+         delay, \"pie\" or \"codel\""
     );
     Problem::new("", message)
 }
@@ -48,7 +50,7 @@ fn departures(p: &PieParams) -> Problem {
     let path = if p.delay.is_some() { "delay" } else { "variant" };
     Problem::new(
         path,
-        "the delay comes from the rate of departures, and this link has none; expected delay = \"timestamp\"",
+        "the delay is estimated from the rate of departures, and this link has no rate; expected delay = \"timestamp\"",
     )
 }
 

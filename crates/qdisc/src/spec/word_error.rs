@@ -5,11 +5,11 @@ use serde::de;
 /// The reason why a text names no discipline or law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WordError {
-    /// A name that is not in this list.
+    /// An unknown name, and the valid ones.
     Unknown(String, Vec<&'static str>),
-    /// A word after the name that is not in this list.
+    /// An unknown keyword after the name, and the valid ones.
     Option(String, Vec<String>),
-    /// Words that are invalid together, with the message.
+    /// Keywords that are invalid together, with the message.
     Misfit(String),
 }
 

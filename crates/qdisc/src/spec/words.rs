@@ -81,7 +81,7 @@ impl Spec {
         let name = host.name();
         host.with_law(law).ok_or_else(|| {
             let message = format!(
-                "\"{}\" is not valid: the law of {name} is not open; expected one of {} before the +",
+                "\"{}\" is not valid: the law of {name} cannot be chosen; expected one of {} before the +",
                 units::shown(text),
                 Self::hosts().join(", ")
             );
@@ -100,7 +100,7 @@ impl LawSpec {
     /// Reads `"codel"`, `"codel target 5ms"` or `"none"`.
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // only one law is valid here: a text with another + is looked up as a whole, and so is unknown
+        // only one law is valid here: a text with another + is looked up as a whole and is therefore unknown
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {
@@ -120,7 +120,7 @@ pub(crate) fn of_disciplines(schema: &mut Schema) {
     let (names, hosts, laws) = (crate::tc::names().join("|"), Spec::hosts().join("|"), LawSpec::NAMES.join("|"));
     let text = json!({
         "type": "string",
-        "description": "The name of a discipline, with its defaults; its name and tc's words for what differs \
+        "description": "The name of a discipline, with its defaults; its name and, in tc syntax, the parameters that differ \
             (\"fq_codel limit 1000p target 5ms ecn\"); or a fair discipline + the law of its queues.",
         "pattern": format!("^((tc |qdisc ).+|({names})( [^+]*)?|({hosts})( [^+]*)?\\+ *({laws})( [^+]*)?)$"),
     });

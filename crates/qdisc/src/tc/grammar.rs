@@ -1,8 +1,8 @@
-//! The table of tc syntax: the modelled disciplines, their words, and the parameter that each word sets.
+//! The table of tc syntax: the modelled disciplines, their keywords, and the parameter that each keyword sets.
 //!
 //! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8), tc-dualpi2(8).
 
-/// The argument that follows a word, and its conversion.
+/// The argument that follows a keyword, and its conversion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     /// A number of packets: `1000` or `1000p`.
@@ -31,14 +31,14 @@ pub(super) enum Kind {
     Selector,
     /// A time with its unit or a number of packets: `1ms`, `5p`.
     Threshold,
-    /// A value of the parameter itself, for a word that tc does not have.
+    /// A value of the parameter itself, for a keyword that tc does not have.
     Own,
     /// No argument: sets the parameter to this.
     Flag(bool),
     /// No argument: sets the parameter to this JSON value.
     Is(&'static str),
-    /// No argument: sets these parameters, by name, to these JSON values. Such a word is never written, as other words exist for
-    /// the same parameters.
+    /// No argument: sets these parameters, by name, to these JSON values. Such a keyword is never written, because other keywords
+    /// exist for the same parameters.
     Several(&'static [(&'static str, &'static str)]),
     /// An option of tc for which there is no parameter here, and its number of arguments.
     Absent(usize),
@@ -74,14 +74,14 @@ impl Kind {
     }
 }
 
-/// A word of tc.
+/// A keyword of tc.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word {
-    /// The word in tc's spelling.
+    /// The keyword in tc's spelling.
     pub tc: &'static str,
     /// The parameter's path in the discipline's table.
     pub field: &'static str,
-    /// The argument of the word.
+    /// The argument of the keyword.
     pub kind: Kind,
 }
 
@@ -92,10 +92,10 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that the name in tc implies, as JSON. They are not applied to a bare name that is also a name in a scenario,
-    /// since it means the discipline with its defaults.
+    /// Parameters that the name in tc implies, as JSON. They are not applied to a bare name that is also a name in a scenario:
+    /// such a name means the discipline with its defaults.
     pub base: &'static [(&'static str, &'static str)],
-    /// Words of the discipline, in groups that several disciplines have in common.
+    /// Keywords of the discipline, in groups that several disciplines have in common.
     pub words: &'static [&'static [Word]],
 }
 
@@ -107,7 +107,7 @@ impl Grammar {
         format!("{}{words}", self.tc)
     }
 
-    /// Returns all words of the discipline.
+    /// Returns all keywords of the discipline.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static Word> {
         self.words.iter().copied().flatten()
     }
@@ -142,7 +142,7 @@ const FAIR: &[Word] = &[
 ];
 const FQ_CODEL: &[Word] =
     &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
-/// The words of PIE, whose parameters are under the path `$at`. The word `$more` follows the gains.
+/// The keywords of PIE, whose parameters are under the path `$at`. The keyword `$more` follows the gains.
 macro_rules! pie {
     ($at:literal $(, $more:expr)?) => {
         &[
@@ -218,7 +218,7 @@ const DUALPI2: &[Word] = &[
     w("no_split_gso", "split_gso", Flag(false)),
 ];
 
-/// The words of tc-cake(8). Those of kind `Several` stand for the overhead of a line, or for a round-trip time.
+/// The keywords of tc-cake(8). Keywords of kind `Several` stand for the overhead of a line, or for a round-trip time.
 const CAKE: &[Word] = &[
     w("bandwidth", "bandwidth", Rate),
     w("unlimited", "bandwidth", Is("null")),
@@ -301,7 +301,7 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], words: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], words: &[CAKE] },
-    // the words of red have thresholds in bytes and defaults that are parts of the limit, as in Linux's version
+    // the keywords of red have thresholds in bytes, and defaults that are parts of the limit, as in Linux's version
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], words: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], words: &[DUALPI2] },
 ];

@@ -4,16 +4,16 @@
 //! fq_codel limit 1000p target 5ms ecn                              the text in a scenario
 //! tc qdisc replace dev eth0 root red limit 60kb avpkt 1000         a pasted command
 //! qdisc pie 8003: root refcnt 2 limit 1000p target 15ms            a pasted line of `tc qdisc show`
-//! droptail limit 50ms                                              not a discipline of tc: the words are parameter names
+//! droptail limit 50ms                                              not a discipline of tc: the keywords are parameter names
 //! ```
 //!
-//! A name alone means the discipline with its defaults. Each word changes a parameter, some words of cake several, so every text
-//! is equivalent to a table of parameters. A word that tc does not have may be the name of a parameter (`codel target 5ms variant
-//! linux`). Both directions use the table in `grammar`.
+//! A name alone means the discipline with its defaults. Each keyword changes a parameter (some keywords of cake change several),
+//! so every text is equivalent to a table of parameters. A keyword that tc does not have may be the name of a parameter (`codel
+//! target 5ms variant linux`). Both directions use the table in `grammar`.
 //!
-//! Source: tc(8), and the manual pages listed in `grammar`.   Units: those of tc; in sizes, k, m and g are powers of 1024.
+//! Source: tc(8), and the manual pages listed in `grammar`.   Units: as in tc; in sizes, k, m and g are powers of 1024.
 //! Departs: a time without a unit, which tc reads as microseconds, is refused, and so are `kbps` and `mbps`. `red` followed by
-//! words means Linux's RED (`variant = "linux"`), whose words they are.
+//! keywords means Linux's RED (`variant = "linux"`), which is the version that has them.
 
 mod grammar;
 mod read;

@@ -6,7 +6,7 @@ use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
-/// Returns the names with which a text may begin: those of scenarios and those of tc.
+/// Returns the names with which a text may begin: the names of disciplines in scenarios and in tc.
 pub(crate) fn names() -> Vec<&'static str> {
     let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
@@ -80,7 +80,7 @@ fn bare(text: &str) -> Vec<&str> {
     words
 }
 
-/// Reads the words after the name into the table.
+/// Reads the keywords after the name into the table.
 fn options(
     table: &mut Map<String, Value>,
     grammar: Option<&Grammar>,
@@ -126,7 +126,7 @@ fn options(
     Ok(())
 }
 
-/// Reads the value that a word of tc, with its argument, sets.
+/// Reads the value that a keyword of tc, with its argument, sets.
 fn option<'a>(word: &Word, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
     match word.kind {
         Kind::Flag(on) => return Ok(Value::Bool(on)),

@@ -8,7 +8,7 @@ use units::{BitRate, Bytes, Duration, Limit, Prob};
 /// A discipline in tc syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcText {
-    /// The words after `tc qdisc add dev NAME root`.
+    /// The text after `tc qdisc add dev NAME root`.
     pub words: String,
     /// One sentence for each parameter that tc cannot express.
     pub differences: Vec<String>,
@@ -41,7 +41,7 @@ const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("d
 /// Disciplines that Linux does not have, each with its nearest equivalent.
 const NEAREST: &[(&str, &str)] = &[
     ("cobalt", "the law of cake"),
-    ("ared", "red with the word adaptive"),
+    ("ared", "red with the keyword adaptive"),
     ("wred", "gred"),
     ("docsis_pie", "pie"),
     ("sfq_hss", "sfq or fq_codel"),
@@ -50,7 +50,7 @@ const NEAREST: &[(&str, &str)] = &[
     ("sfq_codel", "fq_codel"),
 ];
 
-/// Largest size that is written, since a larger one could not be read back.
+/// Largest size that is written; a larger one could not be read back.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
@@ -81,7 +81,7 @@ impl Spec {
         };
         for word in grammar.words() {
             if let Some(value) = at(&own, word.field) {
-                // a value for which tc has no word is replaced by Linux's default, which is then written
+                // a value for which tc has no keyword is replaced by Linux's default, which is then written
                 let default = at(&linux, word.field);
                 let value = default.filter(|_| !expressible(word.field, value)).unwrap_or(value);
                 command.word(word, value, default);
@@ -93,7 +93,7 @@ impl Spec {
                 command.text.differences.push(if field == version {
                     format!("{field} = {value} here; Linux runs its own version of {}", grammar.tc)
                 } else {
-                    format!("{field} = {value}: tc has no word for it")
+                    format!("{field} = {value}: tc has no keyword for it")
                 });
             }
         }
@@ -129,12 +129,12 @@ impl Spec {
         let nearest = NEAREST.iter().find(|(name, _)| *name == self.name());
         let nearest = nearest.map(|(_, tc)| format!(" (nearest: {tc})")).unwrap_or_default();
         text.differences
-            .insert(0, format!("Linux has no {}{nearest}: a plain queue with its limit takes its place", self.name()));
+            .insert(0, format!("Linux has no {}{nearest}: a plain queue with the same limit replaces it", self.name()));
     }
 }
 
 impl Word {
-    /// Returns true if this word can set its parameter to this value. A parameter may have several words.
+    /// Returns true if this keyword can set its parameter to this value. A parameter may have several keywords.
     fn sets(&self, value: &Value) -> bool {
         match self.kind {
             Kind::Flag(on) => *value == Value::Bool(on),
@@ -154,7 +154,7 @@ struct Command {
 }
 
 impl Command {
-    /// Adds a word with its value, or with Linux's default if tc cannot express the value.
+    /// Adds a keyword with its value, or with Linux's default if tc cannot express the value.
     fn word(&mut self, word: &Word, value: &Value, default: Option<&Value>) {
         if !word.sets(value) {
             return;

@@ -88,8 +88,8 @@ const MORE: &[&str] = &[
         {"name":"c","share":0.1,"limit":"9KB"}]}}"#,
 ];
 
-/// Returns every discipline with its defaults, and with a limit that overflows; both also with every law, if the law is a
-/// parameter; and [`MORE`]. A newly registered discipline is included automatically.
+/// Returns every discipline with its defaults and with a limit that overflows, each of these also with every law if the law is a
+/// parameter, and [`MORE`]. A newly registered discipline is included automatically.
 fn specs() -> Vec<Spec> {
     // The limit of 13 packets is invalid for disciplines with higher thresholds, or with limits per class only; `MORE` has tight
     // limits for these.
@@ -176,7 +176,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
             Op::Dequeue => out.extend(queue.dequeue(cx)),
             Op::Wait(ns) => {
                 let until = now + Duration(ns);
-                // every call advances a law's timer by at least a microsecond, so their number is bounded
+                // every call advances a law's timer by at least a microsecond, so the number of calls is bounded
                 let mut calls = 0;
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
                     assert!(t >= now, "{spec:?} wants to be woken in the past");
@@ -226,7 +226,7 @@ proptest! {
             let mut last = [None; 32];
             for p in &out {
                 // Two coupled queues keep the order only within L and within C. In dualpi2, ECT(1) packets are in L; in
-                // docsis_lld, the class of a packet says which queue it was in, since packets may be redirected.
+                // docsis_lld packets may be redirected, and the class of a packet says which queue it was in.
                 let queue = match spec {
                     Spec::Dualpi2(_) => usize::from(l4s[p.seq as usize]),
                     Spec::DocsisLld(_) => usize::from(p.class == 1),

@@ -84,7 +84,7 @@ impl Home {
         self.now = until;
     }
 
-    /// Offers constant streams of 1500-byte packets, `(flow, bits per second, code point)`, for `ms`.
+    /// Offers constant streams of 1500-byte packets, `(flow, bits per second, code point)`, for `ms` milliseconds.
     fn streams(&mut self, streams: &[(u32, f64, u8)], ms: u64) {
         let gap = |rate: f64| 1500.0 * 8e9 / rate;
         let mut next: Vec<f64> = streams
@@ -105,7 +105,7 @@ impl Home {
         }
     }
 
-    /// Returns the share of the flows for which `these` is true in the bytes sent since `from`.
+    /// Returns the share of the bytes sent since `from` that belong to flows for which `these` is true.
     fn share(&self, from: Time, these: impl Fn(u32) -> bool) -> f64 {
         let bytes = |f: &dyn Fn(u32) -> bool| {
             self.sent.iter().filter(|s| s.0 >= from && f(s.1)).map(|s| f64::from(s.2)).sum::<f64>()
@@ -151,7 +151,7 @@ fn a_late_look_is_caught_up() {
 
 #[test]
 fn hosts_share_equally_however_many_flows_they_have() {
-    // One host has 8 flows and another has 1, to nine different servers. Each flow offers the whole rate of the line.
+    // One host has 8 flows and another has 1, to nine different servers. Each flow offers the whole rate of the link.
     for (isolation, expected) in [
         ("triple_isolate", 0.5),
         ("dual_srchost", 0.5),
@@ -237,7 +237,7 @@ fn thresholds_of_tins_bound_their_priority_not_their_rate() {
 
 #[test]
 fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
-    // A call of 2 Mbit/s shares 10 Mbit/s with 32 flows that fill the line. With besteffort it gets a 33rd, 0.30 Mbit/s; in the
+    // A call of 2 Mbit/s shares 10 Mbit/s with 32 flows that fill the link. With besteffort it gets a 33rd, 0.30 Mbit/s; in the
     // voice tin it gets all its 2 Mbit/s.
     let lost = |diffserv: &str| {
         let mut home = Home::new(&format!(r#"{{"bandwidth":"10mbit","diffserv":"{diffserv}"}}"#));
@@ -278,7 +278,7 @@ fn tins_take_turns_by_weight_where_nothing_shapes() {
 
 #[test]
 fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
-    // One flow sends at 3 times the rate, so 2/3 of its packets must be dropped. CoDel alone would take long to reach that; BLUE
+    // One flow sends at 3 times the rate, so 2/3 of its packets must be dropped. CoDel alone would reach that only slowly; BLUE
     // takes a step every 5 ms while the memory of 100 kB overflows.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","memory_limit":"100KB","diffserv":"besteffort"}"#);
     home.flow(0, 1, 2);
@@ -337,7 +337,7 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // this stream never slows down, so the failsafe clock limits the departures to two thirds of the rate, not less
+    // this stream never slows down, so departures fall to two thirds of the rate, the minimum that the failsafe clock ensures
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }

@@ -174,7 +174,7 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.put(0, Ecn::NotEct);
     q.until(4000);
     q.put(1, Ecn::Ect1);
-    // At 16 ms, C's head has waited 15 ms and L's 12 ms. The longer wait is 0 above the target of 15 ms, and 15 ms above the last
+    // At 16 ms, C's head has waited 15 ms and L's 12 ms. The longer wait equals the target of 15 ms, and is 15 ms above the last
     // delay of 0, so p' rises to (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
     assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
     q.until(16_000);
@@ -203,7 +203,7 @@ fn updates_on_the_grid_by_the_longer_wait() {
 
 #[test]
 fn no_coupled_law_below_two_frames_and_both_marks_above() {
-    // returns a queue whose p' is at least 1/2, since a packet has waited for 6 s
+    // returns a queue whose p' is at least 1/2 because a packet has waited for 6 s
     let saturated = |params: &str| {
         let mut q = Script::new(params);
         q.put(0, Ecn::NotEct);
@@ -264,8 +264,7 @@ fn rfc_9332_marks_evenly_by_a_ramp() {
         (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
         q.now = Time(us * US);
         assert_eq!((0..3).map_while(|_| q.pull()).count(), 3);
-        // with p'_L = 1, the sum is exactly 1 after the first packet, which does not exceed 1, so the first hit is the second
-        // packet
+        // with p'_L = 1, the sum is 1 after the first packet and 2 after the second; only a sum above 1 is a hit
         assert_eq!(q.fates().len(), if marked == 2 { 1 } else { 0 }, "{us}");
     }
 }
@@ -286,7 +285,8 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     }
     let pulled: Vec<u64> = (0..12).filter_map(|_| q.pull()).collect();
     let fates = q.fates();
-    // With mask 2, ECT(1) goes to C, where it is marked with p_CL = 1: all six but the first, whose sum of 1 does not exceed 1.
+    // With mask 2, ECT(1) goes to C, where it is marked with p_CL = 1. The first of the six packets only raises the sum to 1,
+    // which is no hit, and the other five are marked.
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
     // of the six Not-ECT packets, with a probability of 1/4 each, one is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");
@@ -310,7 +310,7 @@ fn limits() {
     let mut q = Script::new(r#"{"memory_limit": "4000B"}"#);
     (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
     assert_eq!(q.fates(), ["f2"]);
-    // the limit is 250 ms at 12 Mbit/s = 375 000 bytes, 250 packets of 1500; a small packet needs room for 1500 bytes, too
+    // the limit is 250 ms at 12 Mbit/s = 375 000 bytes, 250 packets of 1500; a small packet also needs room for 1500 bytes
     let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
     (0..250).for_each(|seq| q.put_as(seq, Ecn::Ect1, 0, 1500));
     assert_eq!((q.fates(), q.waiting()), (vec![], [250, 0]));
@@ -446,7 +446,7 @@ fn datagrams_in_c_that_do_not_respond() {
 }
 
 /// If ECT(1) arrives in L at a rate A > 4C/3 (RFC 9332 Appendix A), p' = sqrt(1 - C/A) > 1/2. Then L drops with probability p_C,
-/// marks all packets that it does not drop, and has the target delay, not that of the step.
+/// marks all packets that it does not drop, and L's delay is the target, not the threshold of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {

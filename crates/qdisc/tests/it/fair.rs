@@ -117,7 +117,7 @@ fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
     (0..204).for_each(|_| b.tick());
-    assert_eq!(b.queue.next_wake(), None, "nothing waits, and nothing is to be forgotten");
+    assert_eq!(b.queue.next_wake(), None, "nothing waits, and no probability has to decay");
     b.offer("a", 1500);
     assert_eq!(b.dropped(), [(1, DropReason::TailFull)]);
     // updates are at multiples of 15 ms
@@ -417,8 +417,8 @@ fn names_compose() {
     for (text, part) in [
         ("sfq_hss + codle", "unknown variant `codle`"),
         ("sfq_hs + codel", "unknown variant `sfq_hs`"),
-        ("fq_codel + pie", "the law of fq_codel is not open; expected one of sfq, sfq_hss, perfect, drr, fair"),
-        ("codel + codel", "the law of codel is not open"),
+        ("fq_codel + pie", "the law of fq_codel cannot be chosen; expected one of sfq, sfq_hss, perfect, drr, fair"),
+        ("codel + codel", "the law of codel cannot be chosen"),
         ("sfq + codel + codel", "unknown variant `codel + codel`"),
     ] {
         let refusal = read(text).unwrap_err().to_string();
@@ -439,7 +439,7 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
     while b.now < Time(end * 1_000_000) {
         b.now += Duration::from_micros(2400);
         let (sent, lost) = (b.take(1), b.fates.0.len());
-        // the packet that was sent is replaced at once, and so are those of the same flow that the law dropped before it
+        // the packet that was sent is replaced at once, and so is each packet of its flow that the law dropped before it
         b.offer(&sent, 1500);
         for _ in 0..lost.saturating_sub(b.offered_for_drops) {
             b.offer(&sent, 1500);
@@ -451,7 +451,7 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
 
 #[test]
 fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
-    // with the queue's own backlog, nothing is dropped, since only one packet is behind each head
+    // with the queue's own backlog, nothing is dropped: only one packet is behind each head
     assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
     // With Linux's total backlog, every head is above target from 48 ms on, the second round. So each flow has drops at 148 ms +
     // 100 ms x sum 1/sqrt(k), or at its next turn. Until 600 ms, the sum may reach 4.52, and it is 4.37 for k = 1 ... 8, and 4.70

@@ -93,7 +93,7 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
         drops as f64 / f64::from(n)
     };
     // (dscp, ms, probability): DSCP 0 has no profile, so 200 to 400 ms apply; 32 has the profile of precedence 4; 34 has its own
-    // profile, which overrides that of its precedence
+    // profile, which overrides the profile of its precedence
     for (dscp, sojourn, expected) in
         [(0, 150, 0.0), (0, 400, 0.05), (32, 49, 0.0), (32, 75, 0.15), (32, 500, 0.2), (34, 599, 0.0), (34, 750, 0.03)]
     {
@@ -117,7 +117,7 @@ fn averaged_lred_sees_the_average() {
 #[test]
 fn lred_s_integral_term_comes_and_goes() {
     // The gain is 1/s and heads are 100 ms apart. At twice the target, p_i grows by 0.1 per head; without delay, it falls by 0.1.
-    // The curve adds almost nothing, since it rises from 0 at min_th to 1 at 400 s.
+    // The curve adds almost nothing because it rises from 0 at min_th to 1 at 400 s.
     let params = LredParams { integral: 1.0, p_min: p(0.0), p_max: p(1.0), max_th: ms(400_000), ..Default::default() };
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let mut see = |law: &mut Lred, n: u64, sojourn| head(law, n * 100_000, sojourn, 5, Ecn::NotEct, &mut rng);
@@ -188,8 +188,7 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     assert_eq!(see(&mut law, 1_100_000, 10), (false, 2, 1_170_710));
     assert_eq!(see(&mut law, 1_171_000, 10), (true, 3, 1_228_445));
     assert_eq!(see(&mut law, 1_229_000, 10), (true, 4, 1_278_445));
-    // The delay is no longer above target, since 5 ms is not above it: count falls by one at each drop_next, on the same
-    // schedule.
+    // At 5 ms, the delay is no longer above target: count falls by one at each drop_next, on the same schedule.
     assert_eq!(see(&mut law, 1_230_000, 5), (false, 4, 1_278_445));
     assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
     // at 1408 ms, two decrements are due: at 1336.18 and at 1336.18 + 70.711 = 1406.89; the next is due 100 ms later, at 1506.89
@@ -219,11 +218,11 @@ fn cobalt_goes_on_with_the_count_it_has() {
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
     // A drop is 200 ms late. The next one is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at once.
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
-    // After a mark, the next one would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has passed, too. Late marks are not
+    // After a mark, the next one would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. Late marks are not
     // made up for, so drop_next becomes now.
     let mark = Verdict::Mark(MarkReason::Law);
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
-    // an empty queue lowers count by one if drop_next is due; the next is 1500 + 100 / sqrt(5) = 1544.72
+    // an empty queue lowers count by one if drop_next is due; drop_next is then 1500 + 100 / sqrt(5) = 1544.72
     law.empty(Time(1_499 * MS));
     assert_eq!((law.state().count, law.state().drop_next), (6, Time(1_500 * MS)));
     law.empty(Time(1_510 * MS));
@@ -260,14 +259,14 @@ fn blue_steps_once_per_target() {
     }
     // an overflow also starts CoDel's dropping at once
     assert_eq!((law.state().dropping, law.state().count, law.state().drop_next), (true, 1, Time(100 * MS)));
-    // an empty queue lowers it by 1/4096
+    // an empty queue lowers the probability by 1/4096
     for (at, expected) in [(104, 48.0), (106, 47.0), (110, 47.0), (112, 46.0)] {
         law.empty(Time(at * MS));
         assert_eq!(blue(&law), expected, "{at} ms");
     }
     (0..1000u64).for_each(|n| law.empty(Time((200 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 0.0);
-    // the probability never exceeds 1, and ECN-capable packets are dropped, too
+    // the probability never exceeds 1, and even ECN-capable packets are dropped
     (0..1000u64).for_each(|n| law.overflow(Time((10_000 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 1.0);
     let mut rng = Rng::named(1, "q");

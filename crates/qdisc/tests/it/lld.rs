@@ -221,8 +221,8 @@ fn the_gains_of_the_coupled_pie_by_hand() {
 
 #[test]
 fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
-    // drop_prob decays if this delay and the last are below 5 ms: the delay of 20 packets is 4.8576 ms, that of 21 is 5.1005 ms.
-    // B is almost 0, since its part would set drop_prob to 0 when the queue shrinks.
+    // drop_prob decays if this delay and the last are below 5 ms: 20 packets have a delay of 4.8576 ms, 21 have one of 5.1005 ms.
+    // B is almost 0 because its part would set drop_prob to 0 when the queue shrinks.
     for (n, decay) in [(20, 0.98), (21, 1.0)] {
         let mut q = Script::new(r#"{"classic": {"beta": 1e-12}}"#);
         q.c(300);

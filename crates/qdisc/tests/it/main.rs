@@ -1,4 +1,4 @@
-//! Tests of the queue disciplines through the public interface. They are one binary, since every binary links the whole crate.
+//! Tests of the queue disciplines through the public interface. They are one binary because every binary links the whole crate.
 
 mod adding;
 mod books;

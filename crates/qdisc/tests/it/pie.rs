@@ -384,8 +384,8 @@ fn docsis_pie_first_updates_by_hand() {
     b.tick(8000);
     b.tick(8000);
     assert_eq!(b.law.state().drop_prob, 0.0);
-    // The delay rises by 240.8 ms to 244 ms: the step is 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, divided by 2048. It is larger by
-    // 0.02, as the delay is above 200 ms.
+    // The delay rises by 240.8 ms to 244 ms: the step is 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, divided by 2048, plus
+    // 0.02 because the delay is above 200 ms.
     b.tick(160_000);
     close(b.law.state().drop_prob, 0.6605 / 2048.0 + 0.02);
     // drop_prob never exceeds 0.85 x 1024 / 64 = 13.6

@@ -7,7 +7,7 @@ use units::{BitRate, Rng, Time};
 
 /// Disciplines without state except their packets.
 const STATELESS: [&str; 1] = ["droptail"];
-/// Disciplines whose only state is that of their classes, which is reported after the common part.
+/// Disciplines whose only state is in their classes, which are reported after the common part.
 const CLASSES_ONLY: [&str; 1] = ["cbt"];
 
 /// One part of a reading: its queue, and its columns with their values.

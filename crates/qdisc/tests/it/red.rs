@@ -141,7 +141,7 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
     arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
-    // with burst 100 and min 15 packets, 100 + 1 - 15 = 86 exceeds 82.8, the value for w = 1/256, but not 90.9, that for 1/512
+    // with burst 100 and min 15 packets, 100 + 1 - 15 = 86 exceeds 82.8, the value for w = 1/256, but not 90.9, the value for 1/512
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),
@@ -236,7 +236,7 @@ fn presets_and_automatic_values() {
     // ns-2 at 100 kbit/s: c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
-    // the numbers are valid on a stopped link, too
+    // the numbers are also valid on a stopped link
     for variant in [RedVariant::Floyd93, RedVariant::Ns2] {
         let (min, max, _, _, w) = set(variant, 0);
         assert!(min < max && w > 0.0 && w <= 1.0, "{variant:?}: {min} {max} {w}");
@@ -389,7 +389,7 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         // the standard error is at most 0.011
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
-    // the profile of a DSCP overrides that of its precedence, whatever their order
+    // the profile of a DSCP overrides the profile of its precedence, whatever their order
     wred.profiles = serde_json::from_str(
         r#"[{"dscp":10,"min":"3p","max":"4p","probability":1},{"precedence":1,"min":"7p","max":"8p","probability":1}]"#,
     )

@@ -1,4 +1,4 @@
-//! Disciplines in tc's syntax: the meaning of the words, errors, and the round trip.
+//! Disciplines in tc's syntax: the meaning of the keywords, errors, and the round trip.
 
 use qdisc::{LawSpec, QDISCS, Spec};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // disciplines that tc does not have, with parameter names as words; and a parameter name after a word of tc
+        // disciplines that tc does not have, with parameter names as keywords; and a parameter name after a keyword of tc
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
@@ -130,7 +130,7 @@ fn invalid_words_are_refused_in_one_line() {
         ("htb rate 5mbit", &["shaper = \"htb\""]),
         ("", &["empty"]),
         ("tc qdisc add dev eth0", &["empty"]),
-        ("codel + pie", &["the law of codel is not open"]),
+        ("codel + pie", &["the law of codel cannot be chosen"]),
         ("sfq_hss + none limit 5", &["nothing follows"]),
     ] {
         let line = refusal(text);
@@ -140,7 +140,7 @@ fn invalid_words_are_refused_in_one_line() {
     }
 }
 
-/// Every discipline of Linux, with all of its words, is read, written and read again.
+/// Every discipline of Linux, with all of its keywords, is read, written and read again.
 #[test]
 fn what_is_said_reads_back() {
     for text in [
@@ -160,13 +160,13 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // the text has every word, except for flags that tc can only set, so the written text is the same
+        // the text has every keyword, except for flags that tc can only set, so the written text is the same
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
 }
 
-/// The written text has the defaults, too: it builds an equal discipline.
+/// The written text includes the defaults, so it builds an equal discipline.
 #[test]
 fn written_defaults_build_the_same_discipline() {
     let rate = Some(BitRate(5_000_000));
@@ -192,7 +192,7 @@ fn written_defaults_build_the_same_discipline() {
     }
 }
 
-/// Linux's SFQ is written with its sizes, since "sfq" alone is read as McKenney's. A limit that tc cannot express is replaced by
+/// Linux's SFQ is written with its sizes because "sfq" alone is read as McKenney's. A limit that tc cannot express is replaced by
 /// Linux's default.
 #[test]
 fn sfq_of_linux_writes_its_sizes() {
@@ -239,7 +239,7 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(lred.words, "pfifo limit 100");
     assert!(lred.differences[0].starts_with("Linux has no lred"), "{lred:?}");
     let own = written(r#"{"fq_codel": {"law_sees": "own", "variant": "linux"}}"#);
-    assert_eq!(own.differences, ["law_sees = \"own\": tc has no word for it"]);
+    assert_eq!(own.differences, ["law_sees = \"own\": tc has no keyword for it"]);
 }
 
 #[test]

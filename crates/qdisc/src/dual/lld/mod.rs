@@ -146,7 +146,7 @@ pub struct DocsisLld {
     interval_start: Time,
     /// r_L at the last update, bit/s.
     r_l: u64,
-    /// Counts of L's packets, of C's packets, and of those redirected from L to C.
+    /// Counts of L's packets, of C's packets, and of the packets redirected from L to C.
     counts: [ClassCount; 3],
     /// L's marks by reason.
     marked: [u64; 2],
@@ -257,7 +257,7 @@ impl DocsisLld {
     /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop it.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
-            // DOCSIS-PIE's clock restarts now, so a new interval for L's rate begins, too
+            // DOCSIS-PIE's clock restarts now, so a new interval for L's rate also begins
             (self.interval_bits, self.interval_start) = (0, cx.now);
         }
         let backlog = self.c.ethernet();
@@ -396,7 +396,7 @@ impl QueueDiscipline for DocsisLld {
         }
     }
 
-    /// Returns the counts of L, C and sanctioned packets. L's marks are those by the coupled law and those by its own ramp.
+    /// Returns the counts of L, C and sanctioned packets. L's marks are counted separately for the coupled law and L's own ramp.
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         let [l, c, sanctioned] = self.counts;
         vec![

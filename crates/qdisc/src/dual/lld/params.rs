@@ -22,7 +22,7 @@ pub enum DelayEstimate {
 }
 
 params! {
-    /// Parameters of the two coupled queues of Low Latency DOCSIS. The rates are those of the modem or shaper behind the queues.
+    /// Parameters of the two coupled queues of Low Latency DOCSIS. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
         /// Code points whose packets go to the Low Latency queue regardless of the ECN field: non-queue-building (NQB) traffic.
         /// Operators often add 46 (EF).
@@ -40,9 +40,9 @@ params! {
         coupling_factor: f64 = 2.0,
         /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
         l_limit: Option<Limit> = None,
-        /// Share of the Low Latency queue while both queues have packets, in 256ths. It divides a link without grants, and limits
-        /// the Low Latency queue's share in the estimate of the Classic queue's delay. In a modem, grants divide the link, by the
-        /// modem's own weight.
+        /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic queue's delay
+        /// assumes at most this share. It also sets the turns of the two queues, except behind a DOCSIS 3.1 modem or CMTS, whose
+        /// own `scheduling_weight` does.
         scheduling_weight: u8 = 230,
         /// Queue protection: while the Low Latency queue is long, packets of the flows that build it go to the Classic queue.
         queue_protection: bool = true,
@@ -51,7 +51,7 @@ params! {
         /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL. At twice that delay, half the score
         /// is enough.
         critical_ql_score: Duration = Duration::from_micros(4000),
-        /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns. Default 0.49 MB/s.
+        /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         lg_aging: u8 = 19,
         /// BI_SIZE: there are 2^bucket_id_size buckets, each for one flow, and one more for all flows that find none of these
         /// free.
@@ -59,7 +59,7 @@ params! {
         /// ATTEMPTS: number of buckets that are tried for a flow.
         attempts: u8 = 2,
         /// DOCSIS-PIE on the Classic queue. A null limit stands for 100ms at the queue's highest rate: the larger of its service
-        /// flow's MSR and peak rate or, without either, the peak rate of the aggregate.
+        /// flow's MSR and peak rate, or the aggregate's peak rate if the service flow has no rates.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }

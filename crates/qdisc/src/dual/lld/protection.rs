@@ -12,8 +12,7 @@
 //! probability; the coupled probability is left out, because the Classic queue causes it, not the flow.
 //!
 //! Source: RFC 9957 §4, §5.   Units: ns; bytes with the MAC header.
-//! Interpretations: a flow is its 5-tuple in the direction of the packet; its hash is that of the fair disciplines, without
-//! salt.
+//! Interpretations: a flow is its 5-tuple in the direction of the packet, hashed as in the fair disciplines but without salt.
 
 use super::DocsisLldParams;
 use crate::fair::{HashKey, hash};
@@ -121,7 +120,7 @@ mod tests {
         let b = q.pick(flow(1), Time(0));
         assert_eq!(q.fill(b, 1500, 0.5, Time(0)), Duration(1_536 * US));
         assert_eq!(q.fill(b, 1500, 0.5, Time(1_000 * US)), Duration(2_072 * US));
-        // If the packets are 1.536 ms or more apart, the score is that of a single packet. If they are 1.5 ms apart, it grows by
+        // If the packets are 1.536 ms or more apart, the score is a single packet's. If they are 1.5 ms apart, it grows by
         // 36 us per packet.
         let at = |gap: u64| {
             let (mut q, mut score) = (protection(), Duration::ZERO);

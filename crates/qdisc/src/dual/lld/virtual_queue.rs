@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn what_the_loop_holds_is_allowed() {
         // A packet that needs a request waits for 3.645 ms, in which 3.645 ms x 50 Mbit/s / 8 = 22 781 B arrive. If 5 Mbit/s are
-        // granted without requests, those packets wait for 0.945 ms: 3.645 ms x 45 Mbit/s / 8 = 20 503 B with requests, and 0.945
-        // ms x 5 Mbit/s / 8 = 590 B without.
+        // granted without requests, packets of these grants wait for 0.945 ms: 3.645 ms x 45 Mbit/s / 8 = 20 503 B with requests,
+        // and 0.945 ms x 5 Mbit/s / 8 = 590 B without.
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
         // if the whole rate is granted without requests, 0.945 ms x 50 Mbit/s / 8 = 5906 B are allowed
         assert_eq!(queue(50_000_000).allowed, 5906);
@@ -206,7 +206,7 @@ mod tests {
             }
             let mut now = q.next().unwrap();
             q.sample(now, 0);
-            assert_eq!(q.next(), None, "L is empty, and less than the loop's own was there");
+            assert_eq!(q.next(), None, "L is empty, and the average is below `allowed`");
             for _ in 0..20 {
                 now += q.of.sample;
                 if look {

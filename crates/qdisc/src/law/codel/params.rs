@@ -85,7 +85,7 @@ params! {
     #[derive(Copy)]
     pub struct CodelParams as p {
         /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p; in a fair
-        /// discipline, only the limit that all queues share.
+        /// discipline, none (its queues share one limit).
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),
@@ -100,7 +100,7 @@ params! {
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Lets packets dropped at a limit increment count, too (Linux fq_codel).
+        /// Packets dropped at a limit also increment count (Linux fq_codel).
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,

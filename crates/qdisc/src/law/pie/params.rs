@@ -77,7 +77,7 @@ params! {
         max_burst: Option<Duration> = None => ms(if p.variant == Draft2013 { 100 } else { 150 }),
         /// Marks ECN-capable packets instead of dropping them, while the probability is below `mark_ecnth`.
         ecn: bool = false,
-        /// Probability at and above which ECN-capable packets are dropped, too.
+        /// Probability at and above which even ECN-capable packets are dropped.
         mark_ecnth: Prob = Prob::new(0.1).unwrap_or_default(),
         /// Scales the probability by packet size / avpkt.
         bytemode: bool = false,
