@@ -40,7 +40,7 @@ impl<M: ?Sized> Supplied<M> {
             None => Err(Problem::new(
                 "",
                 format!(
-                    "\"{}\" is a {kind} in Python; only simulations started from Python can use it (`bloatlab run`, `sweep`, `check`)",
+                    "\"{}\" is a {kind} in Python; only runs started from Python can use it (`bloatlab run`, `sweep`, `check`)",
                     shown(name)
                 ),
             )),
