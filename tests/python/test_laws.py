@@ -349,7 +349,7 @@ def test_nothing_but_a_simulation_asks_it(capsys: pytest.CaptureFixture[str]):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("link.up.queue.python: a law in Python cannot run") for line in lines)
-    with pytest.raises(bloatlab.ScenarioError, match="only a simulation from Python"):
+    with pytest.raises(bloatlab.ScenarioError, match="only runs started from Python"):
         bloatlab.machines.discipline("python", law="law.py:Mine")
 
 

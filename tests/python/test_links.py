@@ -172,7 +172,7 @@ def test_what_is_no_trace_is_one_line(cell: Path, text: str, line: int, what: st
         (
             "link.down.queue",
             {"pie": {"variant": "draft2013"}},
-            "link.down.queue.pie.variant: the delay comes from the rate",
+            "link.down.queue.pie.variant: the delay is estimated from the rate",
         ),
         ("link.down.delivery.trace.opportunity", "1399B", "1399B is less than a packet of app.blast, 1400B"),
         ("link.down.delivery.trace.opportunity", "70KB", "70KB is not valid; expected 28B to 65535B"),
