@@ -56,6 +56,7 @@ GUIDES = {
         "low-latency-docsis",
         "links",
         "flent",
+        "qlog",
         "responsiveness",
         "workloads",
     ],

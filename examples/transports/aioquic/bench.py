@@ -20,8 +20,11 @@ QUEUES: dict[str, object] = {
 }
 
 
-def network(queue: str, mbit: int, seconds: int, *, beside_cubic: bool) -> bloatlab.Network:
-    """Returns the network, with aioquic at the nodes `client` and `server`. The round trip is 40 ms."""
+def network(queue: str, mbit: int, seconds: int, *, beside_cubic: bool, **configuration: object) -> bloatlab.Network:
+    """Returns the network, with aioquic at the nodes `client` and `server`. The round trip is 40 ms.
+
+    `configuration` is that of the client.
+    """
     line = {"rate": f"{mbit}mbit", "delay": "20ms"}
     scenario: dict[str, object] = {
         "name": "transports",
@@ -37,7 +40,7 @@ def network(queue: str, mbit: int, seconds: int, *, beside_cubic: bool) -> bloat
         scenario["app"] = {"cubic": {"from": "client", "to": ["server"], "tcp": "cubic_ecn", "traffic": "ftp"}}
     made = bloatlab.Network(scenario)
     server = made.add_endpoint("server", Aioquic())
-    made.add_endpoint("client", Aioquic(server))
+    made.add_endpoint("client", Aioquic(server, **configuration))
     return made
 
 

@@ -13,7 +13,7 @@ from random import Random
 from types import SimpleNamespace
 
 from aioquic import tls
-from aioquic.quic import connection, events, packet
+from aioquic.quic import connection, events, logger, packet
 from aioquic.quic.configuration import QuicConfiguration
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, x448, x25519
@@ -28,10 +28,14 @@ NOW = dt.datetime(2026, 11, 24, tzinfo=dt.UTC)
 
 
 class Source:
-    """The source of aioquic's random numbers. `random` is the stream of the stack that is running."""
+    """The source of aioquic's random numbers, and of the time in its log.
+
+    `random` is the stream of the stack that is running, and `now` the time of the network in s.
+    """
 
     def __init__(self) -> None:
         self.random = Random(0)
+        self.now = 0.0
 
     def urandom(self, size: int) -> bytes:
         return self.random.randbytes(size)
@@ -41,10 +45,11 @@ class Source:
         return ec.derive_private_key(1 + int.from_bytes(self.urandom(31), "big"), curve)
 
     def install(self) -> None:
-        """Replaces the random sources of aioquic's modules, and of no other module."""
+        """Replaces the random sources and clocks of aioquic's modules, and of no other module."""
         for module in (connection, packet, tls):
             module.os = SimpleNamespace(urandom=self.urandom)
         tls.utcnow = lambda: NOW
+        logger.time = SimpleNamespace(time=lambda: self.now)
         tls.ec = SimpleNamespace(**{**vars(ec), "generate_private_key": self.ec_key})
         tls.x25519 = self._with_generate(x25519, x25519.X25519PrivateKey, 32)
         tls.x448 = self._with_generate(x448, x448.X448PrivateKey, 56)
@@ -70,11 +75,6 @@ def certificate() -> tuple[x509.Certificate, ed25519.Ed25519PrivateKey]:
     return builder.sign(key, None), key
 
 
-def _seconds(now_ns: int) -> float:
-    """Converts a time to aioquic's seconds. The added half nanosecond makes due timers compare as due."""
-    return (now_ns + 0.5) / 1e9
-
-
 class Aioquic:
     """A QUIC stack with at most one connection."""
 
@@ -93,9 +93,16 @@ class Aioquic:
         #: Bytes that the server has read.
         self.read = 0
 
+    def _begin(self, now_ns: int) -> float:
+        """Prepares a call of aioquic; returns the time in s.
+
+        The added half nanosecond makes due timers compare as due.
+        """
+        SOURCE.random, SOURCE.now = self._random, (now_ns + 0.5) / 1e9
+        return SOURCE.now
+
     def _open(self, first: bytes | None = None) -> connection.QuicConnection:
         """Makes the connection. On a server, `first` is the first datagram from the client."""
-        SOURCE.random = self._random
         if first is None:
             return connection.QuicConnection(configuration=self._configuration)
         header = packet.pull_quic_header(packet.Buffer(data=first), host_cid_length=8)
@@ -105,23 +112,23 @@ class Aioquic:
 
     def handle(self, now_ns: int, datagram: Datagram) -> None:
         """Receives a datagram."""
+        now = self._begin(now_ns)
         if self._connection is None:
             self._connection = self._open(datagram.data)
-        SOURCE.random = self._random
-        self._connection.receive_datagram(datagram.data, datagram.sender, now=_seconds(now_ns))
+        self._connection.receive_datagram(datagram.data, datagram.sender, now=now)
         self._handle_events()
 
     def poll_transmit(self, now_ns: int) -> tuple[Address, bytes, int] | None:
         """Returns the next datagram, with an ECN field of 0."""
-        SOURCE.random = self._random
+        now = self._begin(now_ns)
         if self._connection is None:
             if self._server is None:
                 return None
             self._connection = self._open()
-            self._connection.connect(self._server, now=_seconds(now_ns))
+            self._connection.connect(self._server, now=now)
         if not self._to_send:
             self._write()
-            self._to_send = self._connection.datagrams_to_send(now=_seconds(now_ns))[::-1]
+            self._to_send = self._connection.datagrams_to_send(now=now)[::-1]
         if not self._to_send:
             return None
         data, address = self._to_send.pop()
@@ -135,8 +142,7 @@ class Aioquic:
 
     def on_timeout(self, now_ns: int) -> None:
         """Handles the timer."""
-        SOURCE.random = self._random
-        self._connection.handle_timer(now=_seconds(now_ns))
+        self._connection.handle_timer(now=self._begin(now_ns))
         self._handle_events()
 
     def _handle_events(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
+from aioquic.quic.logger import QuicLogger
 
 from bench import QUEUES, network
 
@@ -44,3 +46,21 @@ def test_captures_are_the_same_in_every_run(tmp_path: Path):
     assert found == [(queue, capture(queue, tmp_path / "again")) for queue in QUEUES]
     text = "".join(f"{digest}  {queue}\n" for queue, digest in found)
     assert text == HASHES.read_text(), f"the captures are not those of {HASHES.name}:\n{text}"
+
+
+def own_log() -> str:
+    """Returns aioquic's own qlog of the client."""
+    log = QuicLogger()
+    network("codel", 10, 2, beside_cubic=False, quic_logger=log).finish()
+    return json.dumps(log.to_dict())
+
+
+def test_its_own_qlog_has_the_time_of_the_network_and_is_the_same_in_every_run():
+    text = own_log()
+    (trace,) = json.loads(text)["traces"]
+    times = [event["time"] for event in trace["events"]]
+    assert times == sorted(times)
+    # ms; the last of 2 s of packets is sent shortly before the end
+    assert 0 <= times[0] < 1
+    assert 1900 < times[-1] < 2000
+    assert text == own_log()

@@ -2,27 +2,50 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated, Literal
 
-from bloatlab import flent
+from cyclopts import Parameter
+
+from bloatlab import flent, qlog, traces
 from bloatlab.cli.common import BadInput, reading, writing
 from bloatlab.cli.options import OutputFile
 from bloatlab.results import open_result
 
 
-def command(result: Path, /, *, output: OutputFile, title: str | None = None) -> int:
-    """Write a result as a flent data file, for flent's own plotter.
+def command(
+    result: Path,
+    /,
+    *,
+    output: OutputFile,
+    form: Annotated[Literal["flent", "qlog"], Parameter(name="--format")] = "flent",
+    title: str | None = None,
+) -> int:
+    """Write a result as a flent data file, for flent's own plotter, or as qlog files, for the tools of QUIC.
 
-    The file has the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. The other way round,
+    A flent file has the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. The other way round,
     `bloatlab plot home.flent.gz RESULT` compares flent's measurements with a result.
+
+    A qlog file has the trace of a TCP sender; see docs/qlog.md. The result needs traces: bloatlab run FILE -o DIR
+    --trace flows,packets --trace-interval change.
 
     Args:
         result: Result folder of `bloatlab run -o` or `bloatlab live -o`.
-        output: File ending in .flent.gz.
+        output: File ending in .flent.gz; for qlog, a folder, which gets a file for each TCP sender.
+        form: flent or qlog.
         title: Title in flent. Default: the folder's name.
     """
-    if not output.name.endswith(".flent.gz"):
-        raise BadInput(f"--output {output}: the name of a flent data file ends in .flent.gz")
+    if form == "flent" and not output.name.endswith(".flent.gz"):
+        raise BadInput(f"--output {output}: the name of a flent data file ends in .flent.gz (--format qlog for qlog)")
+    if form == "qlog" and title is not None:
+        raise BadInput("--title: only flent has a title")
     found = reading(result, lambda: open_result(result))
-    writing(output, lambda: flent.write(found, output, title=title or result.resolve().name))
-    sys.stderr.write(f"written to {output}\n")
+    if form == "flent":
+        writing(output, lambda: flent.write(found, output, title=title or result.resolve().name))
+        sys.stderr.write(f"written to {output}\n")
+        return 0
+    packets = traces.packets(result) if any((result / traces.PACKETS).glob("*.parquet")) else None
+    if packets is None:
+        sys.stderr.write(f"{result}: has no trace of packets, so there are no events of packets\n")
+    written = writing(output, lambda: qlog.write(found, output, packets=packets))
+    sys.stderr.write(f"{len(written)} qlog files written to {output}\n")
     return 0

@@ -1,0 +1,211 @@
+"""Writes the TCP senders of a result as qlog files, which tools for QUIC draw and read.
+
+    file     JSON-SEQ (.sqlog), one for each sender: a header, then an event per line, in the order of time
+    time     ms since the start of the run (a monotonic clock whose epoch is unknown)
+
+    quic:recovery_metrics_updated   congestion_window, bytes_in_flight, ssthresh, smoothed_rtt, rtt_variance, min_rtt,
+                                    pacing_rate (bit/s): those that changed, from the trace of flows
+    quic:congestion_state_updated   slow_start, congestion_avoidance, cwr, recovery, loss; with BBR its mode
+    quic:packet_sent                each packet of the sender at its first link, from the trace of packets
+    quic:packet_lost                a segment that is sent again, at that time
+    quic:packets_acked              segments below the cumulative acknowledgement
+
+Source: draft-ietf-quic-qlog-main-schema (QlogFileSeq, JSON Text Sequences); draft-ietf-quic-qlog-quic-events-12.
+Departs: it is TCP in the vocabulary of QUIC. Packets are numbered in the order in which they are sent, their type is
+1RTT, and the byte stream is stream 0. See docs/qlog.md.
+"""
+
+import json
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bloatlab import files
+from bloatlab.errors import InputError
+from bloatlab.simulation import Result
+
+SUFFIX = ".sqlog"
+RECORD_SEPARATOR = "\x1e"
+
+#: Event schema of the events, with the number of the draft.
+EVENTS = "urn:ietf:params:qlog:events:quic-12"
+
+#: For each metric of qlog, the column of `trace_flows`, and the factor between their units.
+_METRICS: Mapping[str, tuple[str, float]] = {
+    "congestion_window": ("cwnd_bytes", 1),
+    "bytes_in_flight": ("in_flight_bytes", 1),
+    "ssthresh": ("ssthresh_bytes", 1),
+    "smoothed_rtt": ("srtt_ms", 1),
+    "rtt_variance": ("rttvar_ms", 1),
+    "min_rtt": ("min_rtt_ms", 1),
+    "pacing_rate": ("pacing_rate_mbit", 1e6),
+}
+#: Metrics that are floats; all others are whole numbers.
+_FLOATS = frozenset({"smoothed_rtt", "rtt_variance", "min_rtt"})
+
+#: Largest packet without payload in bytes: headers of IPv4 (20) and TCP with all options (60).
+_HEADERS = 80
+
+#: The columns that identify a sender.
+_SENDER = ("app", "flow", "connection", "direction")
+
+#: Events in the order of time: a time in ns, a rank among those of the same time, and a row.
+_Row = tuple[int, int, dict[str, Any]]
+
+
+class QlogError(InputError):
+    """A result that has no trace of TCP senders; the message is one line."""
+
+
+def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None) -> list[Path]:
+    """Writes a file for each TCP sender of `result` into `folder`, which is made if necessary; returns the files.
+
+    `result` needs the trace of flows, best with the interval "change". `packets` are those of its folder
+    (`bloatlab.traces.packets`); without them, the files have no events of packets. Equal results give equal bytes. A
+    file is named after its application and connection: upload-1.sqlog, and upload-1-reverse.sqlog for the data of the
+    server. Raises `QlogError`, `OSError`.
+    """
+    folder = Path(folder)
+    if "trace_flows" not in result.tables:
+        raise QlogError(
+            f"{result.scenario.name}: has no trace of flows; record it with bloatlab run FILE -o DIR "
+            "--trace flows,packets --trace-interval change"
+        )
+    states = result.trace("flows").partition_by(_SENDER, as_dict=True, maintain_order=True)
+    sent = {} if packets is None else _sent(packets).partition_by(_SENDER, as_dict=True, maintain_order=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for sender, rows in states.items():
+        app, _, connection, direction = sender
+        reverse = direction == "reverse"
+        safe = str(app).replace("%", "%25").replace("/", "%2F")
+        name = f"{safe}-{connection}{'-reverse' if reverse else ''}{SUFFIX}"
+        header = _header(result, f"{app} {connection}", "server" if reverse else "client")
+        records = [header, *_events(rows, sent.get(sender))]
+        text = "".join(f"{RECORD_SEPARATOR}{json.dumps(r, separators=(',', ':'), allow_nan=False)}\n" for r in records)
+        files.write(folder / name, text)
+        written.append(folder / name)
+    return written
+
+
+def _header(result: Result, name: str, vantage_point: str) -> dict[str, Any]:
+    return {
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "serialization_format": "application/qlog+json-seq",
+        "title": result.scenario.name,
+        "description": "A TCP sender, simulated by bloatlab, in the vocabulary of QUIC.",
+        "trace": {
+            "common_fields": {
+                "time_format": "relative_to_epoch",
+                "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
+            },
+            "vantage_point": {"name": name, "type": vantage_point},
+            "event_schemas": [EVENTS],
+        },
+    }
+
+
+def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
+    """Returns each packet of every sender when it reaches the sender's first link: enqueued, or dropped on arrival."""
+    arrived = (pl.col("fate") == "enqueued") | ((pl.col("fate") == "dropped") & (pl.col("sojourn_ms") == 0))
+    of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
+    first = of.group_by(_SENDER).agg(pl.col("link").first())
+    columns = ["t_s", *_SENDER, "seq", "size_bytes"]
+    # an AQM may drop a packet in the moment in which it is enqueued, which gives two rows
+    of = of.join(first, on=[*_SENDER, "link"], how="semi", maintain_order="left")
+    return of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
+
+
+def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
+    """Yields the events of a sender. An ACK comes before the packets that it releases, and these before the metrics."""
+    rows: list[_Row] = [(_ns(row), rank, row) for row in states.iter_rows(named=True) for rank in (0, 2)]
+    if sent is not None:
+        rows += [(_ns(row), 1, row) for row in sent.iter_rows(named=True)]
+    rows.sort(key=lambda row: row[:2])
+    segments = _Segments()
+    metrics: dict[str, float] = {}
+    state: str | None = None
+    for ns, rank, row in rows:
+        found: list[tuple[str, dict[str, Any]]] = []
+        if rank == 0:
+            found += segments.acknowledged(row["acked_bytes"])
+        elif rank == 1:
+            found += segments.sent(row["seq"], row["size_bytes"])
+        else:
+            now = _metrics(row)
+            changed = {name: value for name, value in now.items() if metrics.get(name) != value}
+            metrics |= changed
+            if changed:
+                found.append(("recovery_metrics_updated", changed))
+            new = _state(row)
+            if new != state:
+                found.append(
+                    ("congestion_state_updated", {"new": new} if state is None else {"old": state, "new": new})
+                )
+                state = new
+        for name, data in found:
+            yield {"time": ns / 1e6, "name": f"quic:{name}", "data": data}
+
+
+def _ns(row: Mapping[str, Any]) -> int:
+    """Returns the time of a row; both traces have it in s, as floats."""
+    return round(row["t_s"] * 1e9)
+
+
+def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the metrics that a row of `trace_flows` has."""
+    found: dict[str, float] = {}
+    for name, (column, factor) in _METRICS.items():
+        value = row.get(column)
+        if value is not None and math.isfinite(value):
+            found[name] = value * factor if name in _FLOATS else round(value * factor)
+    return found
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    """Returns the state of congestion control; with BBR its mode, unless losses have another state."""
+    if row["state"] != "open":
+        return row["state"]
+    if row.get("bbr_mode"):
+        return row["bbr_mode"]
+    # a missing threshold is infinite
+    return "congestion_avoidance" if row["cwnd_bytes"] >= row["ssthresh_bytes"] else "slow_start"
+
+
+class _Segments:
+    """The segments of a sender: their packet numbers, and the data that is not acknowledged."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._numbers: dict[int, int] = {}
+        self._waiting: deque[int] = deque()
+
+    def sent(self, seq: int, size: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yields the events of a packet that is sent: perhaps the loss of an earlier one with the same data."""
+        number, self._next = self._next, self._next + 1
+        data: dict[str, Any] = {"header": _packet(number), "raw": {"length": size}}
+        if size > _HEADERS:
+            offset = seq - 1  # the SYN has the number 0
+            data["frames"] = [{"frame_type": "stream", "stream_id": 0, "offset": offset}]
+            if offset in self._numbers:
+                yield "packet_lost", {"header": _packet(self._numbers[offset])}
+            elif not self._waiting or offset > self._waiting[-1]:
+                self._waiting.append(offset)
+            self._numbers[offset] = number
+        yield "packet_sent", data
+
+    def acknowledged(self, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yields the event of segments below `until` that are acknowledged now."""
+        numbers: list[int] = []
+        while self._waiting and self._waiting[0] < until:
+            numbers.append(self._numbers.pop(self._waiting.popleft()))
+        if numbers:
+            yield "packets_acked", {"packet_numbers": numbers}
+
+
+def _packet(number: int) -> dict[str, Any]:
+    return {"packet_type": "1RTT", "packet_number": number}

@@ -1,0 +1,203 @@
+"""qlog files: what they say equals the result, the traces and the schema of the drafts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab import qlog
+from bloatlab.cli.main import call
+from bloatlab.traces import packets
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SCENARIO = """
+name = "bottleneck"
+duration = "6s"
+start_spread = "0s"
+trace = { flows = true, packets = true, interval = "change" }
+[link.up]
+from = "home"
+to = "net"
+rate = "10mbit"
+delay = "20ms"
+queue.droptail = { limit = "40p" }
+[link.down]
+from = "net"
+to = "home"
+rate = "50mbit"
+delay = "20ms"
+[app.upload]
+from = "home"
+to = ["net"]
+traffic.ftp = { flows = 2 }
+[app.download]
+from = "home"
+to = ["net"]
+tcp = "bbr"
+traffic.ftp = { direction = "down" }
+"""
+
+#: A short run, whose file the reader of quiche opens in examples/transports/tests/qlog.rs.
+SHORT = ROOT / "examples" / "transports" / "tests" / "qlog.toml"
+
+#: The fields of each event, with the type of each, as the drafts declare them in CDDL. True for required fields.
+#: Source: draft-ietf-quic-qlog-quic-events-12.
+UINT, FLOAT, TEXT = int, (int, float), str
+EVENTS: dict[str, dict[str, tuple[Any, bool]]] = {
+    "quic:recovery_metrics_updated": {
+        "min_rtt": (FLOAT, False),
+        "smoothed_rtt": (FLOAT, False),
+        "rtt_variance": (FLOAT, False),
+        "congestion_window": (UINT, False),
+        "bytes_in_flight": (UINT, False),
+        "ssthresh": (UINT, False),
+        "pacing_rate": (UINT, False),
+    },
+    "quic:congestion_state_updated": {"old": (TEXT, False), "new": (TEXT, True)},
+    "quic:packet_sent": {"header": (dict, True), "frames": (list, False), "raw": (dict, False)},
+    "quic:packet_lost": {"header": (dict, False)},
+    "quic:packets_acked": {"packet_numbers": (list, False)},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved run with traces, and its qlog files."""
+    place = tmp_path_factory.mktemp("qlog")
+    (place / "bottleneck.toml").write_text(SCENARIO)
+    assert call(["run", str(place / "bottleneck.toml"), "-o", str(place / "out"), "-q"]) == 0
+    assert call(["export", str(place / "out"), "--format", "qlog", "-o", str(place / "qlog")]) == 0
+    return place
+
+
+def records(file: Path) -> list[dict[str, Any]]:
+    """Reads JSON text sequences (RFC 7464): each record between a separator and a line feed."""
+    first, *texts = file.read_text().split("\x1e")
+    assert first == ""
+    assert all(text.endswith("\n") for text in texts)
+    return [json.loads(text) for text in texts]
+
+
+def of_kind(file: Path, name: str) -> list[tuple[float, dict[str, Any]]]:
+    """Returns the time and the data of all events of a kind."""
+    return [(e["time"], e["data"]) for e in records(file)[1:] if e["name"] == f"quic:{name}"]
+
+
+def senders(folder: Path) -> list[Path]:
+    return sorted((folder / "qlog").iterdir())
+
+
+def test_each_sender_has_a_file(folder: Path):
+    names = [file.name for file in senders(folder)]
+    assert names == ["download-1-reverse.sqlog", "upload-1.sqlog", "upload-2.sqlog"]
+
+
+def test_files_follow_the_schema(folder: Path):
+    for file in senders(folder):
+        header, *events = records(file)
+        assert header["file_schema"] == "urn:ietf:params:qlog:file:sequential"
+        assert header["serialization_format"] == "application/qlog+json-seq"
+        assert header["trace"]["event_schemas"] == ["urn:ietf:params:qlog:events:quic-12"]
+        # a monotonic clock has an unknown epoch
+        assert header["trace"]["common_fields"]["reference_time"] == {"clock_type": "monotonic", "epoch": "unknown"}
+        assert header["trace"]["vantage_point"]["type"] == ("server" if "reverse" in file.name else "client")
+        times = [event["time"] for event in events]
+        assert times == sorted(times)
+        assert 0 <= times[0] < times[-1] < 6000
+        for event in events:
+            assert set(event) == {"time", "name", "data"}
+            fields = EVENTS[event["name"]]
+            assert event["data"]
+            assert set(event["data"]) <= set(fields)
+            assert {name for name, (_, required) in fields.items() if required} <= set(event["data"])
+            for name, value in event["data"].items():
+                assert isinstance(value, fields[name][0]), (event, name)
+        # BBR leaves no queue that overflows, so it loses nothing here
+        assert set(EVENTS) - {event["name"] for event in events} <= {"quic:packet_lost"}
+
+
+def test_packets_are_numbered_and_each_is_lost_or_acknowledged_once(folder: Path):
+    for file in senders(folder):
+        sent = [data["header"]["packet_number"] for _, data in of_kind(file, "packet_sent")]
+        assert sent == list(range(len(sent)))
+        lost = [data["header"]["packet_number"] for _, data in of_kind(file, "packet_lost")]
+        acked = [number for _, data in of_kind(file, "packets_acked") for number in data["packet_numbers"]]
+        ends = Counter(lost + acked)
+        assert set(ends.values()) == {1}
+        assert set(ends) <= set(sent)
+
+
+def test_losses_are_the_retransmissions_and_bytes_are_those_that_were_acknowledged(folder: Path):
+    result = bloatlab.open_result(folder / "out")
+    last = result.trace("flows").group_by("app", "connection").agg(pl.all().last())
+    dropped = 0
+    for app, connection, retransmits, acked_bytes, cwnd in last.select(
+        "app", "connection", "retransmits", "acked_bytes", "cwnd_bytes"
+    ).iter_rows():
+        (file,) = (folder / "qlog").glob(f"{app}-{connection}*.sqlog")
+        lost = len(of_kind(file, "packet_lost"))
+        assert lost == retransmits
+        dropped += lost
+        acked = sum(len(data["packet_numbers"]) for _, data in of_kind(file, "packets_acked"))
+        assert acked == acked_bytes / 1448  # the payload of each segment
+        windows = [data["congestion_window"] for _, data in of_kind(file, "recovery_metrics_updated")
+                   if "congestion_window" in data]  # fmt: skip
+        assert windows[-1] == cwnd
+    assert dropped > 10
+
+
+def test_the_round_trip_is_that_of_the_packets(folder: Path):
+    # the first segment waits for nothing, so its ACK comes after 40 ms, a segment's and an ACK's transmission
+    file = folder / "qlog" / "upload-1.sqlog"
+    times = {data["header"]["packet_number"]: time for time, data in of_kind(file, "packet_sent") if "frames" in data}
+    first = min(times)
+    (acked,) = [time for time, data in of_kind(file, "packets_acked") if first in data["packet_numbers"]]
+    assert 41.2 <= acked - times[first] < 45
+
+
+def test_states_follow_one_another(folder: Path):
+    for file in senders(folder):
+        states = [data for _, data in of_kind(file, "congestion_state_updated")]
+        assert "old" not in states[0]
+        assert all(new["old"] == old["new"] != new["new"] for old, new in pairwise(states))
+    cubic = {data["new"] for _, data in of_kind(folder / "qlog" / "upload-1.sqlog", "congestion_state_updated")}
+    assert cubic == {"slow_start", "congestion_avoidance", "recovery"}
+    bbr = {data["new"] for _, data in of_kind(folder / "qlog" / "download-1-reverse.sqlog", "congestion_state_updated")}
+    assert "startup" in bbr
+
+
+def test_equal_results_give_equal_bytes_and_packets_are_optional(folder: Path, tmp_path: Path):
+    result = bloatlab.open_result(folder / "out")
+    files = qlog.write(result, tmp_path / "again", packets=packets(folder / "out"))
+    assert [file.read_bytes() for file in sorted(files)] == [file.read_bytes() for file in senders(folder)]
+    (first, *_) = qlog.write(result, tmp_path / "states")
+    assert {e["name"].removeprefix("quic:") for e in records(first)[1:]} == {
+        "recovery_metrics_updated",
+        "congestion_state_updated",
+    }
+
+
+def test_the_file_for_the_reader_of_quiche_is_current(tmp_path: Path):
+    assert call(["run", str(SHORT), "-o", str(tmp_path / "out"), "-q"]) == 0
+    assert call(["export", str(tmp_path / "out"), "--format", "qlog", "-o", str(tmp_path / "qlog")]) == 0
+    assert (tmp_path / "qlog" / "upload-1.sqlog").read_bytes() == (SHORT.parent / "upload-1.sqlog").read_bytes()
+
+
+def test_what_is_refused_is_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plain = bloatlab.save(bloatlab.run(bloatlab.parse(SCENARIO), trace=False), tmp_path / "plain")
+    assert call(["export", str(plain), "--format", "qlog", "-o", str(tmp_path / "x")]) == 2
+    assert "has no trace of flows; record it with bloatlab run" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+    (tmp_path / "file").write_text("")
+    assert call(["export", str(folder / "out"), "--format", "qlog", "-o", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert call(["export", str(folder / "out"), "--format", "qlog", "-o", "x", "--title", "a"]) == 2
+    assert "only flent has a title" in capsys.readouterr().err
