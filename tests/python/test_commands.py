@@ -42,9 +42,13 @@ ADDRESSES = {"192.168.1.10": "10.0.0.1"}
 
 
 def shown(page: Path) -> Iterator[list[str]]:
-    """Yields the commands in the code of a page. Text after two spaces or a hash is a comment."""
+    """Yields the commands in the code of a page.
+
+    A backslash continues a line. Text after two spaces or a hash is a comment.
+    """
     fence = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     text = fence.sub(lambda found: textwrap.indent(found[1], "    "), page.read_text())
+    text = re.sub(r" *\\\n *", " ", text)
     for line in re.findall(r"^    (?:sudo )?(?:\.venv/bin/)?(bloatlab [a-z-].*)$", text, re.MULTILINE):
         yield shlex.split(re.split(r"  +|\s#\s", line)[0])
 
