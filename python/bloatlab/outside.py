@@ -1,7 +1,7 @@
 """The Python code of a scenario: its laws, as `laws` describes them.
 
-A scenario has the text and the parameters of each class from the time at which it is read (`completed`). A run makes
-the objects (`makers`), and an error in one of them ends it with one line (`explained`).
+When a scenario is read, the source and the parameters of each class are added to it (`completed`). A run makes the
+objects (`makers`). An error in an object ends the run with one line (`explained`).
 """
 
 import inspect

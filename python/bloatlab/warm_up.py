@@ -45,7 +45,7 @@ class WarmUp:
 
 
 def asked(sets: Sequence[Override]) -> tuple[list[Override], bool]:
-    """Returns the overrides without `record.warm_up = "auto"`, and whether that is the last override of the warm-up."""
+    """Returns the overrides without `record.warm_up = "auto"`, and whether the warm-up's last override is "auto"."""
     words = [value.strip("\"' ") for path, value in sets if path == PATH]
     rest = [(path, value) for path, value in sets if path != PATH or value.strip("\"' ") != AUTO]
     return rest, bool(words) and words[-1] == AUTO

@@ -243,7 +243,7 @@ def test_a_cluster_of_another_build_ends_in_a_line(
     assert (out, len(lines)) == ("", 2), err
     assert "its results are refused" in lines[0]
     assert "no worker has this build of bloatlab" in lines[1]
-    assert "0 of 40 runs are kept in" in lines[1]
+    assert "0 of 40 runs are stored in" in lines[1]
     assert sum(stock.runs for stock in Store(store).shelves()) == 0
 
 
@@ -280,7 +280,7 @@ def test_a_dead_scheduler_is_a_line_and_what_is_done_is_kept(grid: Path, tmp_pat
     out, err = child.communicate(timeout=60)
     lines = [line for line in err.splitlines() if "workers yet" not in line]
     assert (child.returncode, out, len(lines)) == (2, "", 1), err
-    told = re.fullmatch(r"the Dask scheduler at tcp://\S+ is gone; (\d+) of 200 runs are kept in .*", lines[0])
+    told = re.fullmatch(r"the Dask scheduler at tcp://\S+ is gone; (\d+) of 200 runs are stored in .*", lines[0])
     assert told, err
     assert int(told[1]) >= 3
     assert sum(stock.runs for stock in Store(store).shelves()) == int(told[1])
@@ -300,7 +300,7 @@ def test_ctrl_c_stops_the_runs_of_the_workers(grid: Path, tmp_path: Path, machin
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=30)
         assert child.returncode == 130, err
-        assert "interrupted: 0 of 8 runs are kept" in err
+        assert "interrupted: 0 of 8 runs are stored" in err
         assert client.submit(int, "5").result(timeout=10) == 5  # the only thread of the worker is free again
 
 

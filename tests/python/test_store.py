@@ -259,7 +259,7 @@ class Stopping:
 
 
 def test_what_was_complete_is_kept_and_only_the_rest_is_run(store: Store):
-    with pytest.raises(Interrupted, match=r"3 of 8 runs are kept in .*store; the same command goes on"):
+    with pytest.raises(Interrupted, match=r"3 of 8 runs are stored in .*store; the same command continues"):
         gather(GRID.points(), MEASURE, store=store, executor=Stopping(3))
     rest = gather(GRID.points(), MEASURE, store=store)
     assert (rest.found, rest.ran) == (3, 5)

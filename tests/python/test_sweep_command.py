@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(grid: Path, tmp_
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, out) == (130, ""), err
-    kept = int(re.findall(r"interrupted: (\d+) of 16 runs are kept in", err)[0])
+    kept = int(re.findall(r"interrupted: (\d+) of 16 runs are stored in", err)[0])
     assert 3 <= kept < 16
     assert kept_in(store) == kept
     assert not list(store.rglob("*.writing"))

@@ -184,7 +184,7 @@ def test_a_trace_is_drawn_and_others_are_refused(tmp_path: Path):
     assert len(plot(result, kind="trace", of="long").axes) == 2
     with pytest.raises(Unfit, match="has no trace; expected up, long"):
         plot(result, kind="trace", of="nothing")
-    with pytest.raises(Unfit, match="holds no trace; keep one with bloatlab run FILE -o DIR --trace links,flows"):
+    with pytest.raises(Unfit, match="has no trace; record one with bloatlab run FILE -o DIR --trace links,flows"):
         plot(bloatlab.run(LINE_PLAIN), kind="trace")
 
 

@@ -196,8 +196,8 @@ def _kept(of: Recommendation) -> str:
     if best is not of.today and any(named):
         return f"{by}; {best.option.name} is chosen because the device's standard names it."
     if best is of.today or best.option.discipline is today(q.device, q.line)[0]:
-        return f"{by}; the choice keeps the discipline that the device has today."
-    return f"{by}; the choice keeps the discipline that the device's standard names."
+        return f"{by}; the choice has the discipline that the device has today."
+    return f"{by}; the choice has the discipline that the device's standard names."
 
 
 def _not_available(of: Recommendation) -> Iterator[str]:

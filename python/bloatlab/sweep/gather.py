@@ -122,10 +122,9 @@ def gather(
 
     def stored() -> str:
         if shelf is None:
-            return f"{len(values)} of {len(first)} runs were complete; none is kept"
-        return (
-            f"{found + shelf.kept} of {len(first)} runs are kept in {shelf.store}; the same command goes on from there"
-        )
+            return f"{len(values)} of {len(first)} runs were complete; none is stored"
+        done = f"{found + shelf.kept} of {len(first)} runs"
+        return f"{done} are stored in {shelf.store}; the same command continues from there"
 
     try:
         if missing:

@@ -44,10 +44,10 @@ class Trace:
 def unfit(runs: Sequence[Run]) -> str | None:
     """Returns why no capture can be drawn, or None."""
     if len(runs) > 1:
-        return "a sequence is drawn of one result at a time"
+        return "a figure shows the sequence of one result only"
     folder = runs[0].captures
     if folder is None or not (folder / LEFT).exists() or not (folder / RIGHT).exists():
-        return f"{runs[0].label}: holds no packet trace; record one with bloatlab run FILE -o DIR --pcap"
+        return f"{runs[0].label}: has no packet trace; record one with bloatlab run FILE -o DIR --pcap"
     return None
 
 

@@ -49,9 +49,9 @@ _SENDER = (
 def unfit(runs: Sequence[Run]) -> str | None:
     """Returns why no trace can be drawn, or None."""
     if len(runs) > 1:
-        return "a trace is drawn of one result at a time"
+        return "a figure shows the trace of one result only"
     if not {"trace_links", "trace_flows"} & set(runs[0].tables):
-        return f"{runs[0].label}: holds no trace; keep one with bloatlab run FILE -o DIR --trace links,flows"
+        return f"{runs[0].label}: has no trace; record one with bloatlab run FILE -o DIR --trace links,flows"
     return None
 
 
