@@ -67,7 +67,7 @@ pub(crate) struct Object<const N: usize> {
 }
 
 impl<const N: usize> Object<N> {
-    /// Makes an object. `names` are those of the methods that it may have.   Errors: what `__init__` raises.
+    /// Makes an object. `names` are the names of the methods that it may have.   Errors: an exception raised by `__init__`.
     pub(crate) fn new(py: Python<'_>, class: &Class, names: &'static [&'static str; N]) -> Result<Self, Mistake> {
         Ok(Self::of(class.clone(), &class.make.bind(py).call0()?, names)?)
     }
@@ -96,8 +96,8 @@ impl<const N: usize> Object<N> {
         self.class.fail(py, self.names[method], mistake, place);
     }
 
-    /// Copies the object by `copy.deepcopy`, for the fork under way. `kind` describes the object. If it cannot be copied, stores
-    /// that as the fork's error, and returns `None`.
+    /// Copies the object by `copy.deepcopy`, for the fork under way. `kind` describes the object. If the copy fails, stores the
+    /// error in the fork, and returns `None`.
     pub(crate) fn copy(&self, py: Python<'_>, kind: &str) -> Option<Self> {
         let class = self.class.forked();
         let memo = FORK.with_borrow(|fork| {
@@ -169,8 +169,8 @@ pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(
     Ok((run, error))
 }
 
-/// Returns the copy, for the fork under way, of what several parts of a run share under the name `key`. The first call uses
-/// `copy`, and further ones return the same.
+/// Returns the fork's copy of a value that several parts of a run share under the name `key`. The first call stores `copy`; later
+/// calls return it.
 pub(crate) fn shared_copy<T: Send + Sync + 'static>(key: &Arc<str>, copy: T) -> Arc<T> {
     FORK.with_borrow_mut(|fork| {
         let fork = fork.as_mut().expect("runs with objects in Python are cloned by `forked`");

@@ -1,4 +1,4 @@
-//! What a run has in Python: its laws.
+//! The Python code of a run: its laws.
 
 use crate::error::{FirstError, wrong};
 use crate::law;
@@ -37,7 +37,7 @@ impl Outside {
         &self.error
     }
 
-    /// Raises the first error, each time.
+    /// Raises the first error, if there is one, at every call.
     pub(crate) fn check(&self) -> PyResult<()> {
         self.error.raise()
     }
