@@ -9,7 +9,7 @@
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make forks    clone a thousand random scenarios in mid-run: each clone must end like a run without a pause
 #   make transports  test quinn-proto, smoltcp and aioquic behind our queues (examples/transports, with dependencies of its own)
-#   make train    train agents in the environments of bloatlab.gym, and judge them     (5 GB of packages; TASK=aqm STEPS=250000)
+#   make train    train agents in the environments of bloatlab.gym, and judge them     (5 GB of packages; TASK=aqm STEPS=100000)
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
 #   make prose    list sentences to write more plainly, citations without a source, lines that are too wide
@@ -145,7 +145,6 @@ transports-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp $(AIOQUIC)/.stamp
 
 SB3 := target/sb3
 TASK ?= congestion-control aqm
-STEPS ?= 250000
 
 $(SB3)/.stamp: requirements/sb3.txt $(VENV)/.run-stamp
 	@rm -rf $(SB3)
@@ -154,7 +153,7 @@ $(SB3)/.stamp: requirements/sb3.txt $(VENV)/.run-stamp
 
 train: $(VENV)/.core-stamp $(SB3)/.stamp
 	@for task in $(TASK); do OMP_NUM_THREADS=1 PYTHONPATH=$(abspath $(SB3)) \
-		$(BIN)/python examples/gym/train.py $$task --steps $(STEPS) || exit 1; done
+		$(BIN)/python examples/gym/train.py $$task $(if $(STEPS),--steps $(STEPS)) || exit 1; done
 
 bench:
 	@tools/preflight.sh $(PYTHON) rust

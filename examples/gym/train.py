@@ -38,9 +38,11 @@ UNSEEN = 1_000_000
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, its rivals, and the scenarios of its test besides the environment's own."""
+    """An environment, the length of the training and of the test, the rivals, and scenarios for the test."""
 
     env: str
+    steps: int
+    episodes: int
     rivals: tuple[str, ...]
     scenarios: tuple[str, ...]
 
@@ -48,10 +50,12 @@ class Task:
 TASKS = {
     "congestion-control": Task(
         "bloatlab/CongestionControl-v0",
+        250_000,
+        40,
         ("reno", "cubic", "bbr", "bbr3", "ledbat"),
         ("codel", "fast", "lossy", "shared", "varying"),
     ),
-    "aqm": Task("bloatlab/Aqm-v0", ("droptail", "codel", "pie"), ("bbr-uploads", "mixed", "step")),
+    "aqm": Task("bloatlab/Aqm-v0", 50_000, 20, ("droptail", "codel", "pie"), ("bbr-uploads", "mixed", "step")),
 }
 
 
@@ -87,16 +91,17 @@ def main() -> None:
     """Trains and compares."""
     parser = argparse.ArgumentParser()
     parser.add_argument("task", choices=TASKS)
-    parser.add_argument("--steps", type=int, default=400_000)
+    parser.add_argument("--steps", type=int)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--episodes", type=int, default=40)
+    parser.add_argument("--episodes", type=int)
     parser.add_argument("--save", type=Path, help="keep the agent in this file, which PPO.load reads")
     given = parser.parse_args()
     task = TASKS[given.task]
+    steps, episodes = given.steps or task.steps, given.episodes or task.episodes
     begun = time.perf_counter()
-    model = trained(task, given.steps, given.seed)
+    model = trained(task, steps, given.seed)
     wall, cpu = time.perf_counter() - begun, time.process_time()
-    print(f"{given.task}: {given.steps} steps in {wall:.0f} s, {cpu:.0f} s of CPU time", flush=True)
+    print(f"{given.task}: {steps} steps in {wall:.0f} s, {cpu:.0f} s of CPU time", flush=True)
     if given.save:
         model.save(given.save)
 
@@ -105,7 +110,7 @@ def main() -> None:
 
     for scenario in (None, *task.scenarios):
         print(
-            table(task, agent, scenario, given.episodes if scenario is None else max(given.episodes // 4, 1)),
+            table(task, agent, scenario, episodes if scenario is None else max(episodes // 4, 1)),
             flush=True,
         )
 

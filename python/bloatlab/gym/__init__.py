@@ -1,4 +1,4 @@
-"""Environments for reinforcement learning, with the interface of Gymnasium: `pip install "bloatlab[gym]"`.
+"""Environments for reinforcement learning, with the interface of Gymnasium, which the extra `gym` installs.
 
     import gymnasium
     import bloatlab.gym
@@ -15,7 +15,7 @@ controllers and laws in the same episodes. See docs/gym.md.
 try:
     import gymnasium
 except ModuleNotFoundError:
-    raise ImportError('bloatlab.gym: gymnasium is not installed: pip install "bloatlab[gym]"') from None
+    raise ImportError("bloatlab.gym: gymnasium is not installed: pip install gymnasium") from None
 
 from bloatlab.gym.aqm import Aqm
 from bloatlab.gym.congestion_control import CongestionControl
