@@ -283,7 +283,7 @@ def test_a_sweep_on_a_full_disk_ends_in_a_line_and_goes_on_when_there_is_room(sc
     out, err = child.communicate(timeout=120)
     assert (child.returncode, out, len(err.splitlines())) == (2, "", 1), err
     assert "no space left on device; " in err
-    kept = int(err.split("no space left on device; ")[1].split(" of 40 runs are kept")[0])
+    kept = int(err.split("no space left on device; ")[1].split(" of 40 runs are stored")[0])
     assert 0 < kept < 40
     ballast.unlink()
     child = sweep(grid, small_disk / "store", *command)
