@@ -38,8 +38,9 @@ group! {
 pub(crate) struct Vegas {
     p: VegasParams,
     reno: Reno,
-    /// Minimum RTT of the connection (`base`) and of the current round (`round`), microseconds.
+    /// Minimum RTT of the connection, microseconds.
     base: u32,
+    /// Minimum RTT of the current round, microseconds.
     round: u32,
 }
 
