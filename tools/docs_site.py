@@ -66,6 +66,7 @@ GUIDES = {
     "Build": [
         "architecture",
         "adding-a-law-in-python",
+        "adding-a-controller-in-python",
         "adding-a-discipline",
         "adding-a-controller",
         "adding-a-study",

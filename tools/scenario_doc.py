@@ -174,6 +174,7 @@ TABLES = {
     "PingParams": ("Traffic ping", "`app.NAME.traffic.ping`"),
     "RpmParams": ("Traffic rpm", "`app.NAME.traffic.rpm`: responsiveness under load"),
     "Stack": ("TCP stacks", "`tcp.NAME`"),
+    "PythonController": ("Controller in Python", "`tcp.NAME.python`"),
     "LedbatParams": ("LEDBAT", "`tcp.NAME.ledbat`"),
     "Rmem": ("Receive buffer", "`tcp.NAME.rmem`"),
     "Route": ("Routes", "`route`, a list"),

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 from bloatlab import public
 
 if TYPE_CHECKING:
-    from bloatlab import laws, live, machines
+    from bloatlab import controllers, laws, live, machines
     from bloatlab.advice import recommend
+    from bloatlab.controllers import ControllerError
     from bloatlab.differences import diff
     from bloatlab.driving import Simulation, open  # noqa: A004  bloatlab.open, as gzip.open
     from bloatlab.laws import LawError
@@ -38,15 +39,16 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "EndpointError", "LawError", "Network", "Result", "Scenario", "ScenarioError", "Simulation", "__version__",
-    "diff", "frame", "from_dict", "laws", "live", "load", "machines", "open", "open_result", "parse", "plot",
-    "recommend", "run", "save", "schema", "sweep", "version",
+    "ControllerError", "EndpointError", "LawError", "Network", "Result", "Scenario", "ScenarioError", "Simulation",
+    "__version__", "controllers", "diff", "frame", "from_dict", "laws", "live", "load", "machines", "open",
+    "open_result", "parse", "plot", "recommend", "run", "save", "schema", "sweep", "version",
 ]  # fmt: skip
 
 # The public names of each module. Modules are imported on first use. So a command can report an interruption while
 # polars is still being imported.
 _NAMES = {
     "advice": "recommend",
+    "controllers": "ControllerError",
     "differences": "diff",
     "driving": "Simulation open",
     "laws": "LawError",
@@ -63,7 +65,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = __getattr__("version")()
-    elif name in {"laws", "live", "machines", "sweep"}:
+    elif name in {"controllers", "laws", "live", "machines", "sweep"}:
         return importlib.import_module(f"bloatlab.{name}")
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"bloatlab.{_HOMES[name]}"), name)

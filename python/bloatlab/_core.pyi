@@ -117,9 +117,9 @@ def run(
     `seed` replaces the seed of the scenario. `progress` is called a few times a second with the fraction done, in
     [0, 1]; an exception in it ends the run and is raised here. `captures` is a folder for left.pcap and right.pcap,
     captured at the ends of `capture_link` (by default the slowest link). `makers` has a callable that makes an object,
-    for each table with a class in Python ("link.up"); such a run keeps the GIL, all others release it. `trace` receives
-    the chunks of the tables that the scenario's `trace` selects: the table's name, and its columns. Each column is an
-    array, or for words a tuple (indices, words). Raises `ScenarioError`, `OSError` and `ClassFailure`.
+    for each table with a class in Python ("link.up", "tcp.mine"); such a run keeps the GIL, all others release it.
+    `trace` receives the chunks of the tables that the scenario's `trace` selects: the table's name, and its columns.
+    Each column is an array, or for words a tuple (indices, words). Raises `ScenarioError`, `OSError`, `ClassFailure`.
     """
 
 class DeliveryTrace(TypedDict):
@@ -144,7 +144,7 @@ def delivery_file(resolved: str, link: str) -> str:
     an unknown link, for a link with a rate, and for a duration without an opportunity.
     """
 
-class ClassFailure(Exception):  # noqa: N818  users see it as a LawError
+class ClassFailure(Exception):  # noqa: N818  users see it as a ClassError
     """A class of the user failed in a run.
 
     `args` are the key of its maker, the method, the mistake (None if the exception has a cause), and the place in the
@@ -159,6 +159,230 @@ def quantity(text: str) -> tuple[Literal["duration", "rate", "size", "packets", 
 
     A duration is in ns, a rate in bit/s, a size in bytes. A share is a fraction; all other values are integers.
     """
+
+@final
+class ControllerStart:
+    """The stack of a new connection, as a controller sees it."""
+
+    @property
+    def cwnd(self) -> float:
+        """Congestion window, segments."""
+    @property
+    def ssthresh(self) -> float:
+        """Slow start threshold, segments."""
+    @property
+    def mss(self) -> int:
+        """Largest payload of a segment, bytes."""
+    @property
+    def whole_segments(self) -> bool:
+        """True if the window is a whole number of segments."""
+    @property
+    def paced(self) -> bool:
+        """True if the stack paces segments whatever the controller."""
+    @property
+    def counts_marks(self) -> bool:
+        """True if ACKs report the number of CE marks."""
+
+@final
+class ControllerMoment:
+    """A moment of a connection: the time, and the window at that time."""
+
+    @property
+    def now_ns(self) -> int:
+        """Time of the call, ns."""
+    @property
+    def cwnd(self) -> float:
+        """Congestion window, segments."""
+    @property
+    def ssthresh(self) -> float:
+        """Slow start threshold, segments."""
+    def random(self) -> float:
+        """Return the next number of the controller's own random stream, in [0, 1)."""
+
+@final
+class ControllerSample:
+    """An ACK, as a controller sees it."""
+
+    @property
+    def cwnd(self) -> float:
+        """Congestion window, segments."""
+    @property
+    def ssthresh(self) -> float:
+        """Slow start threshold, segments."""
+    @property
+    def now_ns(self) -> int:
+        """Arrival time of the ACK, ns."""
+    @property
+    def acked(self) -> float:
+        """Segments newly acknowledged cumulatively."""
+    @property
+    def credit(self) -> float:
+        """Segments that count for growth."""
+    @property
+    def delivered(self) -> int:
+        """Bytes newly delivered, cumulatively or by SACK."""
+    @property
+    def lost(self) -> int:
+        """Bytes newly declared lost."""
+    @property
+    def round_ended(self) -> bool:
+        """True if this ACK ends a round trip, counted in data sent."""
+    @property
+    def marked(self) -> bool:
+        """True if the ACK reports a CE mark."""
+    @property
+    def ecn(self) -> bool:
+        """True if ECN is in use."""
+    @property
+    def segments(self) -> int:
+        """Segments newly delivered, if ECN is in use."""
+    @property
+    def ce_packets(self) -> int:
+        """CE-marked packets reported by this ACK."""
+    @property
+    def ce_bytes(self) -> int:
+        """Payload bytes of these packets."""
+    @property
+    def rtt_us(self) -> int | None:
+        """Round-trip time measured by this ACK, microseconds; None if it measures none."""
+    @property
+    def one_way_us(self) -> int | None:
+        """One-way delay with the offset of the two clocks, microseconds modulo 2^32."""
+    @property
+    def srtt_ns(self) -> int:
+        """Smoothed round-trip time, ns."""
+    @property
+    def flight_before(self) -> int:
+        """Bytes in flight before the ACK."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight now."""
+    @property
+    def una(self) -> int:
+        """All bytes below this one are acknowledged."""
+    @property
+    def next(self) -> int:
+        """The next new byte to send."""
+    @property
+    def rests(self) -> bool:
+        """True if the window must not grow by this ACK; what `on_ack` returns is then ignored."""
+    @property
+    def cwnd_limited(self) -> bool:
+        """True if the window limited the sender. Otherwise the window must not grow."""
+    @property
+    def window_filled(self) -> bool:
+        """True if the window stopped the sender at some time in the current round trip."""
+    @property
+    def state(self) -> str:
+        """State of the sender: "open", "cwr", "recovery" or "loss"."""
+    @property
+    def rate(self) -> ControllerRate | None:
+        """Delivery rate, if this ACK yields a sample."""
+    @property
+    def total_delivered(self) -> int:
+        """Bytes delivered since the connection began."""
+    @property
+    def held_back_ns(self) -> int:
+        """Time until pacing lets the next segment leave, ns."""
+    def random(self) -> float:
+        """Return the next number of the controller's own random stream, in [0, 1)."""
+
+@final
+class ControllerRate:
+    """A delivery rate sample."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes delivered over the interval."""
+    @property
+    def interval_ns(self) -> int:
+        """The interval, ns."""
+    @property
+    def prior_delivered(self) -> int:
+        """Bytes that had been delivered when the newest acknowledged segment was sent."""
+    @property
+    def app_limited(self) -> bool:
+        """True if the application limited the sending rate at that time."""
+    @property
+    def rtt_us(self) -> int | None:
+        """Round-trip time of that segment, microseconds; None if it was retransmitted."""
+    @property
+    def compressed(self) -> bool:
+        """True if the ACKs were compressed, so that the rate is invalid."""
+    @property
+    def tx_in_flight(self) -> int:
+        """Bytes in flight when that segment was sent."""
+    @property
+    def lost(self) -> int:
+        """Bytes declared lost since that segment was sent."""
+
+@final
+class ControllerLoss:
+    """A segment newly declared lost."""
+
+    @property
+    def bytes(self) -> int:
+        """Payload bytes."""
+    @property
+    def tx_in_flight(self) -> int:
+        """Bytes in flight when the segment was sent, including itself."""
+    @property
+    def lost(self) -> int:
+        """Bytes declared lost since the segment was sent, including itself."""
+    @property
+    def app_limited(self) -> bool:
+        """True if the application limited the sending rate when the segment was sent."""
+    @property
+    def total_delivered(self) -> int:
+        """Bytes delivered since the connection began."""
+    @property
+    def adjoins(self) -> bool:
+        """True if the preceding segment was declared lost at the same time."""
+
+@final
+class Drive:
+    """The output of a controller. Values that are left out stay as they were."""
+
+    def __new__(
+        cls,
+        cwnd: float | None = None,
+        ssthresh: float | None = None,
+        *,
+        pacing_rate: float | None = None,
+        quantum: int | None = None,
+        max_payload: int | None = None,
+        reduction: bool | None = None,
+        probing_delay: bool = False,
+    ) -> Self:
+        """Make an output.
+
+        `cwnd` and `ssthresh` are in segments, `pacing_rate` in bit/s of payload (infinite: no pacing). `quantum`
+        segments may leave back to back at that rate, 1 at first. `max_payload` is the largest payload of a new segment
+        in bytes. With `reduction` false, the sender no longer reduces the window itself. `probing_delay` says that the
+        window is small on purpose, so that delivery rates do not show the bandwidth.
+        """
+
+    @property
+    def cwnd(self) -> float | None:
+        """Congestion window, segments."""
+    @property
+    def ssthresh(self) -> float | None:
+        """Slow start threshold, segments."""
+    @property
+    def pacing_rate(self) -> float | None:
+        """Pacing rate, bit/s of payload; infinite: no pacing."""
+    @property
+    def quantum(self) -> int | None:
+        """Segments that may leave back to back at the pacing rate; 1 at first."""
+    @property
+    def max_payload(self) -> int | None:
+        """Largest payload of a new segment, bytes."""
+    @property
+    def reduction(self) -> bool | None:
+        """True if the sender reduces the window after congestion and idle periods; false if `cwnd` is final."""
+    @property
+    def probing_delay(self) -> bool:
+        """True if the window is small on purpose, so that delivery rates do not show the bandwidth."""
 
 @final
 class LawPacket:

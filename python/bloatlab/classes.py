@@ -13,7 +13,7 @@ import json
 import linecache
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -51,6 +51,8 @@ class Kind:
     error: type[ClassError]
     #: Yields the key of the maker, the path and the table of each class in a resolved scenario.
     tables: Callable[[Mapping[str, Any]], Iterator[tuple[str, str, dict[str, Any]]]]
+    #: The names that the attribute `needs` of a class may have.
+    needs: tuple[str, ...] = ()
 
 
 _counter = itertools.count()
@@ -113,6 +115,11 @@ class UserClass:
             calls = [f"{m}({', '.join(('self', *methods[m]))})" for m in group]
             lacks = f"neither {' nor '.join(calls)}" if len(calls) > 1 else f"no {calls[0]}"
             raise self._invalid(path, "", f"{name} has {lacks}, but {', '.join(own) or 'none'}{hint}")
+        for need in self.needs():
+            if need not in self.kind.needs:
+                valid = ", ".join(self.kind.needs) or "none"
+                text = f"needs has {need!r}; expected some of: {valid}{nearest(str(need), self.kind.needs)}"
+                raise self._invalid(path, "", text)
         for method, arguments in methods.items():
             function = getattr(self.of, method, None)
             if function is None:
@@ -122,6 +129,11 @@ class UserClass:
             except (TypeError, ValueError):
                 text = f"{method} is called with ({', '.join(('self', *arguments))})"
                 raise self._invalid(path, method, text) from None
+
+    def needs(self) -> list[Any]:
+        """Returns the features that the class names in its attribute `needs`."""
+        needs = getattr(self.of, "needs", ())
+        return [needs] if isinstance(needs, str) or not isinstance(needs, Iterable) else list(needs)
 
     def _value(self, given: Any, default: Any, path: str) -> Any:
         """Returns a parameter's value, with quantities as numbers.

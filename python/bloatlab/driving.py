@@ -49,9 +49,10 @@ def open(  # noqa: A001  bloatlab.open, as in gzip.open
     *,
     sets: Sets = (),
     laws: Mapping[str, type] | None = None,
+    controllers: Mapping[str, type] | None = None,
 ) -> Simulation:
     """Opens a scenario as a simulation at time 0; the arguments are those of `bloatlab.run`. Nothing is traced."""
-    scenario, makers = prepared(scenario, seed, sets, laws)
+    scenario, makers = prepared(scenario, seed, sets, laws, controllers)
     with _explained(makers):
         return Simulation(scenario, makers, _core.DrivenRun(scenario.text, makers or None))
 
@@ -61,12 +62,13 @@ def prepared(
     seed: int | None,
     sets: Sets,
     laws: Mapping[str, type] | None,
+    controllers: Mapping[str, type] | None,
 ) -> tuple[Scenario, outside.Makers]:
     """Returns the scenario with its seed, and the makers of its Python code. Raises `ScenarioError`."""
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
-    return scenario, outside.makers(scenario.text, laws)
+    return scenario, outside.makers(scenario.text, laws, controllers)
 
 
 @contextmanager
@@ -181,7 +183,7 @@ class Simulation:
     def fork(self) -> Simulation:
         """Returns a second simulation in the same state, which shares nothing with this one.
 
-        Raises `LawError` for a law in Python that `copy.deepcopy` cannot copy.
+        Raises `LawError` or `ControllerError` for a law or controller in Python that `copy.deepcopy` cannot copy.
         """
         with self._core.use() as run:
             return Simulation(self._opened, self._core.makers, run.fork())

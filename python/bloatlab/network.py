@@ -77,9 +77,10 @@ class Network:
         *,
         sets: Sets = (),
         laws: Mapping[str, type] | None = None,
+        controllers: Mapping[str, type] | None = None,
     ) -> None:
         """Opens a scenario; the arguments are those of `bloatlab.run`."""
-        scenario, makers = prepared(scenario, seed, sets, laws)
+        scenario, makers = prepared(scenario, seed, sets, laws, controllers)
         self._core = Core(_core.NetworkRun(scenario.text, makers or None), makers)
         self._endpoints: dict[str, type] = {}
         #: The end of the run in s.

@@ -1,4 +1,4 @@
-"""The Python code of a scenario: its laws, as `laws` describes them.
+"""The Python code of a scenario: its laws and its controllers, as `laws` and `controllers` describe them.
 
 When a scenario is read, the source and the parameters of each class are added to it (`completed`). A run makes the
 objects (`makers`). An error in an object ends the run with one line (`explained`).
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bloatlab import controllers as controllers_in_python
 from bloatlab import laws as laws_in_python
 from bloatlab.classes import ClassError, Kind, UserClass, checked, line_of, loaded, read
 
 #: All kinds of classes that a scenario may name.
-KINDS = (laws_in_python.KIND,)
+KINDS = (laws_in_python.KIND, controllers_in_python.KIND)
 #: Text that every resolved scenario with a class contains.
 _SIGN = '"python":{'
 
@@ -61,19 +62,24 @@ class Maker:
     values: Mapping[str, Any]
     path: str
 
+    @property
+    def needs(self) -> list[str]:
+        """The features of the stack that the class uses: those that it names, and a timer if it has `on_timer`."""
+        return [*self.user.needs(), *(["timer"] if hasattr(self.user.of, "on_timer") else [])]
+
     def __call__(self) -> object:
         """Makes a new instance."""
         return self.user.of(**self.values)
 
 
-#: The makers of a run, by the keys of their tables: "link.up".
+#: The makers of a run, by the keys of their tables: "link.up", "tcp.mine".
 Makers = Mapping[str, Maker]
 
 
-def makers(text: str, laws: Mapping[str, type] | None = None) -> Makers:
-    """Returns the makers of a resolved scenario; `laws` has classes by name. Raises `ClassError`."""
+def makers(text: str, laws: Mapping[str, type] | None, controllers: Mapping[str, type] | None) -> Makers:
+    """Returns the makers of a resolved scenario; `laws` and `controllers` have classes by name. Raises `ClassError`."""
     found: dict[str, Maker] = {}
-    for kind, given in ((laws_in_python.KIND, laws or {}),):
+    for kind, given in zip(KINDS, (laws or {}, controllers or {}), strict=True):
         used: set[str] = set()
         for key, path, table in _tables(text, kind):
             label, colon, name = table[kind.noun].rpartition(":")

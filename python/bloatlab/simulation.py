@@ -144,6 +144,7 @@ def run(
     captures: Path | None = None,
     capture_link: str | None = None,
     laws: Mapping[str, type] | None = None,
+    controllers: Mapping[str, type] | None = None,
     packets: Path | None = None,
     trace: bool = True,
 ) -> Result:
@@ -158,7 +159,8 @@ def run(
     bytes.
 
     `laws` has the classes for `queue.python = { law = NAME }` by name: your own laws, see `bloatlab.laws`. An error in
-    one raises `LawError`.
+    one raises `LawError`. `controllers` has those for `tcp.mine.python = { controller = NAME }`, see
+    `bloatlab.controllers`; an error in one raises `ControllerError`.
 
     The scenario's `trace` adds tables (`result.trace("links")`); `packets` is the folder for its packet files, which
     are not written without it. `trace=False` turns tracing off. Neither changes any other result.
@@ -169,7 +171,7 @@ def run(
     if captures is not None:
         captures.mkdir(parents=True, exist_ok=True)
     folder = str(captures) if captures is not None else None
-    makers = outside.makers(scenario.text, laws)
+    makers = outside.makers(scenario.text, laws, controllers)
     kept = Traces(packets)
     simulated = scenario
     if trace and packets is None and scenario.traces("packets"):

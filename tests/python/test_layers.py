@@ -121,6 +121,7 @@ def test_only_simulation_py_runs_the_core():
         "live.py",
         "machines.py",
         "classes.py",
+        "controllers.py",
         "laws.py",
         "deliveries.py",
         "workloads/build.py",

@@ -4,6 +4,7 @@
 //! released while a world runs. `progress` is called with the GIL; an exception in it, also Ctrl-C, stops the run.
 
 mod collisions;
+mod controller;
 mod delivery;
 mod driven;
 mod error;
@@ -96,6 +97,10 @@ mod _core {
 
     #[pymodule_export]
     use super::collisions::session_queues;
+    #[pymodule_export]
+    use super::controller::{
+        ControllerLoss, ControllerMoment, ControllerRate, ControllerSample, ControllerStart, PythonDrive,
+    };
     #[pymodule_export]
     use super::delivery::{delivery_file, delivery_trace};
     #[pymodule_export]

@@ -35,6 +35,11 @@ impl Class {
         Self { make: Arc::new(make), key: key.into(), error }
     }
 
+    /// Returns an attribute of the callable that makes its objects.
+    pub(crate) fn attribute<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.make.bind(py).getattr(name)
+    }
+
     /// Returns the class for the fork under way, or the same class if there is none.
     pub(crate) fn forked(&self) -> Self {
         let error = FORK.with_borrow(|fork| fork.as_ref().map(|fork| fork.error.clone()));

@@ -1,5 +1,6 @@
-//! The Python code of a run: its laws.
+//! The Python code of a run: its laws and its controllers.
 
+use crate::controller;
 use crate::error::{FirstError, wrong};
 use crate::law;
 use crate::object;
@@ -16,14 +17,15 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// Inserts the Python code that `scenario` names. `makers` has a callable that returns a new object for each table that names
-    /// a class, by its key ("link.up").   Errors: a callable that is missing.
+    /// a class, by its key ("link.up", "tcp.mine").   Errors: a callable that is missing.
     pub(crate) fn insert(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let error = FirstError::default();
         let find = |key: &str| {
             let found = makers.and_then(|d| d.get_item(key).ok().flatten());
             found.map(|make| object::Class::new(make.unbind(), key.to_owned(), error.clone()))
         };
-        let any = law::insert(scenario, &find).map_err(wrong)?;
+        let laws = law::insert(scenario, &find).map_err(wrong)?;
+        let any = controller::insert(scenario, &find)? || laws;
         Ok(Self { any, error })
     }
 

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the seed of
 /// the scenario. `progress(fraction)` is called a few times a second; an exception in it ends the run and is raised here.
 /// `captures` is a folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default the slowest link).
-/// `makers` has a callable that makes an object, for each table with a class in Python ("link.up"); such a run keeps the GIL.
+/// `makers` has a callable that makes an object, for each table with a class in Python ("link.up", "tcp.mine"); such a run keeps the GIL.
 /// `trace(table, columns)` receives the chunks of the tables that the scenario's `trace` selects. Each column is an array, or for
 /// words a tuple (indices, words).
 #[pyfunction]

@@ -2,10 +2,13 @@
 
 use crate::nearest::unknown;
 use crate::typed::typed;
+use packet::outside::Supplied;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use tcp::foreign::ControllerMaker;
 use units::Problem;
 
 /// A preset's name and the parameters that differ from it (`bloatlab list tcp`).
@@ -17,9 +20,27 @@ pub struct Stack {
     #[serde(flatten)]
     #[schemars(with = "tcp::TcpParams")]
     pub differs: BTreeMap<String, Value>,
+    /// The maker of its controllers, if they are external.
+    #[serde(skip)]
+    maker: Supplied<dyn ControllerMaker>,
 }
 
 impl Stack {
+    /// Returns true if the stack has an external controller.
+    pub fn has_outside(&self) -> bool {
+        self.differs.get("python").is_some_and(|python| !python.is_null())
+    }
+
+    /// Checks that a run can use the stack.   Errors: those of [`Stack::resolve`]; an external controller that was not supplied.
+    pub fn ready(&self) -> Result<(), Problem> {
+        self.resolve()?.ready()
+    }
+
+    /// Supplies the maker of its external controllers.
+    pub fn supply(&mut self, maker: Arc<dyn ControllerMaker>) {
+        self.maker = Supplied::by(maker);
+    }
+
     /// Returns all parameters.   Errors: an unknown preset, an unknown parameter, a value that does not fit.
     pub fn resolve(&self) -> Result<tcp::TcpParams, Problem> {
         let base = tcp::TcpParams::preset(&self.preset).ok_or_else(|| {
@@ -39,8 +60,15 @@ impl Stack {
                 }
                 map.insert(key.clone(), value.clone());
             }
+            if self.has_outside() && !self.differs.contains_key("congestion_control") {
+                map.insert("congestion_control".to_owned(), tcp::CongestionControl::Python.word().into());
+            }
         }
-        Ok(typed::<tcp::TcpParams>(tree)?.with_options())
+        let mut stack = typed::<tcp::TcpParams>(tree)?;
+        if let Some(outside) = stack.outside() {
+            outside.supply(self.maker.clone());
+        }
+        Ok(stack.with_options())
     }
 }
 

@@ -33,6 +33,9 @@ impl<S: Sink> World<S> {
     /// A sink that requests records of links or packets takes plain links off their fast path; every result stays the same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let network = scenario.network()?;
+        for (name, stack) in &scenario.tcp {
+            stack.ready().map_err(|p| p.under(name).under("tcp"))?;
+        }
         let end = Time(scenario.duration.0);
         let bin = scenario.bin();
 

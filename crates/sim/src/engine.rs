@@ -8,7 +8,7 @@ use measure::{Rows, Tally};
 use packet::{FlowId, NodeId, PacketMeta};
 use record::{FlowOwner, Sink};
 use std::collections::VecDeque;
-use tcp::{Endpoint, TcpParams};
+use tcp::{Endpoint, Origin, TcpParams};
 use traffic::Timers;
 use units::{Rng, Time};
 
@@ -82,10 +82,15 @@ impl<S: Sink> Engine<S> {
         };
         let slot = slot.unwrap_or(self.conns.len() as u32);
         let flow = FlowId::new(slot, generation & 0xfff);
+        let name = &self.tally.apps[usize::from(app)].name;
         let end = |path: u16, back: u16| {
             let stack = |path: u16| &self.stacks[usize::from(self.paths[usize::from(path)].stack)];
             let mut tcp = Endpoint::new(stack(path), stack(back).first_window());
-            tcp.draw_from(&|| Rng::named(seed, &format!("{number}.{}", path - first_path)));
+            let direction = if path == first_path { "forward" } else { "reverse" };
+            tcp.introduce(&Origin {
+                stream: &|| Rng::named(seed, &format!("{number}.{}", path - first_path)),
+                name: &|| format!("app.{name}, connection {number} {direction}"),
+            });
             End { timer: Time::NEVER, flow, path, used, rx: RxCounts::default(), tcp }
         };
         let ends = [end(first_path, first_path + 1), end(first_path + 1, first_path)];

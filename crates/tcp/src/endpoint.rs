@@ -12,6 +12,7 @@ use crate::params::TcpParams;
 mod opening;
 mod steer;
 
+use crate::cc::control::Origin;
 use crate::feedback::EcnUse;
 use crate::receiver::{Phase, Receiver};
 use crate::segment::{Event, Io, PlainData, Segment};
@@ -19,7 +20,7 @@ use crate::sender::{Context, Sender};
 use crate::stats::Counters;
 use crate::stats::{Probe, Stats};
 use packet::{Flags, Reading, Unit};
-use units::{Duration, Rng, Time};
+use units::{Duration, Time};
 
 /// One side of a TCP connection, with a sending and a receiving half.
 ///
@@ -47,9 +48,9 @@ impl Endpoint {
         Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
 
-    /// Provides the controller with a random stream of its own, if it uses one. Must be called before the connection opens.
-    pub fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
-        self.tx.cc.draw_from(stream);
+    /// Provides the controller with its random stream and its name, if it uses them. Must be called before the connection opens.
+    pub fn introduce(&mut self, origin: &Origin<'_>) {
+        self.tx.cc.introduce(origin);
     }
 
     /// Opens the connection actively. Without a handshake, it is established at once. Ignored if the connection is already open.
@@ -217,7 +218,10 @@ impl Endpoint {
             }
         }
         if now >= self.tx.pace_at() {
-            self.output(p, now, io);
+            self.tx.run_controller_timer(now);
+            if self.rx.phase == Phase::Established {
+                self.output(p, now, io);
+            }
         }
         self.finish(p, now, io);
     }
@@ -355,6 +359,7 @@ impl Endpoint {
         self.rx.phase = Phase::Closed;
         self.rx.set_closed();
         self.tx.rto_at = Time::NEVER;
+        self.tx.cc.end();
         self.rx.ack_at = Time::NEVER;
         self.rx.quiet = false;
         if let Some(event) = first {
@@ -419,7 +424,10 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
         self.tx.detection.check(&self.tx.board, p);
-        assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at).min(self.tx.pace_at()));
+        // the timer of an external controller waits while the sender is quiet
+        let waits = self.rx.quiet && self.tx.cc.timer_at() != Time::NEVER;
+        let pace_at = if waits { Time::NEVER } else { self.tx.pace_at() };
+        assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at).min(pace_at));
         assert!(!self.rx.ack_now(), "no call ends with an ACK due");
         assert!(
             self.rx.phase != Phase::Established || (self.tx.rto_at == Time::NEVER) == (self.tx.una == self.tx.next)

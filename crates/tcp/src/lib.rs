@@ -50,6 +50,8 @@ mod tests;
 mod timer;
 mod undo;
 
+pub use cc::control::{AckSample, Congestion, Drive, LostSegment, Origin, RateSample, Silence, Window};
+pub use cc::foreign;
 pub use cc::params::CongestionControl;
 pub use endpoint::Endpoint;
 pub use params::{ReceiveWindow, Recovery, TcpParams};

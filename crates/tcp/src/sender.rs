@@ -27,7 +27,7 @@ mod undo;
 
 use crate::burst::Bursts;
 use crate::cc::Controller;
-use crate::cc::control::Window;
+use crate::cc::control::{Needs, Turn, Window};
 use crate::delivery::Sampler;
 use crate::detection::Detection;
 use crate::pacer::Pacer;
@@ -51,7 +51,7 @@ pub(crate) struct Context<'a, I> {
     pub(crate) io: &'a mut I,
 }
 
-/// The state of delivery rates, pacing and bursts, for flows that use any of them.
+/// The state of delivery rates, pacing and bursts, for flows that use any of them, or whose controller has a timer.
 #[derive(Clone, Debug)]
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
@@ -62,10 +62,10 @@ pub(crate) struct PacingAndRate {
 }
 
 impl PacingAndRate {
-    fn new(p: &TcpParams, rates: bool) -> Option<Box<Self>> {
+    fn new(p: &TcpParams, Needs { rates, timer, .. }: Needs) -> Option<Box<Self>> {
         let bursts =
             (p.pacing.paced || p.pacing.gso_max_segs > 1 || p.receiver.ack_pushed || p.pacing.tsq).then(Bursts::new);
-        (rates || bursts.is_some()).then(|| {
+        (rates || timer || bursts.is_some()).then(|| {
             let rates = rates.then(Sampler::default);
             Box::new(Self { rates, pacer: Pacer::new(p.pacing.pacing), max_payload: 0, bursts })
         })
@@ -124,8 +124,11 @@ pub(crate) struct Sender {
     pub(crate) timer: Timer,
     /// True if the window limits the outstanding bytes, instead of the bytes in flight, while duplicate ACKs arrive.
     counts_outstanding: bool,
+    /// The stage of ACK processing at which the controller runs.
+    turn: Turn,
     pub(crate) cc: Controller,
-    /// Pacing and delivery rates. Present only if the controller needs rate samples, or if segments leave paced or in bursts.
+    /// Pacing and delivery rates. Present only if the controller needs rate samples, or a timer, or if segments leave paced or in
+    /// bursts.
     pacing: Option<Box<PacingAndRate>>,
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
@@ -137,7 +140,7 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
         let ssthresh = p.opening.initial_ssthresh.unwrap_or(f64::INFINITY);
-        let cc = Controller::new(p);
+        let (cc, needs) = (Controller::new(p), p.control.needs());
         let mut sender = Self {
             una: 0,
             next: 0,
@@ -152,8 +155,9 @@ impl Sender {
             ce_reported: 0,
             timer: Timer::Rto,
             counts_outstanding: false,
+            turn: needs.turn,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
-            pacing: PacingAndRate::new(p, cc.needs().rates),
+            pacing: PacingAndRate::new(p, needs),
             cc,
             rtt: Rtt::new(p),
             detection: Detection::new(p),

@@ -4,6 +4,7 @@ mod ecn;
 mod hostile;
 mod net;
 mod offload;
+mod outside;
 mod params;
 mod property;
 mod rack;

@@ -36,7 +36,8 @@ fn scenario(rng: &mut Rng) -> Option<Scenario> {
     let ready = |link: &scenario::Link| {
         link.queue.ready().is_ok() && link.service.delivery().is_none_or(|delivery| delivery.ready().is_ok())
     };
-    scenario.link.values().all(ready).then_some(scenario)
+    let known = scenario.tcp.values().all(|stack| stack.ready().is_ok());
+    (known && scenario.link.values().all(ready)).then_some(scenario)
 }
 
 /// Returns the kind of server of a link.

@@ -89,7 +89,7 @@ impl TcpSender {
         }
         let own = read::stack(read::parse(stack, read::Format::Json).map_err(wrong)?).map_err(wrong)?;
         let mut stack = own.resolve().map_err(wrong)?;
-        stack.validate().map_err(wrong)?;
+        stack.validate().and_then(|()| stack.ready()).map_err(wrong)?;
         stack.opening.handshake = false;
         // TCP small queues need a host whose device reports departures; there is none here
         stack.pacing.tsq = false;

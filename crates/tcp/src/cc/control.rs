@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The sender detects losses, reduces the window to ssthresh during a recovery, and paces segments. A controller decides the size
-//! of the window. It sees no segments, sets no timers and reads no clock.
+//! of the window. It sees no segments and reads no clock. Only external controllers set timers (`foreign.rs`).
 
 use super::shared::SharedParams;
 use crate::params::group::Group;
@@ -16,7 +16,7 @@ use units::{Duration, Rng, Time};
 
 /// Congestion window and slow start threshold, segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Window {
+pub struct Window {
     /// Congestion window.
     pub cwnd: f64,
     /// Slow start threshold; infinite until the first congestion event, unless the stack sets an initial value.
@@ -48,7 +48,7 @@ impl Window {
 
 /// Output of a controller: window, threshold and pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Drive {
+pub struct Drive {
     /// Congestion window, segments.
     pub cwnd: f64,
     /// Slow start threshold, segments.
@@ -87,7 +87,7 @@ impl From<Window> for Drive {
 /// The information in one ACK that controllers use.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct AckSample {
+pub struct AckSample {
     /// Arrival time of the ACK.
     pub now: Time,
     /// Segments newly acknowledged cumulatively. A partly filled segment counts as a fraction.
@@ -148,7 +148,7 @@ pub(crate) struct AckSample {
 ///
 /// Source: draft-cheng-iccrg-delivery-rate-estimation-00 §3.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct RateSample {
+pub struct RateSample {
     /// Bytes delivered over `interval`.
     pub bytes: u64,
     /// The time in which the bytes were sent, or the time in which they were acknowledged if that is longer.
@@ -171,24 +171,24 @@ pub(crate) struct RateSample {
 ///
 /// Source: draft-ietf-ccwg-bbr-04 §5.5.10.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LostSegment {
+pub struct LostSegment {
     /// Payload bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Bytes in flight when the segment was sent, including itself.
-    pub(crate) tx_in_flight: u64,
+    pub tx_in_flight: u64,
     /// Bytes declared lost since the segment was sent, including itself.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// True if the application limited the sending rate when the segment was sent.
-    pub(crate) app_limited: bool,
+    pub app_limited: bool,
     /// Bytes delivered since the connection began.
-    pub(crate) total_delivered: u64,
+    pub total_delivered: u64,
     /// True if the preceding segment was declared lost at the same time.
-    pub(crate) adjoins: bool,
+    pub adjoins: bool,
 }
 
 /// A congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Congestion {
+pub enum Congestion {
     /// A loss, detected by ACKs, by a timer or by a timeout.
     Loss,
     /// An ECN echo.
@@ -197,7 +197,7 @@ pub(crate) enum Congestion {
 
 /// The end of an idle period: there is data to send again, and nothing is in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Silence {
+pub struct Silence {
     /// End of the idle period.
     pub now: Time,
     /// Length of the idle period.
@@ -207,6 +207,7 @@ pub(crate) struct Silence {
 }
 
 /// The features of the stack that a controller uses. A flow pays only for those that its controller needs.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// True if the controller needs the time stamps of ACKs, from which [`AckSample::one_way_us`] is derived. Such a controller
@@ -217,6 +218,8 @@ pub(crate) struct Needs {
     pub rates: bool,
     /// True if the controller uses the parameter `beta_ecn` (see `abe.rs`); all other controllers refuse it.
     pub beta_ecn: bool,
+    /// True if the controller has a timer. Only external controllers have one.
+    pub timer: bool,
     /// The stage of ACK processing at which the controller runs.
     pub turn: Turn,
     /// Requirements on ECN.
@@ -226,7 +229,7 @@ pub(crate) struct Needs {
 impl Needs {
     /// No features.
     pub(crate) const NONE: Self =
-        Self { ack_time: false, rates: false, beta_ecn: false, turn: Turn::Growth, ecn: EcnNeeds::USUAL };
+        Self { ack_time: false, rates: false, beta_ecn: false, timer: false, turn: Turn::Growth, ecn: EcnNeeds::USUAL };
 }
 
 /// The stage of ACK processing at which a controller runs. It matters only for an ACK that reports a loss. In `Growth`, this ACK
@@ -309,6 +312,20 @@ pub(crate) struct Stack<'a> {
     pub(crate) counts_marks: bool,
 }
 
+/// The connection to which a controller belongs.
+pub struct Origin<'a> {
+    /// Returns the controller's own random stream.
+    pub stream: &'a dyn Fn() -> Rng,
+    /// Returns the name of this end of the connection, for messages.
+    pub name: &'a dyn Fn() -> String,
+}
+
+/// Returns the window after the undo of a reduction: the larger one of `w` and the window `before` the reduction, if that is known.
+pub(super) fn undone(w: Window, before: Option<Window>) -> Drive {
+    let Some(before) = before else { return w.into() };
+    Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()
+}
+
 /// A congestion controller. The sender applies each [`Drive`] as soon as it is returned.
 pub(crate) trait Control: Sized {
     /// The controller's own parameters.
@@ -322,15 +339,23 @@ pub(crate) trait Control: Sized {
         Self::NEEDS.ecn
     }
 
+    /// Returns the features of the stack that the controller needs with these parameters.
+    fn needs(own: &Self::Params) -> Needs {
+        Needs { ecn: Self::ecn(own), ..Self::NEEDS }
+    }
+
     /// Creates the controller of a new connection.
     fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
 
     /// Provides the controller with a random stream of its own, before the connection opens. Without this call, it draws from a
     /// stream with a fixed seed.
-    fn draw_from(&mut self, _stream: &dyn Fn() -> Rng) {}
+    fn introduce(&mut self, _origin: &Origin<'_>) {}
+
+    /// Passes the time of the following calls of `on_congestion`, `on_rto` and `on_undo`.
+    fn at(&mut self, _now: Time) {}
 
     /// Starts a connection with window `w`.
-    fn begin(&self, w: Window) -> Drive {
+    fn begin(&mut self, w: Window) -> Drive {
         w.into()
     }
 
@@ -367,8 +392,7 @@ pub(crate) trait Control: Sized {
     /// Undoes the last recovery or timeout, which was spurious. `before` is the window before it, or `None` if an ECN echo had
     /// reduced that window. The pacing rate of the result is applied only if its [`Drive::reduction`] is false.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
-        let Some(before) = before else { return w.into() };
-        Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()
+        undone(w, before)
     }
 
     /// Processes the end of an idle period.

@@ -35,7 +35,7 @@ impl Control for Fixed {
         Self
     }
 
-    fn begin(&self, w: Window) -> Drive {
+    fn begin(&mut self, w: Window) -> Drive {
         hold(w)
     }
 

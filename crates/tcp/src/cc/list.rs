@@ -32,6 +32,8 @@ macro_rules! controllers {
             /// A constant window of ssthresh, by default the initial window: losses and marks do not change it. For experiments, and
             /// for programs that set the window from outside.   Source: RFC 5681 §3.1 for slow start.
             "fixed" Fixed(fixed::Fixed),
+            /// The class that the table `python` names (docs/adding-a-controller-in-python.md).
+            "python" Python(foreign::Foreign),
         }
     };
 }

@@ -13,6 +13,7 @@ mod cubic_linux;
 mod cubic_rfc;
 pub(crate) mod dctcp;
 pub(crate) mod fixed;
+pub mod foreign;
 mod hystart;
 mod hystart_pp;
 pub(crate) mod ledbat;
@@ -27,11 +28,11 @@ mod tests;
 mod westwood;
 
 use crate::params::{EcnFeedback, TcpParams};
-use control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Stack, Window};
+use control::{AckSample, Congestion, Control, Drive, LostSegment, Origin, Silence, Stack, Window};
 use list::controllers;
 use packet::Reading;
 use params::Chosen;
-use units::{Rng, Time};
+use units::{Problem, Time};
 
 /// Defines the enum of all controllers, and `each!`, which evaluates an expression for the controller of a flow.
 macro_rules! define {
@@ -46,13 +47,6 @@ macro_rules! define {
             pub(crate) fn new(p: &TcpParams) -> Self {
                 match p.control.chosen() {
                     $(Chosen::$Name(own) => Self::$Name(Box::new(<$file::$Machine>::new(own, &stack(p)))),)*
-                }
-            }
-
-            #[inline]
-            pub(crate) fn needs(&self) -> Needs {
-                match self {
-                    $(Self::$Name(_) => <$file::$Machine as Control>::NEEDS,)*
                 }
             }
         }
@@ -70,11 +64,15 @@ macro_rules! define {
 controllers!(define $);
 
 impl Controller {
-    pub(crate) fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
-        each!(self, c => c.draw_from(stream));
+    pub(crate) fn introduce(&mut self, origin: &Origin<'_>) {
+        each!(self, c => c.introduce(origin));
     }
 
-    pub(crate) fn begin(&self, w: Window) -> Drive {
+    pub(crate) fn at(&mut self, now: Time) {
+        each!(self, c => c.at(now));
+    }
+
+    pub(crate) fn begin(&mut self, w: Window) -> Drive {
         each!(self, c => c.begin(w))
     }
 
@@ -107,6 +105,25 @@ impl Controller {
         each!(self, c => c.on_idle(w, silence))
     }
 
+    /// Returns the time of the controller's timer, or [`Time::NEVER`] if it has none.
+    #[inline]
+    pub(crate) fn timer_at(&self) -> Time {
+        if let Self::Python(foreign) = self { foreign.timer_at() } else { Time::NEVER }
+    }
+
+    /// Processes the controller's timer.
+    #[cold]
+    pub(crate) fn on_timer(&mut self, w: Window, now: Time) -> Drive {
+        if let Self::Python(foreign) = self { foreign.on_timer(w, now) } else { w.into() }
+    }
+
+    /// Ends the connection, after which no timer runs.
+    pub(crate) fn end(&mut self) {
+        if let Self::Python(foreign) = self {
+            foreign.end();
+        }
+    }
+
     pub(crate) fn probe(&self, out: &mut Reading<'_>) {
         each!(self, c => c.probe(out));
     }
@@ -128,5 +145,15 @@ impl TcpParams {
     /// Returns true if the controller reads the time stamps of ACKs, so that a host must carry them.
     pub fn reads_ack_time(&self) -> bool {
         self.control.needs().ack_time
+    }
+
+    /// Returns the external controller, if the stack has one.
+    pub fn outside(&mut self) -> Option<&mut foreign::ForeignParams> {
+        self.control.foreign.python.as_mut()
+    }
+
+    /// Checks that the stack's controller can be built.   Errors: it is external and was not supplied.
+    pub fn ready(&self) -> Result<(), Problem> {
+        self.control.foreign.python.as_ref().map_or(Ok(()), |p| p.ready().map_err(|e| e.under("python")))
     }
 }

@@ -76,10 +76,7 @@ macro_rules! declare {
             #[inline]
             pub(crate) fn needs(&self) -> Needs {
                 match self.chosen() {
-                    $(Chosen::$Name(own) => Needs {
-                        ecn: <super::$file::$Machine as Control>::ecn(own),
-                        ..<super::$file::$Machine as Control>::NEEDS
-                    },)*
+                    $(Chosen::$Name(own) => <super::$file::$Machine as Control>::needs(own),)*
                 }
             }
 

@@ -15,6 +15,7 @@ mod rto;
 mod window;
 mod wire;
 
+use crate::cc::params::CongestionControl;
 pub(crate) use crate::cc::params::ControlParams;
 pub use detection::Recovery;
 pub(crate) use detection::{DetectionParams, LossDetection, Undo};
@@ -186,6 +187,18 @@ impl TcpParams {
     /// Checks the controller's requirements on other groups.
     fn validate_control(&self) -> Result<(), Problem> {
         let (needs, word) = (self.control.needs(), self.control.congestion_control.word());
+        match (self.control.congestion_control, &self.control.foreign.python) {
+            (CongestionControl::Python, None) => {
+                return no("congestion_control", "python needs a table python = { controller = \"FILE.py:CLASS\" }");
+            }
+            (CongestionControl::Python, Some(_)) | (_, None) => {}
+            (_, Some(_)) => {
+                return no(
+                    "congestion_control",
+                    format!("{word} is not valid with a table `python`; expected \"python\" or nothing"),
+                );
+            }
+        }
         if needs.ack_time && !self.wire.timestamps {
             return no("timestamps", format!("false is not valid with {word}: it measures delay with timestamps"));
         }

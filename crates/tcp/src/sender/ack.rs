@@ -44,9 +44,10 @@ impl Sender {
         let rtt_us = self.measure(p, now, segment.ts_ecr, &acked);
         let waits = self.detect(p, now, acked.bytes);
         if self.detection.probe_repaired(segment, acked.bytes > 0 || acked.delivered > 0) {
-            self.reduce_for_probe(p);
+            self.reduce_for_probe(p, now);
         }
         if self.suspicious {
+            self.cc.at(now);
             self.check_spurious(p, segment, acked.bytes, acked.sacked);
         }
         if acked.bytes == 0 && acked.delivered == 0 && !echoes(segment) {
@@ -62,13 +63,12 @@ impl Sender {
         if sample.lost > 0 {
             self.report_losses(now);
         }
-        let turn = self.cc.needs().turn;
         sample.rests = self.advance(cx, sample.marked, acked.bytes, acked.delivered);
-        if turn == Turn::Growth {
+        if self.turn == Turn::Growth {
             self.run_controller(p, now, &mut sample);
         }
         self.repair(cx, sample.lost, acked.bytes, acked.delivered);
-        if turn == Turn::Repair {
+        if self.turn == Turn::Repair {
             (sample.state, sample.in_flight, sample.rests) = (self.state, self.in_flight(), false);
             self.run_controller(p, now, &mut sample);
         }

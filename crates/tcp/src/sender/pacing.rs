@@ -57,10 +57,11 @@ impl Sender {
         pacing.pacer.set(rate, if rate.is_some() { 1 } else { u32::MAX });
     }
 
-    /// Returns the time at which the next waiting segment may leave, or [`Time::NEVER`] if none waits for pacing.
+    /// Returns the time at which the next waiting segment may leave, or that of the controller's timer if it is earlier;
+    /// [`Time::NEVER`] if no segment waits for pacing, and no timer runs.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {
-        self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at)
+        self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at.min(self.cc.timer_at()))
     }
 
     /// Accounts for a segment that leaves. `again` is the scoreboard position of a retransmission. Returns extra flags for the

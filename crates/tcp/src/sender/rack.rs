@@ -56,8 +56,8 @@ impl Sender {
 
     /// Reduces the window because a tail loss probe has repaired a loss.   Source: RFC 8985 §7.4.2.
     #[cold]
-    pub(super) fn reduce_for_probe(&mut self, p: &TcpParams) {
-        if self.reduce(p, Congestion::Loss) {
+    pub(super) fn reduce_for_probe(&mut self, p: &TcpParams, now: Time) {
+        if self.reduce(p, now, Congestion::Loss) {
             self.recover = self.next;
             self.end_reduction(p);
         }

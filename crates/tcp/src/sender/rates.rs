@@ -83,6 +83,15 @@ impl Sender {
         }
     }
 
+    /// Runs the controller's timer, if it is due.
+    #[cold]
+    pub(crate) fn run_controller_timer(&mut self, now: Time) {
+        if now >= self.cc.timer_at() {
+            let d = self.cc.on_timer(self.window, now);
+            self.follow(&d);
+        }
+    }
+
     /// Passes the round-trip time of the handshake, `us` microseconds, to the controller and to pacing.
     #[cold]
     pub(crate) fn on_handshake(&mut self, p: &TcpParams, now: Time, us: u32) {

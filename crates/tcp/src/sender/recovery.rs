@@ -9,6 +9,7 @@ use crate::params::{Recovery, TcpParams};
 use crate::reduction::ReductionState;
 use crate::segment::{Io, micros};
 use crate::stats::State;
+use units::Time;
 
 /// Largest number of segments by which the window may exceed the data in flight after the repair of a timeout: `tcp_max_burst` of
 /// Linux 2.6.
@@ -103,7 +104,8 @@ impl Sender {
 
     /// Reports a congestion event to the controller, which sets ssthresh or the window. Returns true if the sender must reduce
     /// the window.
-    fn congested(&mut self, p: &TcpParams, kind: Congestion, base: f64) -> bool {
+    fn congested(&mut self, p: &TcpParams, now: Time, kind: Congestion, base: f64) -> bool {
+        self.cc.at(now);
         let d = self.cc.on_congestion(self.window, kind, base);
         self.follow(&d);
         if p.quirks.whole_segments && d.reduction {
@@ -114,10 +116,10 @@ impl Sender {
 
     /// Reports a congestion event to the controller, and begins the reduction if the sender must make one. Returns true if the
     /// sender must reduce the window.
-    pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) -> bool {
+    pub(super) fn reduce(&mut self, p: &TcpParams, now: Time, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
         self.reduction = ReductionState::default();
-        let reduces = self.congested(p, kind, base);
+        let reduces = self.congested(p, now, kind, base);
         if reduces {
             self.reduction.begin(p, &mut self.window, base);
         }
@@ -129,7 +131,7 @@ impl Sender {
         let p = cx.p;
         self.begin_episode(p, self.state != State::Cwr);
         if self.state != State::Cwr {
-            self.reduce(p, Congestion::Loss);
+            self.reduce(p, cx.now, Congestion::Loss);
         }
         self.recover = self.next;
         self.state = State::Recovery;
@@ -204,7 +206,7 @@ impl Sender {
         if responder == Responder::Controller {
             return;
         }
-        self.reduce(p, Congestion::Ecn);
+        self.reduce(p, cx.now, Congestion::Ecn);
         self.state = State::Cwr;
         cx.stats.ecn_reductions += 1;
         if self.una >= self.recover {
@@ -236,8 +238,9 @@ impl Sender {
             self.begin_episode(p, true);
         }
         if let Some(base) = base {
-            self.congested(p, Congestion::Loss, base);
+            self.congested(p, now, Congestion::Loss, base);
         }
+        self.cc.at(now);
         self.cc.on_rto(self.window);
         self.window.cwnd = 1.0;
         self.timeouts = self.timeouts.saturating_add(1);

@@ -4,6 +4,7 @@ use super::names::*;
 use super::net::{Fate, Net};
 use super::preset;
 use crate::cc::control::Feedback;
+use crate::cc::foreign::tests::{Renos, with};
 use proptest::prelude::*;
 use units::{Duration, Rng};
 
@@ -71,7 +72,9 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
         prop::sample::select(CongestionControl::ALL),
     )
         .prop_map(|(base, recovery, reduction, b, ack_every, congestion_control)| {
+            let outside = congestion_control == CongestionControl::Python;
             let base = base.with(|p| p.control.congestion_control = congestion_control);
+            let base = if outside { with(base, Renos::default()) } else { base };
             let needs = base.control.needs();
             let recovery = if needs.rates { Recovery::Sack } else { recovery };
             (base, recovery, reduction, b, ack_every, needs)

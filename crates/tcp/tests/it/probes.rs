@@ -61,7 +61,8 @@ fn stack(congestion_control: CongestionControl) -> TcpParams {
 #[test]
 fn every_controller_reports_its_state() {
     let common = rows_of(&stack(CongestionControl::Reno))[0].len();
-    for &control in CongestionControl::ALL {
+    // an external controller reports what its code reports
+    for &control in CongestionControl::ALL.iter().filter(|c| **c != CongestionControl::Python) {
         let rows = rows_of(&stack(control));
         let own = rows[0].len() - common;
         let none = [CongestionControl::Reno, CongestionControl::Fixed].contains(&control);

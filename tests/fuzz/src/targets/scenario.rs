@@ -69,9 +69,10 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
         }
     };
     fixed_point(&scenario);
-    // a foreign law and a trace file are valid as data, but cannot be supplied here
+    // foreign laws and controllers and a trace file are valid as data, but cannot be supplied here
     let brought = |link: &scenario::Link| link.queue.ready().and(link.service.delivery().map_or(Ok(()), |d| d.ready()));
-    if let Some(problem) = scenario.link.values().find_map(|link| brought(link).err()) {
+    let missing = scenario.link.values().find_map(|link| brought(link).err());
+    if let Some(problem) = missing.or_else(|| scenario.tcp.values().find_map(|stack| stack.ready().err())) {
         clear(&problem.to_string(), &text);
         return Verdict::Refused;
     }

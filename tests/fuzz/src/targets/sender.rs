@@ -59,6 +59,7 @@ fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
         map.extend(differs.into_iter().filter(|(key, _)| key != "preset" && s.chance(48)));
     }
     let stack = scenario::read::stack(tree).ok()?;
+    stack.ready().ok()?;
     let mut p = stack.resolve().ok()?;
     p.opening.handshake = false;
     // the sender never gives up while the script blocks the path

@@ -2,12 +2,12 @@
 
 use super::{Bbr, FIRST_RTT, HIGH_GAIN, Mode, PACING_MARGIN};
 use crate::cc::control::{
-    AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Responder, Silence, Stack, Turn, Window,
+    AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Origin, Responder, Silence, Stack, Turn, Window,
 };
 use crate::cc::shared::NoParams;
 use crate::stats::State;
 use packet::{PathModel, Reading, Sample, Unit};
-use units::{Rng, Time};
+use units::Time;
 
 impl Control for Bbr {
     type Params = NoParams;
@@ -25,11 +25,11 @@ impl Control for Bbr {
         Self { mss, pacing_rate, ..Self::default() }
     }
 
-    fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
-        self.rng = Some(stream());
+    fn introduce(&mut self, origin: &Origin<'_>) {
+        self.rng = Some((origin.stream)());
     }
 
-    fn begin(&self, w: Window) -> Drive {
+    fn begin(&mut self, w: Window) -> Drive {
         self.drive(w)
     }
 

@@ -1,7 +1,7 @@
 //! Unit tests of BBR, driven by ACKs.
 
 use super::*;
-use crate::cc::control::{Congestion, Control, RateSample};
+use crate::cc::control::{Congestion, Control, Origin, RateSample};
 use crate::cc::shared::NoParams;
 use crate::cc::stack;
 use crate::params::TcpParams;
@@ -174,7 +174,8 @@ fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
 fn flows_that_enter_probe_bw_together_do_not_probe_together() {
     let first = |stream: u64| {
         let mut b = machine();
-        b.draw_from(&|| units::Rng::named(stream, "flow"));
+        let stream = || units::Rng::named(stream, "flow");
+        b.introduce(&Origin { stream: &stream, name: &|| "flow".to_owned() });
         let Mode::ProbeBw(phase) = b.enter_probe_bw(Time(1)) else { panic!() };
         phase
     };

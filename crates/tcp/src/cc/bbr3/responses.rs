@@ -7,7 +7,8 @@ use super::{
     STARTUP_PACING_GAIN,
 };
 use crate::cc::control::{
-    AckSample, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Responder, Silence, Stack, Turn, Window,
+    AckSample, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Origin, Responder, Silence, Stack, Turn,
+    Window,
 };
 use crate::stats::State;
 use packet::{PathModel, Reading, Sample, Unit};
@@ -104,11 +105,11 @@ impl Control for Bbr3 {
         }
     }
 
-    fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
-        self.rng = stream();
+    fn introduce(&mut self, origin: &Origin<'_>) {
+        self.rng = (origin.stream)();
     }
 
-    fn begin(&self, w: Window) -> Drive {
+    fn begin(&mut self, w: Window) -> Drive {
         self.drive(w, w.cwnd * self.mss)
     }
 

@@ -1,0 +1,611 @@
+//! Controllers written in Python: objects of a user's class, whose methods are called where a sender calls its controller
+//! (`object.rs`). After an error, every controller leaves its window as it is.
+
+use crate::error::{Mistake, locked, shown};
+use crate::object::{Class, Object};
+use packet::Reading;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat};
+use scenario::Scenario;
+use std::sync::{Arc, Mutex};
+use tcp::foreign::{AnyController, Constant, ControllerMaker, ForeignController, ForeignNeeds, StackFacts, fault};
+use tcp::{AckSample, Congestion, Drive, LostSegment, Origin, Silence, Window};
+use units::{Problem, Rng, Time};
+
+/// The stack of a new connection, as a controller sees it.
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+pub(crate) struct ControllerStart {
+    /// Initial window, segments.
+    cwnd: f64,
+    /// Slow start threshold, segments; infinite unless the stack sets it.
+    ssthresh: f64,
+    /// Largest payload of a segment, bytes.
+    mss: u32,
+    /// True if the window is a whole number of segments.
+    whole_segments: bool,
+    /// True if the stack paces segments whatever the controller.
+    paced: bool,
+    /// True if ACKs report the number of CE marks.
+    counts_marks: bool,
+}
+
+/// A moment of a connection: the time, and the window at that time.
+#[pyclass(frozen, module = "bloatlab._core")]
+pub(crate) struct ControllerMoment {
+    now: Time,
+    window: Window,
+    rng: Stream,
+}
+
+#[pymethods]
+impl ControllerMoment {
+    /// Time of the call, ns.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.now.0
+    }
+    /// Congestion window, segments.
+    #[getter]
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+    /// Slow start threshold, segments.
+    #[getter]
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+    /// Returns the next number of the controller's own random stream, in [0, 1).
+    fn random(&self) -> f64 {
+        locked(&self.rng).unit()
+    }
+}
+
+/// An ACK, as a controller sees it.
+#[pyclass(frozen, module = "bloatlab._core")]
+pub(crate) struct ControllerSample {
+    s: AckSample,
+    window: Window,
+    rng: Stream,
+}
+
+/// Defines the properties of a sample that are fields of the core's `AckSample`.
+macro_rules! sample_properties {
+    ($($(#[$doc:meta])* $name:ident: $Type:ty = |$s:ident| $value:expr;)*) => {
+        #[pymethods]
+        impl ControllerSample {
+            /// Congestion window, segments.
+            #[getter]
+            fn cwnd(&self) -> f64 {
+                self.window.cwnd
+            }
+            /// Slow start threshold, segments.
+            #[getter]
+            fn ssthresh(&self) -> f64 {
+                self.window.ssthresh
+            }
+            /// Returns the next number of the controller's own random stream, in [0, 1).
+            fn random(&self) -> f64 {
+                locked(&self.rng).unit()
+            }
+            $($(#[$doc])* #[getter] fn $name(&self) -> $Type { let $s = &self.s; $value })*
+        }
+    };
+}
+
+sample_properties! {
+    /// Arrival time of the ACK, ns.
+    now_ns: u64 = |s| s.now.0;
+    /// Segments newly acknowledged cumulatively.
+    acked: f64 = |s| s.acked;
+    /// Segments that count for growth.
+    credit: f64 = |s| s.credit;
+    /// Bytes newly delivered, cumulatively or by SACK.
+    delivered: u64 = |s| s.delivered;
+    /// Bytes newly declared lost.
+    lost: u64 = |s| s.lost;
+    /// True if this ACK ends a round trip, counted in data sent.
+    round_ended: bool = |s| s.round_ended;
+    /// True if the ACK reports a CE mark.
+    marked: bool = |s| s.marked;
+    /// True if ECN is in use.
+    ecn: bool = |s| s.ecn;
+    /// Segments newly delivered, if ECN is in use.
+    segments: u32 = |s| s.segments;
+    /// CE-marked packets reported by this ACK.
+    ce_packets: u32 = |s| s.ce_packets;
+    /// Payload bytes of these packets.
+    ce_bytes: u64 = |s| s.ce_bytes;
+    /// Round-trip time measured by this ACK, microseconds; None if it measures none.
+    rtt_us: Option<u32> = |s| s.rtt_us;
+    /// One-way delay with the offset of the two clocks, microseconds modulo 2^32.
+    one_way_us: Option<u32> = |s| s.one_way_us;
+    /// Smoothed round-trip time, ns.
+    srtt_ns: u64 = |s| s.srtt.0;
+    /// Bytes in flight before the ACK.
+    flight_before: u64 = |s| s.flight_before;
+    /// Bytes in flight now.
+    in_flight: u64 = |s| s.in_flight;
+    /// All bytes below this one are acknowledged.
+    una: u64 = |s| s.una;
+    /// The next new byte to send.
+    next: u64 = |s| s.next;
+    /// True if the window must not grow by this ACK; what `on_ack` returns is then ignored.
+    rests: bool = |s| s.rests;
+    /// True if the window limited the sender. Otherwise the window must not grow.
+    cwnd_limited: bool = |s| s.cwnd_limited;
+    /// True if the window stopped the sender at some time in the current round trip.
+    window_filled: bool = |s| s.window_filled;
+    /// State of the sender: "open", "cwr", "recovery" or "loss".
+    state: &'static str = |s| s.state.word();
+    /// Delivery rate, if this ACK yields a sample.
+    rate: Option<ControllerRate> = |s| s.rate.map(ControllerRate);
+    /// Bytes delivered since the connection began.
+    total_delivered: u64 = |s| s.total_delivered;
+    /// Time until pacing lets the next segment leave, ns.
+    held_back_ns: u64 = |s| s.held_back.0;
+}
+
+/// A delivery rate sample.
+#[pyclass(frozen, module = "bloatlab._core")]
+pub(crate) struct ControllerRate(tcp::RateSample);
+
+#[pymethods]
+impl ControllerRate {
+    /// Bytes delivered over the interval.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+    /// The interval, ns.
+    #[getter]
+    fn interval_ns(&self) -> u64 {
+        self.0.interval.0
+    }
+    /// Bytes that had been delivered when the newest acknowledged segment was sent.
+    #[getter]
+    fn prior_delivered(&self) -> u64 {
+        self.0.prior_delivered
+    }
+    /// True if the application limited the sending rate at that time.
+    #[getter]
+    fn app_limited(&self) -> bool {
+        self.0.app_limited
+    }
+    /// Round-trip time of that segment, microseconds; None if it was retransmitted.
+    #[getter]
+    fn rtt_us(&self) -> Option<u32> {
+        self.0.rtt_us
+    }
+    /// True if the ACKs were compressed, so that the rate is invalid.
+    #[getter]
+    fn compressed(&self) -> bool {
+        self.0.compressed
+    }
+    /// Bytes in flight when that segment was sent.
+    #[getter]
+    fn tx_in_flight(&self) -> u64 {
+        self.0.tx_in_flight
+    }
+    /// Bytes declared lost since that segment was sent.
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.0.lost
+    }
+}
+
+/// A segment newly declared lost.
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+pub(crate) struct ControllerLoss {
+    /// Payload bytes.
+    bytes: u64,
+    /// Bytes in flight when the segment was sent, including itself.
+    tx_in_flight: u64,
+    /// Bytes declared lost since the segment was sent, including itself.
+    lost: u64,
+    /// True if the application limited the sending rate when the segment was sent.
+    app_limited: bool,
+    /// Bytes delivered since the connection began.
+    total_delivered: u64,
+    /// True if the preceding segment was declared lost at the same time.
+    adjoins: bool,
+}
+
+/// The output of a controller. Values that are left out stay as they were.
+#[pyclass(frozen, get_all, name = "Drive", module = "bloatlab._core")]
+pub(crate) struct PythonDrive {
+    /// Congestion window, segments.
+    cwnd: Option<f64>,
+    /// Slow start threshold, segments.
+    ssthresh: Option<f64>,
+    /// Pacing rate, bit/s of payload; infinite: no pacing.
+    pacing_rate: Option<f64>,
+    /// Segments that may leave back to back at the pacing rate; 1 at first.
+    quantum: Option<u32>,
+    /// Largest payload of a new segment, bytes.
+    max_payload: Option<u16>,
+    /// True if the sender reduces the window after congestion and idle periods; false if `cwnd` is final.
+    reduction: Option<bool>,
+    /// True if the window is small on purpose, so that delivery rates do not show the bandwidth.
+    probing_delay: bool,
+}
+
+#[pymethods]
+impl PythonDrive {
+    #[new]
+    #[pyo3(signature = (cwnd=None, ssthresh=None, *, pacing_rate=None, quantum=None, max_payload=None, reduction=None, probing_delay=false))]
+    fn new(
+        cwnd: Option<f64>,
+        ssthresh: Option<f64>,
+        pacing_rate: Option<f64>,
+        quantum: Option<u32>,
+        max_payload: Option<u16>,
+        reduction: Option<bool>,
+        probing_delay: bool,
+    ) -> Self {
+        Self { cwnd, ssthresh, pacing_rate, quantum, max_payload, reduction, probing_delay }
+    }
+}
+
+/// A controller's random stream, which the arguments of its methods share.
+type Stream = Arc<Mutex<Rng>>;
+
+/// Inserts Python controllers into the stacks of `scenario` that name one; returns true if there are any. `find` returns the class
+/// for a key, "tcp.NAME".   Errors: a feature of the stack that does not exist.
+pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> PyResult<bool> {
+    let mut any = false;
+    for (name, stack) in scenario.tcp.iter_mut().filter(|(_, stack)| stack.has_outside()) {
+        let Some(class) = find(&format!("tcp.{name}")) else { continue };
+        any = true;
+        let needs = Python::attach(|py| needs(&class.attribute(py, "needs")?))?;
+        stack.supply(Arc::new(PythonControllers { class, needs }));
+    }
+    Ok(any)
+}
+
+/// Reads the names of the features of the stack that a class uses.
+fn needs(names: &Bound<'_, PyAny>) -> PyResult<ForeignNeeds> {
+    let mut needs = ForeignNeeds::default();
+    for name in names.try_iter()? {
+        match name?.extract::<String>()?.as_str() {
+            "rates" => needs.rates = true,
+            "one_way" => needs.one_way = true,
+            "repair" => needs.repair = true,
+            "marks" => needs.marks = true,
+            "timer" => needs.timer = true,
+            other => {
+                let message = format!("no feature of the stack is called {}", units::shown(other));
+                return Err(crate::error::wrong(Problem::new("needs", message)));
+            }
+        }
+    }
+    Ok(needs)
+}
+
+/// The maker of the controllers of one stack.
+struct PythonControllers {
+    class: Class,
+    needs: ForeignNeeds,
+}
+
+impl ControllerMaker for PythonControllers {
+    fn make(&self, stack: &StackFacts) -> AnyController {
+        Python::attach(|py| match Object::new(py, &self.class, Method::NAMES) {
+            Ok(object) => Box::new(PythonController {
+                object,
+                stack: *stack,
+                timer: None,
+                flow: String::new(),
+                paced: Paced::default(),
+                rng: Arc::new(Mutex::new(Rng::named(0, "controller"))),
+            }) as AnyController,
+            Err(mistake) => {
+                self.class.fail(py, "__init__", mistake, None);
+                Box::new(Constant)
+            }
+        })
+    }
+
+    fn needs(&self) -> ForeignNeeds {
+        self.needs
+    }
+
+    fn copy(&self) -> Arc<dyn ControllerMaker> {
+        Arc::new(Self { class: self.class.forked(), needs: self.needs })
+    }
+}
+
+/// Largest number of timers that may be due at once.
+const MOST_TIMERS: u32 = 100;
+
+/// The methods that a controller's class may have, in the order of [`Method::NAMES`].
+#[derive(Clone, Copy)]
+enum Method {
+    Begin,
+    Handshake,
+    Ack,
+    Congestion,
+    Rto,
+    Lost,
+    Undo,
+    Idle,
+    Timer,
+    Probe,
+}
+
+impl Method {
+    const NAMES: &[&str; 10] = &[
+        "begin",
+        "on_handshake",
+        "on_ack",
+        "on_congestion",
+        "on_rto",
+        "on_lost",
+        "on_undo",
+        "on_idle",
+        "on_timer",
+        "probe",
+    ];
+}
+
+/// The parts of a controller's output that stay until it changes them.
+#[derive(Clone, Copy)]
+struct Paced {
+    pacing_rate: Option<f64>,
+    quantum: u32,
+    max_payload: u16,
+    reduction: bool,
+}
+
+impl Default for Paced {
+    fn default() -> Self {
+        Self { pacing_rate: None, quantum: 1, max_payload: 0, reduction: true }
+    }
+}
+
+/// The value that a number as the return value of a method sets.
+#[derive(Clone, Copy, PartialEq)]
+enum Sets {
+    Cwnd,
+    Ssthresh,
+}
+
+/// The controller of one end of a connection.
+struct PythonController {
+    object: Object<10>,
+    stack: StackFacts,
+    /// The earliest time in the object's `timers` after the last call.
+    timer: Option<Time>,
+    /// The connection, for messages.
+    flow: String,
+    paced: Paced,
+    rng: Stream,
+}
+
+impl PythonController {
+    fn moment(&self, now: Time, window: Window) -> ControllerMoment {
+        ControllerMoment { now, window, rng: self.rng.clone() }
+    }
+
+    /// Describes where an error happened.
+    fn place(&self, now: Option<Time>) -> Option<String> {
+        let at = now.map_or_else(|| "at its start".to_owned(), |now| format!("at {:.9} s", now.secs()));
+        Some(if self.flow.is_empty() { at } else { format!("{}, {at}", self.flow) })
+    }
+
+    /// Reads the earliest time in the object's `timers`, which any method may have changed.
+    fn read_timers(&mut self, py: Python<'_>) -> Result<(), Mistake> {
+        if self.object.has(Method::Timer as usize) {
+            self.timer = self.earliest(py)?.map(|(at, _)| at);
+        }
+        Ok(())
+    }
+
+    /// Returns the time and the name of the earliest timer; names decide between equal times.
+    fn earliest(&self, py: Python<'_>) -> Result<Option<(Time, String)>, Mistake> {
+        let timers = self.object.own.bind(py).getattr(pyo3::intern!(py, "timers"))?;
+        let invalid =
+            || Mistake::Value(format!("timers is {}; expected a dict of names and times in ns", shown(&timers)));
+        let timers = timers.cast::<PyDict>().map_err(|_| invalid())?;
+        let mut earliest: Option<(Time, String)> = None;
+        for (name, at) in timers {
+            let (name, at) =
+                (name.extract::<String>().map_err(|_| invalid())?, at.extract::<Option<u64>>().map_err(|_| invalid())?);
+            let Some(at) = at else { continue };
+            if earliest.as_ref().is_none_or(|known| (Time(at), &name) < (known.0, &known.1)) {
+                earliest = Some((Time(at), name));
+            }
+        }
+        Ok(earliest)
+    }
+
+    /// Calls a method, if the class has it and nothing has failed. `call` makes the call and converts its result.
+    #[inline]
+    fn call<T>(
+        &mut self,
+        method: Method,
+        now: Option<Time>,
+        call: impl FnOnce(&mut Self, Python<'_>, Py<PyAny>) -> Result<T, Mistake>,
+    ) -> Option<T> {
+        self.object.method(method as usize)?;
+        Python::attach(|py| {
+            let bound = self.object.method(method as usize)?.clone_ref(py);
+            let result = call(self, py, bound);
+            let result = result.and_then(|value| self.read_timers(py).map(|()| value));
+            result.map_err(|mistake| self.object.fail(py, method as usize, mistake, self.place(now))).ok()
+        })
+    }
+
+    /// Converts the return value of a method. `checked` is false if the sender ignores it.
+    fn drive(
+        &mut self,
+        method: Method,
+        w: Window,
+        answer: &Bound<'_, PyAny>,
+        number: Sets,
+        checked: bool,
+    ) -> Result<Drive, Mistake> {
+        let mut next = w;
+        let mut probing_delay = false;
+        if let Ok(drive) = answer.cast::<PythonDrive>() {
+            let d = drive.get();
+            next = Window { cwnd: d.cwnd.unwrap_or(w.cwnd), ssthresh: d.ssthresh.unwrap_or(w.ssthresh) };
+            let paced = &mut self.paced;
+            if let Some(rate) = d.pacing_rate {
+                paced.pacing_rate = (rate != f64::INFINITY).then_some(rate / 8.0);
+            }
+            paced.quantum = d.quantum.unwrap_or(paced.quantum);
+            paced.max_payload = d.max_payload.unwrap_or(paced.max_payload);
+            paced.reduction = d.reduction.unwrap_or(paced.reduction);
+            probing_delay = d.probing_delay;
+        } else if !answer.is_none() {
+            let exact = answer.cast_exact::<PyFloat>().map(|x| x.value()).ok();
+            let value = exact.or_else(|| answer.extract::<f64>().ok().filter(|_| !answer.is_instance_of::<PyBool>()));
+            let Some(value) = value else {
+                let name = Method::NAMES[method as usize];
+                return Err(Mistake::Value(format!(
+                    "{name} returned {}; expected a number, a Drive or nothing",
+                    shown(answer)
+                )));
+            };
+            match number {
+                Sets::Cwnd => next.cwnd = value,
+                Sets::Ssthresh => next.ssthresh = value,
+            }
+        }
+        let Paced { pacing_rate, quantum, max_payload, reduction } = self.paced;
+        let quantum = if pacing_rate.is_some() { quantum } else { u32::MAX };
+        let drive = Drive { pacing_rate, quantum, max_payload, reduction, probing_delay, ..next.into() };
+        match fault(&drive, self.stack.mss).filter(|_| checked) {
+            Some(text) => Err(Mistake::Value(format!("{} returned {text}", Method::NAMES[method as usize]))),
+            None => Ok(drive),
+        }
+    }
+
+    /// Returns the output that leaves everything as it is.
+    fn unchanged(&self, w: Window) -> Drive {
+        let Paced { pacing_rate, quantum, max_payload, reduction } = self.paced;
+        let quantum = if pacing_rate.is_some() { quantum } else { u32::MAX };
+        Drive { pacing_rate, quantum, max_payload, reduction, ..w.into() }
+    }
+
+    /// Calls a method whose first argument is a moment.
+    fn at(
+        &mut self,
+        method: Method,
+        w: Window,
+        now: Time,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>, ControllerMoment) -> PyResult<Py<PyAny>>,
+        number: Sets,
+    ) -> Drive {
+        let moment = self.moment(now, w);
+        let drive = self.call(method, Some(now), |c, py, m| {
+            let answer = call(py, &m, moment)?;
+            c.drive(method, w, answer.bind(py), number, true)
+        });
+        drive.unwrap_or_else(|| self.unchanged(w))
+    }
+}
+
+impl ForeignController for PythonController {
+    fn begin(&mut self, w: Window) -> Drive {
+        let StackFacts { mss, whole_segments, paced, counts_marks, .. } = self.stack;
+        let start = ControllerStart { cwnd: w.cwnd, ssthresh: w.ssthresh, mss, whole_segments, paced, counts_marks };
+        let drive = self.call(Method::Begin, None, |c, py, m| {
+            let answer = m.call1(py, (start,))?;
+            c.drive(Method::Begin, w, answer.bind(py), Sets::Cwnd, true)
+        });
+        drive.unwrap_or_else(|| self.unchanged(w))
+    }
+
+    fn introduce(&mut self, origin: &Origin<'_>) {
+        *locked(&self.rng) = (origin.stream)();
+        self.flow = (origin.name)();
+    }
+
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        self.at(Method::Handshake, w, now, |py, m, moment| m.call1(py, (moment, us)), Sets::Cwnd)
+    }
+
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
+        let sample = ControllerSample { s: *s, window: w, rng: self.rng.clone() };
+        let drive = self.call(Method::Ack, Some(s.now), |c, py, m| {
+            let answer = m.call1(py, (sample,))?;
+            c.drive(Method::Ack, w, answer.bind(py), Sets::Cwnd, !s.rests)
+        });
+        drive.unwrap_or_else(|| self.unchanged(w))
+    }
+
+    fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive {
+        let kind = match kind {
+            Congestion::Loss => "loss",
+            Congestion::Ecn => "ecn",
+        };
+        self.at(Method::Congestion, w, now, |py, m, moment| m.call1(py, (moment, kind, base)), Sets::Ssthresh)
+    }
+
+    fn on_rto(&mut self, w: Window, now: Time) {
+        let moment = self.moment(now, w);
+        self.call(Method::Rto, Some(now), |_, py, m| Ok(m.call1(py, (moment,))?));
+    }
+
+    fn on_lost(&mut self, w: Window, now: Time, s: &LostSegment) {
+        let LostSegment { bytes, tx_in_flight, lost, app_limited, total_delivered, adjoins } = *s;
+        let loss = ControllerLoss { bytes, tx_in_flight, lost, app_limited, total_delivered, adjoins };
+        let moment = self.moment(now, w);
+        self.call(Method::Lost, Some(now), |_, py, m| Ok(m.call1(py, (moment, loss))?));
+    }
+
+    fn on_undo(&mut self, w: Window, now: Time, before: Option<Window>) -> Option<Drive> {
+        self.object.method(Method::Undo as usize)?;
+        let before = before.map(|b| (b.cwnd, b.ssthresh));
+        Some(self.at(Method::Undo, w, now, |py, m, moment| m.call1(py, (moment, before)), Sets::Cwnd))
+    }
+
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+        let Silence { now, idle, app_limited } = silence;
+        self.at(Method::Idle, w, now, |py, m, moment| m.call1(py, (moment, idle.0, app_limited)), Sets::Cwnd)
+    }
+
+    fn timer(&self) -> Option<Time> {
+        self.timer.filter(|_| !self.object.class.error.is_set())
+    }
+
+    /// Calls `on_timer` for each timer that is due, in the order of their times. A timer ends before its call, which may set it
+    /// again to a later time.
+    fn on_timer(&mut self, mut w: Window, now: Time) -> Drive {
+        let mut drive = self.unchanged(w);
+        for turn in 0.. {
+            if self.timer().is_none_or(|at| at > now) {
+                break;
+            }
+            if turn == MOST_TIMERS {
+                let text = format!("on_timer was called {turn} times at once; expected timers after now, {}", now.0);
+                let place = self.place(Some(now));
+                Python::attach(|py| self.object.fail(py, Method::Timer as usize, Mistake::Value(text), place));
+                break;
+            }
+            let moment = self.moment(now, w);
+            let next = self.call(Method::Timer, Some(now), |c, py, m| {
+                let Some((_, name)) = c.earliest(py)? else { return Ok(None) };
+                c.object.own.bind(py).getattr("timers")?.del_item(&name)?;
+                let answer = m.call1(py, (moment, &name))?;
+                c.drive(Method::Timer, w, answer.bind(py), Sets::Cwnd, true).map(Some)
+            });
+            let Some(Some(next)) = next else { break };
+            drive = next;
+            w = Window { cwnd: drive.cwnd, ssthresh: drive.ssthresh };
+        }
+        drive
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        self.object.probe(Method::Probe as usize, out);
+    }
+
+    fn copy(&self) -> AnyController {
+        let Some(object) = Python::attach(|py| self.object.copy(py, "controller")) else { return Box::new(Constant) };
+        let rng = Arc::new(Mutex::new(locked(&self.rng).clone()));
+        let (stack, timer, flow, paced) = (self.stack, self.timer, self.flow.clone(), self.paced);
+        Box::new(Self { object, stack, timer, flow, paced, rng })
+    }
+}

@@ -1,0 +1,495 @@
+//! An external controller, which a scenario names and the program that runs the scenario supplies (`packet::outside`).
+//!
+//! ```text
+//! Control's calls --> Foreign --> Box<dyn ForeignController>     one for each end of a connection
+//!                        + the time of each call, and a timer, which controllers of the core do not have
+//! ```
+//!
+//! Source: none; the controller is the user's own. Nothing here depends on the language in which it is written.
+
+use super::control::{
+    AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, LostSegment, Needs, Origin, Responder, Silence, Stack,
+    Turn, Window, undone,
+};
+use crate::params::group::group;
+use packet::Reading;
+use packet::outside::{Supplied, class_named};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use units::{Problem, Time};
+
+/// Largest window and threshold that a controller may set, segments.
+const MOST_SEGMENTS: f64 = 1e9;
+
+/// A controller of any type.
+pub type AnyController = Box<dyn ForeignController>;
+
+/// The properties of a stack that a controller depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct StackFacts {
+    /// Largest payload of a segment, bytes.
+    pub mss: u32,
+    /// Initial window, segments.
+    pub initial_window: f64,
+    /// True if the window is a whole number of segments.
+    pub whole_segments: bool,
+    /// True if segments are paced whatever the controller.
+    pub paced: bool,
+    /// True if ACKs report the number of marks.
+    pub counts_marks: bool,
+}
+
+/// The features of the stack that a controller uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct ForeignNeeds {
+    /// Delivery rates, a report of every lost segment, and a pacer. Needs SACK.
+    pub rates: bool,
+    /// The time stamps of ACKs. Needs `timestamps`.
+    pub one_way: bool,
+    /// Calls of `on_ack` after the sender has responded to the losses of an ACK, not before.
+    pub repair: bool,
+    /// The response to CE marks, which the sender then leaves to the controller. Needs ACKs that count marks.
+    pub marks: bool,
+    /// A timer.
+    pub timer: bool,
+}
+
+/// A controller of a type that is defined elsewhere. Its methods are called as those of a controller of the core.
+pub trait ForeignController: Send + Sync {
+    /// Starts a connection with window `w`.
+    fn begin(&mut self, w: Window) -> Drive {
+        w.into()
+    }
+    /// Learns the connection to which it belongs, before the connection opens.
+    fn introduce(&mut self, _origin: &Origin<'_>) {}
+    /// Processes the round-trip time of the handshake, `us` microseconds.
+    fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
+        w.into()
+    }
+    /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored.
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
+    /// Responds to congestion: sets ssthresh from `base`, segments.
+    fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive;
+    /// Processes a timeout, after which the window is one segment.
+    fn on_rto(&mut self, _w: Window, _now: Time) {}
+    /// Processes a segment that is declared lost.
+    fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
+    /// Undoes a reduction that was spurious. `before` is the window before it, if that is known. `None` leaves it to the default.
+    fn on_undo(&mut self, _w: Window, _now: Time, _before: Option<Window>) -> Option<Drive> {
+        None
+    }
+    /// Processes the end of an idle period.
+    fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {
+        w.into()
+    }
+    /// Returns the time at which `on_timer` must be called, if there is one.
+    fn timer(&self) -> Option<Time> {
+        None
+    }
+    /// Processes its timer, and sets it to a later time or stops it.
+    fn on_timer(&mut self, w: Window, _now: Time) -> Drive {
+        w.into()
+    }
+    /// Reports its state, always the same values in the same order.
+    fn probe(&self, _out: &mut Reading<'_>) {}
+    /// Returns a copy with the same state, for the clone of a run. A controller that cannot be copied reports that to its maker,
+    /// and returns any other one.
+    fn copy(&self) -> AnyController;
+}
+
+/// Makes the controllers of one stack, one for each end of a connection.
+pub trait ControllerMaker: Send + Sync {
+    /// Makes a controller in its initial state.
+    fn make(&self, stack: &StackFacts) -> AnyController;
+    /// Returns the features of the stack that its controllers use.
+    fn needs(&self) -> ForeignNeeds;
+    /// Returns the maker for the clone of a run. Controllers that it makes later must not depend on the original run.
+    fn copy(&self) -> Arc<dyn ControllerMaker>;
+}
+
+/// An external controller and its parameters. Every key that is not listed here is a parameter of the controller, by its name in
+/// the controller's class.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "PythonController")]
+pub struct ForeignParams {
+    /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
+    /// `bloatlab.run(scenario, controllers={NAME: CLASS})`.
+    pub controller: String,
+    /// Text of each file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub source: BTreeMap<String, String>,
+    /// The controller's own parameters.
+    #[serde(flatten)]
+    pub own: BTreeMap<String, Value>,
+    #[serde(skip)]
+    needs: ForeignNeeds,
+    #[serde(skip)]
+    maker: Supplied<dyn ControllerMaker>,
+}
+
+impl Clone for ForeignParams {
+    /// The stacks of a world make controllers during the run, so a clone has a maker of its own.
+    fn clone(&self) -> Self {
+        Self {
+            controller: self.controller.clone(),
+            source: self.source.clone(),
+            own: self.own.clone(),
+            needs: self.needs,
+            maker: self.maker.copied(ControllerMaker::copy),
+        }
+    }
+}
+
+impl ForeignParams {
+    /// Supplies the maker of the controllers.
+    pub fn supply(&mut self, maker: Supplied<dyn ControllerMaker>) {
+        self.needs = maker.maker().map(ControllerMaker::needs).unwrap_or_default();
+        self.maker = maker;
+    }
+
+    /// Checks that the controller can be built.   Errors: no maker was supplied.
+    pub fn ready(&self) -> Result<(), Problem> {
+        self.maker.ready("controller", &self.controller)
+    }
+}
+
+group! {
+    /// The external controller of a stack.
+    pub(crate) struct ForeignGroup {
+        /// A controller in Python (docs/adding-a-controller-in-python.md): a table with the class (`controller`) and its parameters.
+        /// Implies `congestion_control = "python"`.
+        pub python: Option<ForeignParams> = None,
+    }
+
+    fn validate(&self) -> Result<(), Problem> {
+        let named = |p: &ForeignParams| class_named("controller", &p.controller, "mine.py:Mine").map_err(|e| e.under("python"));
+        self.python.as_ref().map_or(Ok(()), named)
+    }
+}
+
+/// Returns what is wrong with the output of a controller of a stack with this MSS; `None` if it is valid.
+pub fn fault(d: &Drive, mss: u32) -> Option<String> {
+    let segments = |name: &str, value: f64, most: f64| {
+        (!(value > 0.0 && value <= most))
+            .then(|| format!("{name} {value}; expected more than 0 and at most {MOST_SEGMENTS:e} segments"))
+    };
+    segments("cwnd", d.cwnd, MOST_SEGMENTS)
+        .or_else(|| segments("ssthresh", d.ssthresh, f64::INFINITY))
+        .or_else(|| {
+            let rate = d.pacing_rate.filter(|rate| !(*rate > 0.0 && rate.is_finite()))?;
+            Some(format!("pacing_rate {}; expected more than 0 bit/s", 8.0 * rate))
+        })
+        .or_else(|| (d.quantum == 0).then(|| "quantum 0; expected at least 1 segment".to_owned()))
+        .or_else(|| {
+            let most = u32::from(d.max_payload);
+            (most > mss).then(|| format!("max_payload {most}; expected at most the MSS, {mss} bytes"))
+        })
+}
+
+/// A placeholder for a controller that was not supplied, or that has failed: the window stays as it is.
+pub struct Constant;
+
+impl ForeignController for Constant {
+    fn on_ack(&mut self, w: Window, _: &AckSample) -> Drive {
+        w.into()
+    }
+    fn on_congestion(&mut self, w: Window, _: Time, _: Congestion, _: f64) -> Drive {
+        w.into()
+    }
+    fn copy(&self) -> AnyController {
+        Box::new(Self)
+    }
+}
+
+/// An external controller, with its state for one end of a connection.
+pub(crate) struct Foreign {
+    controller: AnyController,
+    /// Time of the last call.
+    now: Time,
+    /// True after the end of the connection, when timers no longer run.
+    ended: bool,
+}
+
+impl Foreign {
+    /// Returns the time of its timer, but none before the last call; [`Time::NEVER`] if there is none.
+    pub(crate) fn timer_at(&self) -> Time {
+        self.controller.timer().filter(|_| !self.ended).map_or(Time::NEVER, |at| at.max(self.now))
+    }
+
+    /// Processes its timer.
+    pub(crate) fn on_timer(&mut self, w: Window, now: Time) -> Drive {
+        self.now = now;
+        self.controller.on_timer(w, now)
+    }
+
+    /// Stops its timer for good.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+}
+
+impl Clone for Foreign {
+    fn clone(&self) -> Self {
+        Self { controller: self.controller.copy(), now: self.now, ended: self.ended }
+    }
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Foreign").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+impl Control for Foreign {
+    type Params = ForeignGroup;
+
+    fn needs(own: &ForeignGroup) -> Needs {
+        let needs = own.python.as_ref().map(|p| p.needs).unwrap_or_default();
+        let (responder, feedback) =
+            if needs.marks { (Responder::Controller, Feedback::Counted) } else { (Responder::Sender, Feedback::Any) };
+        Needs {
+            ack_time: needs.one_way,
+            rates: needs.rates,
+            timer: needs.timer,
+            turn: if needs.repair { Turn::Repair } else { Turn::Growth },
+            ecn: EcnNeeds { responder, feedback, ..EcnNeeds::USUAL },
+            ..Needs::NONE
+        }
+    }
+
+    fn new(own: &ForeignGroup, stack: &Stack<'_>) -> Self {
+        let facts = StackFacts {
+            mss: stack.mss,
+            initial_window: stack.initial_window,
+            whole_segments: stack.whole_segments,
+            paced: stack.paced,
+            counts_marks: stack.counts_marks,
+        };
+        let maker = own.python.as_ref().and_then(|p| p.maker.maker());
+        debug_assert!(maker.is_some(), "a controller from outside was built before it was ready");
+        let controller = maker.map_or_else(|| Box::new(Constant) as AnyController, |maker| maker.make(&facts));
+        Self { controller, now: Time::ZERO, ended: false }
+    }
+
+    fn introduce(&mut self, origin: &Origin<'_>) {
+        self.controller.introduce(origin);
+    }
+
+    fn begin(&mut self, w: Window) -> Drive {
+        self.controller.begin(w)
+    }
+
+    fn at(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        self.now = now;
+        self.controller.on_handshake(w, now, us)
+    }
+
+    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
+        self.now = s.now;
+        self.controller.on_ack(w, s)
+    }
+
+    fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        self.controller.on_congestion(w, self.now, kind, base)
+    }
+
+    fn on_rto(&mut self, w: Window) {
+        self.controller.on_rto(w, self.now);
+    }
+
+    fn on_lost(&mut self, w: Window, now: Time, s: &LostSegment) {
+        self.controller.on_lost(w, now, s);
+    }
+
+    fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
+        self.controller.on_undo(w, self.now, before).unwrap_or_else(|| undone(w, before))
+    }
+
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+        self.now = silence.now;
+        self.controller.on_idle(w, silence)
+    }
+
+    fn probe(&self, out: &mut Reading<'_>) {
+        self.controller.probe(out);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::cc::control::undone;
+    use crate::cc::reno::Reno;
+    use crate::cc::shared::{NoParams, SharedParams};
+    use crate::params::TcpParams;
+    use std::sync::Mutex;
+    use units::Duration;
+
+    /// Reno of the core, behind the interface of external controllers, with a timer.
+    struct RenoOutside {
+        reno: Reno,
+        timer: Option<Time>,
+        calls: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl RenoOutside {
+        fn note(&self, call: String) {
+            self.calls.lock().unwrap().push(call);
+        }
+    }
+
+    impl ForeignController for RenoOutside {
+        fn introduce(&mut self, origin: &Origin<'_>) {
+            self.note(format!("introduce {} {:.3}", (origin.name)(), (origin.stream)().unit()));
+        }
+        fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
+            self.reno.on_ack(w, s)
+        }
+        fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive {
+            self.note(format!("{kind:?} at {}", now.0));
+            self.reno.on_congestion(w, kind, base)
+        }
+        fn on_rto(&mut self, _: Window, now: Time) {
+            self.note(format!("rto at {}", now.0));
+        }
+        fn timer(&self) -> Option<Time> {
+            self.timer
+        }
+        fn on_timer(&mut self, w: Window, now: Time) -> Drive {
+            self.note(format!("timer at {}", now.0));
+            self.timer = (now < Time(400_000_000)).then_some(now + Duration::from_millis(100));
+            w.into()
+        }
+        fn probe(&self, out: &mut Reading<'_>) {
+            out.number("calls", self.calls.lock().unwrap().len() as u32);
+        }
+        fn copy(&self) -> AnyController {
+            let calls = Arc::new(Mutex::new(self.calls.lock().unwrap().clone()));
+            Box::new(Self { reno: self.reno.clone(), timer: self.timer, calls })
+        }
+    }
+
+    /// A maker of Reno, with the calls that its controllers have noted.
+    #[derive(Clone, Default)]
+    pub(crate) struct Renos {
+        pub(crate) needs: ForeignNeeds,
+        pub(crate) calls: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl ControllerMaker for Renos {
+        fn make(&self, facts: &StackFacts) -> AnyController {
+            let shared = SharedParams::default();
+            let stack = Stack {
+                shared: &shared,
+                mss: facts.mss,
+                initial_window: facts.initial_window,
+                whole_segments: facts.whole_segments,
+                paced: facts.paced,
+                counts_marks: facts.counts_marks,
+            };
+            let timer = self.needs.timer.then_some(Time(200_000_000));
+            Box::new(RenoOutside { reno: Reno::new(&NoParams {}, &stack), timer, calls: self.calls.clone() })
+        }
+        fn needs(&self) -> ForeignNeeds {
+            self.needs
+        }
+        fn copy(&self) -> Arc<dyn ControllerMaker> {
+            Arc::new(self.clone())
+        }
+    }
+
+    /// Returns the stack with controllers of this maker.
+    pub(crate) fn with(p: TcpParams, maker: Renos) -> TcpParams {
+        p.with(|p| {
+            let mut python = ForeignParams { controller: "mine.py:Mine".to_owned(), ..ForeignParams::default() };
+            python.supply(Supplied::by(Arc::new(maker)));
+            p.control.foreign.python = Some(python);
+            p.control.choose("python");
+        })
+    }
+
+    fn read(json: &str) -> Result<TcpParams, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn it_is_data_until_a_maker_is_supplied() {
+        let text = r#"{"congestion_control":"python","python":{"controller":"a.py:Mine","gain":[1,2.5],"on":true}}"#;
+        let mut p = read(text).unwrap();
+        p.validate().unwrap();
+        let tree = serde_json::to_value(&p).unwrap();
+        assert_eq!(tree["python"], serde_json::from_str::<Value>(text).unwrap()["python"]);
+        let error = p.ready().unwrap_err();
+        assert_eq!(error.path, "python");
+        assert!(error.to_string().contains("\"a.py:Mine\" is a controller in Python"), "{error}");
+        p.outside().unwrap().supply(Supplied::by(Arc::new(Renos::default())));
+        p.ready().unwrap();
+        p.clone().ready().unwrap();
+    }
+
+    #[test]
+    fn a_stack_that_contradicts_itself_is_refused() {
+        for (text, path) in [
+            (r#"{"congestion_control":"python"}"#, "congestion_control"),
+            (r#"{"congestion_control":"reno","python":{"controller":"a.py:Mine"}}"#, "congestion_control"),
+            (r#"{"congestion_control":"python","python":{"controller":"a.txt:Mine"}}"#, "python.controller"),
+            (r#"{"congestion_control":"python","python":{}}"#, "python.controller"),
+        ] {
+            assert_eq!(read(text).unwrap().validate().unwrap_err().path, path, "{text}");
+        }
+        // a class that needs what the stack lacks
+        let plain = TcpParams::preset("ns2-reno").unwrap();
+        let needs = |needs| with(plain.clone(), Renos { needs, ..Renos::default() }).validate().unwrap_err().path;
+        assert_eq!(needs(ForeignNeeds { rates: true, ..ForeignNeeds::default() }), "recovery");
+        assert_eq!(needs(ForeignNeeds { one_way: true, ..ForeignNeeds::default() }), "timestamps");
+        assert_eq!(needs(ForeignNeeds { marks: true, ..ForeignNeeds::default() }), "ecn");
+    }
+
+    #[test]
+    fn an_output_that_no_sender_can_follow_is_a_fault() {
+        let good = Drive::from(Window { cwnd: 10.0, ssthresh: f64::INFINITY });
+        assert_eq!(fault(&good, 1448), None);
+        for (bad, name) in [
+            (Drive { cwnd: f64::NAN, ..good }, "cwnd NaN"),
+            (Drive { cwnd: 0.0, ..good }, "cwnd 0"),
+            (Drive { cwnd: f64::INFINITY, ..good }, "cwnd inf"),
+            (Drive { ssthresh: -1.0, ..good }, "ssthresh -1"),
+            (Drive { ssthresh: f64::NAN, ..good }, "ssthresh NaN"),
+            (Drive { pacing_rate: Some(f64::NAN), ..good }, "pacing_rate NaN"),
+            (Drive { pacing_rate: Some(0.0), ..good }, "pacing_rate 0"),
+            (Drive { quantum: 0, ..good }, "quantum 0"),
+            (Drive { max_payload: 1449, ..good }, "max_payload 1449"),
+        ] {
+            let text = fault(&bad, 1448).unwrap();
+            assert!(text.starts_with(name), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_clone_has_a_state_of_its_own() {
+        let maker = Renos::default();
+        let p = with(TcpParams::preset("reno").unwrap(), maker.clone());
+        let mut first = crate::cc::Controller::new(&p);
+        let w = Window { cwnd: 20.0, ssthresh: 20.0 };
+        let mut second = first.clone();
+        assert_eq!(second.on_congestion(w, Congestion::Loss, 20.0).ssthresh, 10.0);
+        assert_eq!(maker.calls.lock().unwrap().len(), 0);
+        first.on_congestion(w, Congestion::Loss, 20.0);
+        assert_eq!(maker.calls.lock().unwrap().len(), 1);
+        // without a method of its own, an undo restores the larger window
+        let before = Some(Window { cwnd: 40.0, ssthresh: 30.0 });
+        assert_eq!(first.on_undo(w, before), undone(w, before));
+        assert_eq!(first.on_undo(w, before).cwnd, 40.0);
+    }
+}

@@ -1,0 +1,39 @@
+//! Tests of a controller from outside in a whole stack.
+
+use super::names::*;
+use super::net::{Fate, Net};
+use super::preset;
+use crate::cc::foreign::ForeignNeeds;
+use crate::cc::foreign::tests::{Renos, with};
+use units::{Rng, Time};
+
+/// Returns the log of a transfer over a path that loses each twentieth data segment, and the end's controller.
+fn transfer(p: &TcpParams) -> Vec<(Time, usize, u64, u32)> {
+    let lose = |from: usize, n: usize, s: &Segment| {
+        if from == 0 && s.len > 0 && n % 20 == 7 { Fate::Drop } else { Fate::Pass }
+    };
+    let mut net = Net::new(p, 25, lose);
+    net.ends[0].introduce(&Origin { stream: &|| Rng::named(1, "flow"), name: &|| "flow 1".to_owned() });
+    net.connect(300_000, true);
+    net.run(60.0);
+    assert_eq!(net.received[1], 300_000);
+    net.log.iter().map(|(at, from, s)| (*at, *from, s.seq, s.len)).collect()
+}
+
+#[test]
+fn reno_from_outside_sends_the_very_segments_of_reno() {
+    let plain = preset("reno");
+    let maker = Renos { needs: ForeignNeeds { timer: true, ..ForeignNeeds::default() }, ..Renos::default() };
+    assert_eq!(transfer(&with(plain.clone(), maker.clone())), transfer(&plain));
+    let calls = maker.calls.lock().unwrap();
+    assert!(calls.iter().any(|call| call.starts_with("introduce flow 1")), "{calls:?}");
+    // the time of a congestion event is that of the ACK or the timeout: after the first round trip of 50 ms
+    let at = |call: &String| call.split(" at ").nth(1).and_then(|at| at.parse::<u64>().ok());
+    let losses: Vec<u64> = calls.iter().filter(|call| call.starts_with("Loss")).filter_map(at).collect();
+    assert!(losses.len() > 3 && losses.iter().all(|at| *at >= 100_000_000) && losses.is_sorted(), "{calls:?}");
+    // the sending end has its timer every 100 ms from 200 to 400 ms
+    let timers: Vec<u64> = calls.iter().filter(|call| call.starts_with("timer")).filter_map(at).collect();
+    for at in [200_000_000, 300_000_000, 400_000_000] {
+        assert!(timers.contains(&at), "{timers:?}");
+    }
+}

@@ -1,0 +1,44 @@
+"""Reno, as RFC 5681 §3.1 has it, in the arithmetic of the core's `reno`: both send the same packets."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bloatlab.controllers import Moment, Sample, Start
+
+#: A window this close to a whole number is rounded to it, so that five times a fifth of a segment are one segment.
+ROUNDING = 1e-9
+
+
+class Reno:
+    """Doubles the window per round trip in slow start, then adds a segment per round trip; congestion keeps `beta`."""
+
+    def __init__(self, beta: float = 0.5) -> None:
+        self.beta = beta
+        self.whole_segments = False
+
+    def begin(self, start: Start) -> None:
+        """Starts a connection."""
+        self.whole_segments = start.whole_segments
+
+    def on_ack(self, sample: Sample) -> float | None:
+        """Grows the window, unless the sender is reducing it or did not fill it."""
+        if sample.rests or not sample.cwnd_limited:
+            return None
+        cwnd, credit = sample.cwnd, sample.credit
+        ssthresh = sample.ssthresh
+        if cwnd < ssthresh:
+            used = min(credit, ssthresh - cwnd)
+            cwnd, credit = cwnd + used, credit - used
+        if credit > 0:
+            cwnd += credit / (math.floor(cwnd) if self.whole_segments else cwnd)
+            whole = round(cwnd)
+            if self.whole_segments and abs(cwnd - whole) < ROUNDING:
+                cwnd = whole
+        return cwnd
+
+    def on_congestion(self, moment: Moment, kind: str, base: float) -> float:
+        """Returns the new threshold, to which the sender reduces the window."""
+        return max(base * self.beta, 2)

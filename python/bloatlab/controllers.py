@@ -1,0 +1,70 @@
+"""Congestion controllers written in Python: a class that sets the window of a TCP sender, as the core's own do.
+
+    tcp.mine = { preset = "linux-6", python = { controller = "mine.py:Mine", gain = 2 } }   # in a scenario
+    bloatlab.run(scenario, controllers={"mine": Mine})                                      # for controller = "mine"
+
+The path is relative to the scenario's folder. When a scenario is read, the file's text and every parameter of the class
+are copied into it, as for laws. See docs/adding-a-controller-in-python.md.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bloatlab import _core
+from bloatlab.classes import ClassError, Kind
+
+#: The return value of a controller's methods, besides a number and None.
+Drive = _core.Drive
+
+#: The arguments of a controller's methods.
+Start = _core.ControllerStart
+Moment = _core.ControllerMoment
+Sample = _core.ControllerSample
+Rate = _core.ControllerRate
+Loss = _core.ControllerLoss
+
+#: The methods of a controller and their arguments after `self`; `crates/tcp/src/cc/control.rs` says when each is
+#: called.
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "begin": ("start",),
+    "on_handshake": ("moment", "rtt_us"),
+    "on_ack": ("sample",),
+    "on_congestion": ("moment", "kind", "base"),
+    "on_rto": ("moment",),
+    "on_lost": ("moment", "loss"),
+    "on_undo": ("moment", "before"),
+    "on_idle": ("moment", "idle_ns", "app_limited"),
+    "on_timer": ("moment", "name"),
+    "probe": (),
+}
+
+#: The features of the stack that a class may name in its attribute `needs`.
+NEEDS = ("rates", "one_way", "repair", "marks")
+
+
+class ControllerError(ClassError):
+    """A controller in Python that is invalid, or that failed in a run. `args[0]` has one line; the cause is chained."""
+
+
+def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yields "tcp.NAME", the path and the table of each controller in Python."""
+    for name, stack in tree.get("tcp", {}).items():
+        if isinstance(stack.get("python"), dict):
+            yield f"tcp.{name}", f"tcp.{name}.python", stack["python"]
+
+
+KIND = Kind(
+    noun="controller",
+    reserved=("controller", "source"),
+    owner="the stack's",
+    methods=METHODS,
+    required=(("on_ack",), ("on_congestion",)),
+    instead={"random": "sample.random()", "secrets": "sample.random()", "time": "sample.now_ns"},
+    argument="controllers",
+    written="tcp.mine.python",
+    place="stack",
+    example="mine.py:Mine",
+    error=ControllerError,
+    tables=_tables,
+    needs=NEEDS,
+)
