@@ -358,7 +358,7 @@ mod tests {
         let p = params(300, None);
         assert!(
             problem(Docsis31Params { map_interval: Duration::from_millis(1), ..p.clone() })
-                .starts_with("map_interval: is of")
+                .starts_with("map_interval: applies only to an upstream")
         );
         assert!(
             problem(Docsis31Params { low_latency: low(1_000_000), ..p.clone() })

@@ -393,7 +393,7 @@ fn misfits_are_refused_with_path_and_what_is_valid() {
         (r#"{"fq_pie":{"pie":{"target":"0s"}}}"#, "fq_pie.pie.target", ""),
         (r#"{"sfq_codel":{"interval":"0s"}}"#, "sfq_codel.interval", "more than 0s"),
         (r#"{"perfect":{"shared_dscp":[3,64]}}"#, "perfect.shared_dscp.1", "0 to 63"),
-        (r#"{"perfect":{"overflow":"ns2_sfq"}}"#, "perfect.overflow", "isolated has none"),
+        (r#"{"perfect":{"overflow":"ns2_sfq"}}"#, "perfect.overflow", "isolated does not have"),
         (r#"{"sfq_codel":{"queues":1,"isolate_cbr":true}}"#, "sfq_codel.queues", "at least 2"),
         (r#"{"fair":{"law_sees":"total"}}"#, "fair.law_sees", "without a law"),
         (r#"{"fair":{"queue_limit":"5p","law":{"codel":{"limit":"9p"}}}}"#, "fair.queue_limit", "set one"),
