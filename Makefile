@@ -7,7 +7,8 @@
 #   make playground  build the playground, for `bloatlab play` (needs Node and Rust's target wasm32-unknown-unknown)
 #   make fuzz     fuzz every input, coverage-guided, ten minutes each              (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
-#   make forks    clone a thousand random scenarios in mid-run: each clone must end like a run without a pause
+#   make forks    clone a thousand random scenarios in mid-run: each clone must end like a run without a pause; so must runs that
+#                 share their past
 #   make transports  test quinn-proto, smoltcp and aioquic behind our queues (examples/transports, with dependencies of its own)
 #   make train    train agents in the environments of bloatlab.gym, and judge them     (5 GB of packages; TASK=aqm STEPS=100000)
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
@@ -199,7 +200,7 @@ fuzz-million:
 
 forks:
 	@tools/preflight.sh $(PYTHON) rust
-	BLOATLAB_FORKS=1000 cargo test --release --locked --quiet -p bloatlab-fuzz --test fork -- --nocapture
+	BLOATLAB_FORKS=1000 cargo test --release --locked --quiet -p bloatlab-fuzz --test fork --test past -- --nocapture
 
 least-rust:
 	cargo +$(LEAST_RUST) check --workspace --all-targets --locked

@@ -18,6 +18,12 @@ impl Rows {
         Self { first: first as u32, used: vec![false; rows], full: 0 }
     }
 
+    /// Returns the same state for rows that begin at row `first` of another tally.
+    #[must_use]
+    pub fn moved(self, first: usize) -> Self {
+        Self { first: first as u32, ..self }
+    }
+
     /// Returns the row of a new flow.
     pub fn take(&mut self) -> u32 {
         let full = self.full;

@@ -15,7 +15,7 @@ use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
 /// Largest number of rows of an application with series. An application with more rows has counters only.
-const ROWS_WITH_SERIES: usize = 32;
+pub const ROWS_WITH_SERIES: usize = 32;
 
 /// Largest number of SYNs whose times are kept, enough for several hundred pages.
 const SYNS_KEPT: usize = 65_536;
@@ -134,6 +134,22 @@ impl Tally {
             self.rows.push(Row { app, latest: FlowId::default(), directions });
         }
         Ok(first_row)
+    }
+
+    /// Continues a tally from `past`, that of a run with the same applications. Those that have not `started` may have other
+    /// parameters, and stay as they are here.
+    pub fn continue_from(&mut self, past: Tally, started: impl Fn(usize) -> bool) {
+        let mut rows = past.rows;
+        // from the last application on, whose rows are at the end
+        for (i, app) in past.apps.into_iter().enumerate().rev() {
+            let its_rows = rows.split_off(app.first_row);
+            if started(i) {
+                let first_row = self.apps[i].first_row;
+                self.apps[i] = AppTally { first_row, ..app };
+                self.rows.splice(first_row..first_row + its_rows.len(), its_rows);
+            }
+        }
+        (self.syns, self.flow_gone, self.begun) = (past.syns, past.flow_gone, past.begun);
     }
 
     /// Adds a packet that arrived at its end host to the row's series, if it has any.

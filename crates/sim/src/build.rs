@@ -14,8 +14,9 @@ use measure::{Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
 use port::{Carries, Service};
 use record::{Mask, Sink};
-use scenario::{NetworkApp, Scenario};
+use scenario::{NetworkApp, Scenario, Task};
 use std::collections::VecDeque;
+use std::ops::Range;
 use tcp::{Segment, TcpParams};
 use traffic::{Application, Timers};
 use units::{Problem, Rng, Time};
@@ -27,11 +28,40 @@ impl World<()> {
     }
 }
 
+/// The known future of a world.
+pub(crate) struct Schedule {
+    /// The end of the warm-up and the changes of links, latest first.
+    tasks: Vec<(Time, Task)>,
+    /// Start times of the applications.
+    pub starts: Vec<Time>,
+}
+
 impl<S: Sink> World<S> {
     /// Builds a world whose records go to `sink`.
     ///
     /// A sink that requests records of links or packets takes plain links off their fast path; every result stays the same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
+        let (mut world, schedule) = Self::unscheduled(scenario, sink)?;
+        world.schedule(&schedule, Time::ZERO..Time::NEVER);
+        Ok(world)
+    }
+
+    /// Schedules the tasks and starts within `during`. All earlier ones must have happened.
+    pub(crate) fn schedule(&mut self, schedule: &Schedule, during: Range<Time>) {
+        debug_assert!(self.tasks.is_empty(), "a task of the past has not happened");
+        let events = &mut self.engine.net.events;
+        for task in schedule.tasks.iter().filter(|(at, _)| during.contains(at)) {
+            self.tasks.push(*task);
+            events.push_ranked(task.0, 0, Target::Clock);
+        }
+        for (i, at) in schedule.starts.iter().enumerate().filter(|(_, at)| during.contains(at)) {
+            self.engine.apps[i].pending = *at;
+            events.push_ranked(*at, 1 + i, Target::App(i as u16));
+        }
+    }
+
+    /// Builds a world in which no task and no start of an application is scheduled yet.
+    pub(crate) fn unscheduled(scenario: &Scenario, sink: S) -> Result<(Self, Schedule), Problem> {
         let network = scenario.network()?;
         for (name, stack) in &scenario.tcp {
             stack.ready().map_err(|p| p.under(name).under("tcp"))?;
@@ -39,11 +69,8 @@ impl<S: Sink> World<S> {
         let end = Time(scenario.duration.0);
         let bin = scenario.bin();
 
-        let mut events = Events::new(network.links.len());
+        let events = Events::new(network.links.len(), network.apps.len());
         let tasks = network.tasks(scenario.record.warm_up);
-        for (at, _) in tasks.iter().rev() {
-            events.push(*at, Target::Clock);
-        }
         let mut built = Vec::new();
         let observed = sink.mask() != Mask::NONE || S::PACKETS || S::PROBES;
         let tsq_nodes = tsq::nodes(&network);
@@ -76,7 +103,7 @@ impl<S: Sink> World<S> {
             bin,
             next_sample: Time(bin.0),
             next_catch_up: if opportunities { Time(CATCH_UP.0) } else { Time::NEVER },
-            tasks,
+            tasks: Vec::new(),
         };
         world.engine.tally.warm_up = Time(scenario.record.warm_up.0);
         world.engine.tally.known.ce_packets = world.engine.stacks.iter().any(|stack| stack.ecn.ecn)
@@ -87,7 +114,7 @@ impl<S: Sink> World<S> {
         if opportunities {
             world.engine.net.events.push(world.next_catch_up, Target::Clock);
         }
-        Ok(world)
+        Ok((world, Schedule { tasks, starts: network.apps.iter().map(|app| app.start).collect() }))
     }
 
     fn add_apps(&mut self, scenario: &Scenario, apps: &[NetworkApp]) -> Result<(), Problem> {
@@ -110,7 +137,6 @@ impl<S: Sink> World<S> {
                 udp: vec![None; app.to.len()],
             });
             self.apps.push(machine);
-            self.engine.arm_app(i as u16);
         }
         Ok(())
     }

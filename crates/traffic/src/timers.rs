@@ -43,6 +43,11 @@ impl Timers {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
+    /// Takes the stop of `other`. No timer due at that time or later may have been taken.
+    pub fn stop_as(&mut self, other: &Self) {
+        self.stop = other.stop;
+    }
+
     /// Sets a timer, which cannot be cancelled.
     pub fn set(&mut self, at: Time, token: u64) {
         self.set += 1;

@@ -1,8 +1,8 @@
 //! Rule 11 of docs/architecture.md: the clone of a world gives the same bytes as a run without a pause, and shares nothing with the
 //! original. Random scenarios pause at a random moment, where they are read and cloned; one clone is changed.
 //!
-//! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, application, stack and
-//! service must have occurred.
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, law in a fair
+//! discipline, application, stack, controller, service and kind of delivery must have occurred.
 
 use fuzz::schema::Range;
 use fuzz::source::Source;
@@ -10,6 +10,7 @@ use fuzz::world::text;
 use port::{Service, Shaper};
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario};
+use serde_json::{Value, json};
 use sim::{Ended, Outcome, Steer, World};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Prob, Rng, Time};
@@ -52,6 +53,35 @@ fn service(link: &scenario::Link) -> &'static str {
         Service::Docsis31(_) => "docsis 3.1",
         Service::Delivery(_) => "delivery",
     }
+}
+
+/// Returns the word or the only key with which a part of a scenario names its kind.
+fn kind(of: Value) -> String {
+    match of {
+        Value::String(word) => word,
+        Value::Object(table) => table.into_iter().next().unwrap().0,
+        other => panic!("{other} has no name"),
+    }
+}
+
+/// Returns everything in a scenario of which each kind must occur.
+fn kinds(scenario: &Scenario) -> Vec<String> {
+    let mut seen = Vec::new();
+    for link in scenario.link.values() {
+        seen.push(format!("queue {}", link.queue.name()));
+        seen.extend(link.queue.fair().map(|fair| format!("law {}", kind(json!(fair.law)))));
+        seen.push(format!("service {}", service(link)));
+        seen.extend(link.service.delivery().map(|delivery| format!("delivery {}", kind(json!(delivery)))));
+    }
+    for app in scenario.app.values() {
+        seen.push(format!("app {}", app.traffic.name()));
+        for stack in app.tcp_server.iter().chain([&app.tcp]).filter(|_| !app.traffic.is_datagrams()) {
+            seen.push(format!("tcp {stack}"));
+            let control = scenario.stack(stack).unwrap().control;
+            seen.push(format!("controller {}", kind(json!(control.congestion_control))));
+        }
+    }
+    seen
 }
 
 /// The kinds that [`service`] returns.
@@ -168,17 +198,22 @@ fn forks_continue_to_the_same_bytes() {
             continue;
         }
         done += 1;
-        seen.extend(scenario.link.values().map(|link| format!("queue {}", link.queue.name())));
-        seen.extend(scenario.link.values().map(|link| format!("service {}", service(link))));
-        seen.extend(scenario.app.values().map(|app| format!("app {}", app.traffic.name())));
-        seen.extend(scenario.app.values().map(|app| format!("tcp {}", app.tcp)));
+        seen.extend(kinds(&scenario));
     }
     if count >= 1000 {
-        let names = qdisc::QDISCS.iter().map(|q| format!("queue {}", q.name));
-        let names = names.chain(SERVICES.iter().map(|s| format!("service {s}")));
-        let names = names.chain(traffic::APPS.iter().map(|a| format!("app {}", a.name)));
-        let missing: Vec<_> =
-            names.chain(tcp::PRESETS.iter().map(|p| format!("tcp {}", p.0))).filter(|n| !seen.contains(n)).collect();
+        let named = |what: &str, names: &[&str]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();
+        let laws: Vec<&str> =
+            qdisc::LawSpec::NAMES.iter().copied().filter(|name| *name != qdisc::OUTSIDE.name).collect();
+        let all = [
+            named("queue", &qdisc::QDISCS.iter().map(|q| q.name).collect::<Vec<_>>()),
+            named("law", &laws),
+            named("service", &SERVICES),
+            named("delivery", &port::DELIVERIES.iter().map(|d| d.name).collect::<Vec<_>>()),
+            named("app", &traffic::APPS.iter().map(|a| a.name).collect::<Vec<_>>()),
+            named("tcp", &tcp::PRESETS.iter().map(|p| p.0).collect::<Vec<_>>()),
+            tcp::CongestionControl::ALL.iter().map(|control| format!("controller {}", kind(json!(control)))).collect(),
+        ];
+        let missing: Vec<_> = all.concat().into_iter().filter(|name| !seen.contains(name)).collect();
         assert!(missing.is_empty(), "these never occurred: {missing:?}");
     }
     println!("{done} scenarios");

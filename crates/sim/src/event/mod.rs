@@ -88,14 +88,14 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Returns an empty set for a world with `links` links.
-    pub(crate) fn new(links: usize) -> Self {
+    /// Returns an empty set for a world with `links` links. Ranks 0 to `ranks` are for [`Events::push_ranked`].
+    pub(crate) fn new(links: usize, ranks: usize) -> Self {
         Self {
             arrivals: Tournament::new(links),
             ports: Heap::default(),
             timers: Wheel::default(),
             other: u128::MAX,
-            sequence: 0,
+            sequence: ranks as u64,
             now: Time::ZERO,
             taken: 0,
         }
@@ -127,11 +127,23 @@ impl Events {
 
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
+        self.sequence += 1;
+        self.key_of(at, self.sequence, target)
+    }
+
+    #[inline]
+    fn key_of(&self, at: Time, sequence: u64, target: Target) -> u128 {
         if at < self.now {
             past(at, self.now);
         }
-        self.sequence += 1;
-        u128::from(at.0) << 64 | u128::from(self.sequence << (64 - SEQ_BITS) | u64::from(target.pack()))
+        u128::from(at.0) << 64 | u128::from(sequence << (64 - SEQ_BITS) | u64::from(target.pack()))
+    }
+
+    /// Schedules a timer at `at`, before all events of that moment that have no rank, and those of a higher rank.
+    pub(crate) fn push_ranked(&mut self, at: Time, rank: usize, target: Target) {
+        let key = self.key_of(at, rank as u64, target);
+        self.timers.push(key);
+        self.other = self.other.min(key);
     }
 
     /// Schedules `target` at `at`, after all events already scheduled for that moment. For a plain link, call

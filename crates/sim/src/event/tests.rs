@@ -10,7 +10,7 @@ fn equal_times_are_first_in_first_out() {
         1 => Target::App(i as u16),
         _ => Target::Link(i as u16),
     };
-    let mut e = Events::new(1);
+    let mut e = Events::new(1, 0);
     for i in 0..50 {
         e.push(Time(7), target(i));
     }
@@ -21,12 +21,22 @@ fn equal_times_are_first_in_first_out() {
 }
 
 #[test]
+fn ranks_come_first() {
+    let mut e = Events::new(1, 2);
+    e.push(Time(7), Target::Clock);
+    e.push_ranked(Time(7), 2, Target::App(5));
+    e.push_ranked(Time(7), 0, Target::Timer(3));
+    let taken = std::iter::from_fn(|| e.take(Time(7)));
+    assert_eq!(taken.collect::<Vec<_>>(), [Target::Timer(3), Target::App(5), Target::Clock]);
+}
+
+#[test]
 fn agrees_with_a_sorted_list() {
     // The reference is a vector of (time, order of scheduling, target), searched for its smallest element. The spans put times
     // within one slot of the wheel, over several slots, and beyond all of them.
     for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
         let mut rng = Rng::named(3, "events");
-        let mut e = Events::new(links as usize);
+        let mut e = Events::new(links as usize, 0);
         let mut reference: Vec<(u64, usize, Target)> = Vec::new();
         let is_plain = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
         let is_set = |r: &[(u64, usize, Target)], t| is_plain(t) && r.iter().any(|e| e.2 == t);
@@ -70,7 +80,7 @@ fn agrees_with_a_sorted_list() {
 #[test]
 #[should_panic(expected = "in the past")]
 fn the_past_is_closed() {
-    let mut e = Events::new(1);
+    let mut e = Events::new(1, 0);
     e.push(Time(5), Target::Clock);
     e.take(Time(5));
     e.push(Time(4), Target::Clock);

@@ -1,0 +1,194 @@
+//! A common past: what two scenarios share until something acts that differs, simulated once for both.
+//!
+//! ```text
+//!   timeline   always (the network, the measurements), then (time, act): a link changes, an application starts or stops, the end
+//!   common     of two timelines with the same `always`: the time of the first act in which they differ
+//!   past       a world in which only acts before a time are scheduled; it continues as any scenario with the same acts before it
+//! ```
+//!
+//! [`Timeline::of`] is the only rule. It is conservative: everything acts always, except for the acts that it lists. So two
+//! scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application acts at its start, with
+//! all its parameters. A link acts by its `changes`; one without any may be a `Fifo`, so whether it has some acts always.
+//!
+//! Continuing replaces the applications that have not started, and keeps everything else. Events of acts have ranks instead of
+//! sequence numbers, so they are handled in the same order whenever they are scheduled.
+
+use crate::build::Schedule;
+use crate::engine::Engine;
+use crate::tsq;
+use crate::world::{Ended, World};
+use measure::Outcome;
+use measure::tally::ROWS_WITH_SERIES;
+use scenario::{App, Scenario};
+use serde_json::json;
+use std::mem;
+use traffic::Traffic;
+use units::{Problem, Time};
+
+/// The acts in the run of a scenario, in the order of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// All that acts from the start, as a text.
+    pub always: String,
+    /// Times of later acts, and a text for each, equal for equal acts. The last one is the end of the run.
+    pub acts: Vec<(Time, String)>,
+}
+
+impl Timeline {
+    /// Returns the timeline of a scenario; `None` if its run depends on more than the scenario: on laws or endpoints of others.
+    ///
+    /// Errors: the first problem of the scenario.
+    pub fn of(scenario: &Scenario) -> Result<Option<Self>, Problem> {
+        let network = scenario.network()?;
+        if network.apps.iter().any(|app| matches!(app.declared.traffic, Traffic::Endpoint(_)))
+            || network.links.iter().any(|link| link.port.queue.outside().is_some())
+        {
+            return Ok(None);
+        }
+        let mut acts = Vec::new();
+        for link in &network.links {
+            acts.extend(link.changes.iter().map(|(at, change)| (*at, format!("link {}: {change:?}", link.name))));
+        }
+        for app in &network.apps {
+            let stacks = app.stacks.map(|stack| &network.stacks[usize::from(stack)]);
+            let declared = App { stop: None, ..app.declared.clone() };
+            acts.push((app.start, format!("app {}: {} {stacks:?}", app.name, json!(declared))));
+            acts.push((app.stop, format!("app {}: stop", app.name)));
+        }
+        let end = Time(scenario.duration.0);
+        acts.retain(|(at, _)| *at < end);
+        acts.sort_by_key(|(at, _)| *at);
+        acts.push((end, "end".to_owned()));
+
+        let mut rest = scenario.clone();
+        // the world does not read these
+        (rest.name, rest.grade, rest.max_packets, rest.trace) = (String::new(), None, None, None);
+        rest.expect.clear();
+        // these act through the applications that use them
+        (rest.app, rest.tcp) = Default::default();
+        let changing: Vec<bool> = rest.link.values_mut().map(|link| !mem::take(&mut link.changes).is_empty()).collect();
+        let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
+        let series = |app: &scenario::NetworkApp| app.recorded && app.declared.traffic.rows() <= ROWS_WITH_SERIES;
+        let always = json!([
+            rest,
+            changing,
+            apps,
+            // the machines of links, and the events of samples, depend on all applications together
+            tsq::nodes(&network),
+            network.apps.iter().any(series),
+        ]);
+        Ok(Some(Self { always: always.to_string(), acts }))
+    }
+
+    /// Returns the time until which two runs are the same; zero if they share nothing.
+    pub fn common(&self, other: &Self) -> Time {
+        if self.always != other.always {
+            return Time::ZERO;
+        }
+        let mut pairs = self.acts.iter().zip(&other.acts);
+        // both have the end, at the same time
+        let differing = pairs.find(|(one, other)| one != other).or(self.acts.last().zip(other.acts.last()));
+        differing.map_or(Time::ZERO, |(one, other)| one.0.min(other.0))
+    }
+}
+
+/// A run up to a time, in which nothing is scheduled that acts then or later. A clone shares nothing with it.
+#[derive(Clone, Debug)]
+pub struct Past {
+    world: World,
+    at: Time,
+}
+
+impl Past {
+    /// Returns the past of any scenario that acts as `scenario` always does, at time 0.   Errors: those of [`World::build`].
+    pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
+        Ok(Self { world: World::unscheduled(scenario, ())?.0, at: Time::ZERO })
+    }
+
+    /// Continues as `scenario` to `until`, which is not earlier than now and at most the end. `observe` is called after each slice
+    /// with the fraction of the run done; false stops it, and the past is then of no further use.
+    ///
+    /// The timeline of `scenario` must have the same acts before now as those of the scenarios so far.
+    ///
+    /// Errors: those of [`World::build`].
+    pub fn advance(
+        &mut self,
+        scenario: &Scenario,
+        until: Time,
+        mut observe: impl FnMut(f64) -> bool,
+    ) -> Result<Ended, Problem> {
+        self.continue_as(scenario, until)?;
+        let end = self.world.end.secs();
+        Ok(self.world.run_before(until, |world| observe(world.now().secs() / end)))
+    }
+
+    /// Continues as `scenario` to the end; returns the outcome. `observe` and the condition are those of [`Past::advance`].
+    ///
+    /// Errors: those of [`World::build`].
+    pub fn finish(
+        mut self,
+        scenario: &Scenario,
+        observe: impl FnMut(f64) -> bool,
+    ) -> Result<(Ended, Outcome), Problem> {
+        self.continue_as(scenario, Time::NEVER)?;
+        let ended = self.world.run(observe);
+        Ok((ended, self.world.outcome(scenario)))
+    }
+
+    /// Turns the world into that of `scenario`, and schedules what acts before `until`.
+    fn continue_as(&mut self, scenario: &Scenario, until: Time) -> Result<(), Problem> {
+        let (mut world, schedule) = World::unscheduled(scenario, ())?;
+        mem::swap(&mut self.world, &mut world);
+        self.world.continue_from(world, &schedule, self.at);
+        self.world.schedule(&schedule, self.at..until);
+        self.at = until;
+        Ok(())
+    }
+}
+
+impl World {
+    /// Takes over the state of `past`, a world at time `at`, except for the applications that have not started.
+    fn continue_from(&mut self, past: World, schedule: &Schedule, at: Time) {
+        let started = |i: usize| schedule.starts[i] < at;
+        // each field is named, so that a new one cannot be forgotten here
+        let World { apps, engine, end: _, over: _, bin: _, next_sample, next_catch_up, tasks: _ } = past;
+        let Engine {
+            net,
+            conns,
+            paths,
+            free_slots,
+            stacks: _,
+            headers: _,
+            apps: states,
+            app_events,
+            deferred_acks,
+            tally,
+            next_port,
+            wakes,
+        } = engine;
+        debug_assert!(app_events.is_empty() && deferred_acks.is_empty() && wakes.is_empty(), "between two events");
+        let own = &mut self.engine;
+        for mut conn in conns {
+            let i = usize::from(paths[usize::from(conn.ends[0].path)].app);
+            for end in &mut conn.ends {
+                end.path = end.path - states[i].first_path + own.apps[i].first_path;
+            }
+            let [from, to] = [&tally, &own.tally].map(|tally| tally.apps[i].first_row as u32);
+            conn.info.row = conn.info.row - from + to;
+            own.conns.push(conn);
+        }
+        for (i, state) in states.into_iter().enumerate().filter(|(i, _)| started(*i)) {
+            let fresh = mem::replace(&mut own.apps[i], state);
+            let state = &mut own.apps[i];
+            state.first_path = fresh.first_path;
+            state.rows = mem::replace(&mut state.rows, fresh.rows).moved(own.tally.apps[i].first_row);
+            state.timers.stop_as(&fresh.timers);
+        }
+        own.tally.continue_from(tally, started);
+        (own.net, own.free_slots, own.next_port) = (net, free_slots, next_port);
+        for (i, app) in apps.into_iter().enumerate().filter(|(i, _)| started(*i)) {
+            self.apps[i] = app;
+        }
+        (self.next_sample, self.next_catch_up) = (next_sample, next_catch_up);
+    }
+}

@@ -1,0 +1,185 @@
+//! Differential test of `sim::Past`: runs that share their common past end with the very bytes of separate runs.
+//!
+//! A random scenario gets variants: links change, applications start or stop later, are replaced by others, or differ from the
+//! start. [`sim::Timeline`] says how long each variant has the past of the first one, which is simulated once, in steps, and
+//! finished as each variant.
+//!
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios, of which `cargo test` runs 60.
+
+use fuzz::schema::Range;
+use fuzz::source::Source;
+use fuzz::world::text;
+use scenario::read::{self, Format};
+use scenario::{Change, Scenario};
+use sim::{Ended, Outcome, Past, Timeline, World};
+use units::{BitRate, Duration, Prob, Rng, Time};
+
+/// Slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
+const MOST_SLICES: u32 = 2;
+/// Variants of a scenario.
+const VARIANTS: usize = 6;
+
+/// Returns everything in an outcome, number for number.
+fn said(outcome: &Outcome) -> String {
+    format!("{}\n{:?}", outcome.summary, outcome.tables)
+}
+
+/// Returns a scenario that can be built; `None` if these choices give none.
+fn scenario(rng: &mut Rng) -> Option<Scenario> {
+    let bytes: Vec<u8> = (0..128).flat_map(|_| rng.bits().to_le_bytes()).collect();
+    let scenario = read::scenario(&text(&mut Source::new(&bytes), Range::Usual), Format::Json, &[]).ok()?;
+    World::build(&scenario).is_ok().then_some(scenario)
+}
+
+/// Runs to the end; `None` for a run that is too long.
+fn plain(scenario: &Scenario) -> Option<String> {
+    let (mut world, mut slices) = (World::build(scenario).ok()?, 0);
+    let ended = world.run(|_| {
+        slices += 1;
+        slices < MOST_SLICES
+    });
+    (ended == Ended::Finished).then(|| said(&world.outcome(scenario)))
+}
+
+/// Returns a random time in the run.
+fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
+    Duration(rng.below(of.duration.0))
+}
+
+/// Gives every link a change, so that further ones do not make it another machine; some applications start late.
+fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
+    for link in base.link.values_mut() {
+        let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });
+    }
+    for name in base.app.keys().cloned().collect::<Vec<_>>() {
+        if rng.below(2) == 0 {
+            let start = moment(&base, rng);
+            let app = base.app.get_mut(&name).unwrap();
+            (app.start, app.stop) = (start, None);
+        }
+    }
+    base
+}
+
+/// Returns a variant: one to three random differences from `base`. Applications of the scenario `donor` may replace some.
+fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
+    let mut made = base.clone();
+    for _ in 0..1 + rng.below(3) {
+        let link_name = made.link.keys().nth(rng.below(made.link.len() as u64) as usize).unwrap().clone();
+        let app_name = made.app.keys().nth(rng.below(made.app.len() as u64) as usize).unwrap().clone();
+        let at = moment(&made, rng);
+        let link = made.link.get_mut(&link_name).unwrap();
+        let app = made.app.get_mut(&app_name).unwrap();
+        match rng.below(16) {
+            0..4 => {
+                let mut change = Change { at, ..Change::default() };
+                match rng.below(4) {
+                    0 => change.delay = Some(Duration(rng.below(50_000_000))),
+                    1 => change.loss = Prob::new(0.02).ok(),
+                    2 => change.jitter = Some(Duration(rng.below(5_000_000))),
+                    _ => change.rate = Some(BitRate(100_000 + rng.below(20_000_000))),
+                }
+                let _ = link.schedule(change);
+            }
+            4..7 => (app.start, app.stop) = (at, None),
+            7..9 => app.stop = Some(at),
+            // the applications of the donor have other traffic, rows, servers and stacks; those that would start early differ early
+            9..13 => {
+                if let Some(other) = donor.app.values().nth(rng.below(3) as usize) {
+                    app.traffic = other.traffic.clone();
+                    app.tcp = if other.tcp == "mine" { "bbr".into() } else { other.tcp.clone() };
+                    app.tcp_server = None;
+                    app.to = vec![app.to[0].clone(); other.to.len()];
+                }
+            }
+            13 => app.dscp = rng.below(64) as u8,
+            14 => link.rate = Some(BitRate(100_000 + rng.below(20_000_000))),
+            _ => {
+                made.name = format!("variant {at}");
+                made.max_packets = Some(1 << 40);
+            }
+        }
+    }
+    made
+}
+
+/// Runs `variants` of the first one, which have their past in common with it up to a time; returns that of each and its outcome.
+/// With `skew`, the pasts are made longer than the common time, which is wrong.
+fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
+    let first = &variants[0];
+    let timelines: Vec<_> = variants.iter().map(|v| Timeline::of(v).unwrap().unwrap()).collect();
+    let common: Vec<Time> = timelines.iter().map(|of| timelines[0].common(of)).collect();
+    let mut order: Vec<usize> = (0..variants.len()).collect();
+    order.sort_by_key(|i| common[*i]);
+    let mut past = Past::new(first).unwrap();
+    let mut outcomes = vec![(Time::ZERO, String::new()); variants.len()];
+    for i in order {
+        // a variant with another network cannot continue this past
+        let from_start = timelines[i].always != timelines[0].always;
+        let until = if from_start { Time::ZERO } else { (common[i] + skew).min(Time(first.duration.0)) };
+        let ended = past.advance(first, until, |_| true).unwrap();
+        assert_eq!(ended, Ended::Finished);
+        let own = if from_start { Past::new(&variants[i]).unwrap() } else { past.clone() };
+        let (ended, outcome) = own.finish(&variants[i], |_| true).unwrap();
+        assert_eq!(ended, Ended::Finished);
+        outcomes[i] = (until, said(&outcome));
+    }
+    outcomes
+}
+
+/// Makes the variants of scenario `number`, and their outcomes without a common past; `None` if some cannot be run here.
+fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
+    let mut rng = Rng::named(number, "past");
+    let (base, donor) = (scenario(&mut rng)?, scenario(&mut rng)?);
+    let base = prepared(base, &mut rng);
+    let mut made = vec![base.clone()];
+    made.extend((0..VARIANTS).map(|_| variant(&base, &donor, &mut rng)));
+    let (mut kept, mut outcomes) = (Vec::new(), Vec::new());
+    for variant in made {
+        if let Some(outcome) = plain(&variant) {
+            kept.push(variant);
+            outcomes.push(outcome);
+        } else if kept.is_empty() {
+            return None;
+        }
+    }
+    Some((kept, outcomes))
+}
+
+fn count() -> usize {
+    std::env::var("BLOATLAB_FORKS").map_or(60, |n| n.parse().expect("a number of scenarios"))
+}
+
+#[test]
+fn a_common_past_gives_the_same_bytes() {
+    let (mut runs, mut sharing, mut saved) = (0, 0, 0.0);
+    for (number, (made, plain)) in (0..).filter_map(|number| Some((number, variants(number)?))).take(count()) {
+        for (i, (until, outcome)) in shared(&made, Duration::ZERO).into_iter().enumerate() {
+            same(number, i, &outcome, &plain[i]);
+            runs += 1;
+            sharing += u32::from(i > 0 && until > Time::ZERO);
+            saved += if i > 0 { until.secs() / made[i].duration.secs() } else { 0.0 };
+        }
+    }
+    println!("{runs} runs; {sharing} share a past, of {saved:.0} durations in sum");
+    assert!(3 * sharing > runs, "too few runs share a past for this test to mean anything");
+}
+
+/// A rule that says that pasts are common for a little longer than they are is found.
+#[test]
+fn a_wrong_common_time_is_found() {
+    let scenarios = (0..).filter_map(variants).take(20);
+    let found = scenarios.filter(|(made, plain)| {
+        let outcomes = shared(made, Duration::from_millis(20));
+        outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
+    });
+    assert!(found.count() >= 10, "this test does not find a planted error");
+}
+
+fn same(number: u64, variant: usize, one: &str, other: &str) {
+    if one != other {
+        let at = one.bytes().zip(other.bytes()).position(|(a, b)| a != b).unwrap_or(0);
+        let part = |of: &str| of.chars().skip(at.saturating_sub(200)).take(300).collect::<String>();
+        panic!("scenario {number}: variant {variant} differs:\n{}\n{}", part(one), part(other));
+    }
+}
