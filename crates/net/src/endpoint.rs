@@ -64,6 +64,13 @@ pub trait Endpoint {
     /// Handles the timeout that [`Endpoint::next_timeout`] has announced.
     fn on_timeout(&mut self, now: Time);
 
+    /// Returns a copy in the same state, which shares nothing with this endpoint; `None`, the default, if it cannot be forked.
+    ///
+    /// For a stack that is `Clone`: `Some(Box::new(self.clone()))`.
+    fn fork(&self) -> Option<Box<dyn Endpoint + Send>> {
+        None
+    }
+
     /// Returns the headers that the network adds. It must always be the same.
     fn framing(&self) -> Framing {
         Framing::Udp

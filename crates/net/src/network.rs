@@ -226,6 +226,47 @@ impl<S: Sink> Network<S> {
     }
 }
 
+impl<S: Sink + Clone> Network<S> {
+    /// Returns a second network in the same state, which shares nothing with this one. Builds the network, if it has not run yet.
+    ///
+    /// Errors: those of [`Network::build`]; an endpoint without [`Endpoint::fork`], or one that panics there.
+    pub fn fork(&mut self) -> Result<Self, Problem> {
+        let copied = |place: &Place| {
+            let copy = call("fork", || place.code.fork()).map_err(|misbehaviour| misbehaviour.action);
+            let copy = copy.and_then(|copy| {
+                copy.ok_or_else(|| "this stack cannot be forked; implement Endpoint::fork".to_owned())
+            });
+            copy.map_err(|action| Problem::new(format!("endpoint.{}", shown(&place.name)), action))
+        };
+        let copies = self.endpoints.iter().map(copied).collect::<Result<_, _>>()?;
+        self.fork_with(copies)
+    }
+
+    /// Does the same as [`Network::fork`], with `copies` of the endpoints that the caller has made, in the order in which they were
+    /// added.
+    ///
+    /// Errors: those of [`Network::build`].   Panics: if the number of copies is not that of the endpoints.
+    pub fn fork_with(&mut self, copies: Vec<Box<dyn Endpoint + Send>>) -> Result<Self, Problem> {
+        assert_eq!(copies.len(), self.endpoints.len(), "a copy of each endpoint");
+        self.build()?;
+        let places = self.endpoints.iter().zip(copies).map(|(own, code)| Place {
+            name: own.name.clone(),
+            node: own.node.clone(),
+            peers: own.peers.clone(),
+            code,
+            ..*own
+        });
+        Ok(Self {
+            scenario: self.scenario.clone(),
+            nodes: self.nodes.clone(),
+            endpoints: places.collect(),
+            sink: None,
+            world: self.world.clone(),
+            failure: self.failure.clone(),
+        })
+    }
+}
+
 /// Returns the application of an endpoint.
 fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     let at = || format!("endpoint.{}", shown(&own.name));
