@@ -545,6 +545,23 @@ class DrivenRun:
     def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
+def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
+    """Return what acts always in the run of a scenario, and the times (ns) and texts of all later acts, in order.
+
+    None if the run depends on more than the scenario: on code in Python, or on endpoints.
+    """
+
+@final
+class Past:
+    """A run up to a time, which continues as any scenario that has acted as the earlier ones until then."""
+
+    def __new__(cls, resolved: str) -> Self:
+        """Build the past of a scenario (canonical JSON, see `resolve`) at time 0."""
+    def advance(self, resolved: str, until_ns: int, progress: Callable[[float], None] | None = None) -> Past:
+        """Return a copy that has continued as a scenario to a time; `progress` as in `run`."""
+    def finish(self, resolved: str, progress: Callable[[float], None] | None = None) -> RunOutput:
+        """Run a copy as a scenario to the end; return the summary and the tables, as `run` does."""
+
 @final
 class Datagram:
     """A datagram that arrives at an endpoint."""

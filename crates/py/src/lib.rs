@@ -18,6 +18,7 @@ mod network;
 mod object;
 mod outside;
 mod parts;
+mod past;
 mod quantity;
 mod run;
 
@@ -113,6 +114,8 @@ mod _core {
     use super::network::{Datagram, NetworkRun};
     #[pymodule_export]
     use super::parts::{Discipline, Fate, Packet, SentSegment, TcpSender};
+    #[pymodule_export]
+    use super::past::{Past, timeline};
     #[pymodule_export]
     use super::quantity::quantity;
     #[pymodule_export]

@@ -47,11 +47,7 @@ pub(crate) fn run(
     let mut traced =
         trace.as_ref().and_then(|to| Trace::new(&scenario, |chunk: Chunk| pass_on(to, chunk, &trace_error)));
     let mut observe = |fraction: f64| {
-        let answer = Python::attach(|py| {
-            py.check_signals()?;
-            progress.as_ref().map_or(Ok(()), |p| p.call1(py, (fraction,)).map(drop))
-        });
-        raised = answer.err();
+        raised = report(progress.as_ref(), fraction).err();
         raised.is_none() && !outside.error().is_set() && !trace_error.is_set()
     };
     let go = || {
@@ -72,6 +68,14 @@ pub(crate) fn run(
         (Ended::Finished, outcome) => to_python(py, outcome),
         (Ended::Cancelled, _) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
     }
+}
+
+/// Lets Python handle signals, and calls `progress` with the fraction done.   Errors: what they raise.
+pub(crate) fn report(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        progress.map_or(Ok(()), |p| p.call1(py, (fraction,)).map(drop))
+    })
 }
 
 /// Runs a scenario to its end, or until `observe` returns false; its records go to `sink`.

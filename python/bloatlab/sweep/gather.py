@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import polars as pl
 
 from bloatlab.simulation import Progress, Result, run
-from bloatlab.sweep import fingerprint
+from bloatlab.sweep import fingerprint, pasts
 from bloatlab.sweep.grid import labels
+from bloatlab.sweep.pasts import Pasts
 from bloatlab.sweep.pool import Executor, Point, RunError, Stopped, Threads
 from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Shelf, Store, StoreFull, plain
@@ -58,12 +59,15 @@ class _Work:
     """Runs a point and reduces it; can be sent to other processes."""
 
     measure: Measure
+    shared: Pasts = field(default_factory=Pasts)
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
         return self.measure.functions
 
     def __call__(self, point: Point[Any], progress: Progress) -> Measured:
+        if point.past is not None:
+            return self.measure(self.shared.run(point.seeded(), point.past, progress))
         return self.measure(run(point.scenario, point.seed, progress, trace=False))
 
 
@@ -103,7 +107,8 @@ def gather(
 ) -> Gathered[Key]:
     """Measures every point. Takes results from `store`; runs the others, and stores each as soon as it is complete.
 
-    Points with equal scenarios and seeds are run once. Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk
+    Points with equal scenarios and seeds are run once, and so is the past that runs with one seed have in common
+    (`pasts`). Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk
     or a lost scheduler `Stopped`; complete runs are stored in any case, and the same call continues from there. `jobs`
     is for the local executor only.
     """
@@ -112,10 +117,11 @@ def gather(
     first = {scenario: index for index, scenario in reversed(list(enumerate(seeded)))}
     values = {} if shelf is None else {s: kept for s in first if (kept := shelf.get(s)) is not None}
     found = len(values)
-    missing = sorted(index for scenario, index in first.items() if scenario not in values)
+    left = sorted(index for scenario, index in first.items() if scenario not in values)
+    plan = [(left[place], past) for place, past in pasts.planned([seeded[index] for index in left])]
 
     def done(place: int, value: Measured) -> None:
-        scenario = seeded[missing[place]]
+        scenario = seeded[plan[place][0]]
         values[scenario] = value
         if shelf is not None:
             shelf.put(scenario, value)
@@ -127,8 +133,9 @@ def gather(
         return f"{done} are stored in {shelf.store}; the same command continues from there"
 
     try:
-        if missing:
-            (executor or Threads(jobs))([points[i] for i in missing], _Work(measure), done, watch or silent())
+        if plan:
+            runs = [replace(points[index], past=past) for index, past in plan]
+            (executor or Threads(jobs))(runs, _Work(measure), done, watch or silent())
     except KeyboardInterrupt:
         raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:
@@ -139,7 +146,7 @@ def gather(
     finally:
         if shelf is not None:
             shelf.close()
-    return Gathered(points, [values[scenario] for scenario in seeded], found, len(missing))
+    return Gathered(points, [values[scenario] for scenario in seeded], found, len(plan))
 
 
 def _shelf(measure: Measure, store: Store | None) -> Shelf | None:

@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from bloatlab.classes import ClassError
 from bloatlab.scenario import Scenario, problems
 from bloatlab.simulation import Progress, Result, run
+from bloatlab.sweep.pasts import Past
 from bloatlab.sweep.progress import Watch, silent
 
 Reduced = TypeVar("Reduced")
@@ -27,11 +28,15 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Point(Generic[Key]):
-    """One run of a sweep: the scenario, the seed, and the caller's name for the run."""
+    """One run of a sweep: the scenario, the seed, and the caller's name for the run.
+
+    `past` is what it shares with other runs; `gather` finds it.
+    """
 
     key: Key
     scenario: Scenario
     seed: int
+    past: Past | None = None
 
     def seeded(self) -> Scenario:
         """Returns the scenario with this point's seed."""

@@ -1,0 +1,80 @@
+//! Runs of a sweep that share their past; see `sim::Past`.
+
+use crate::error::{locked, scenario_of, wrong};
+use crate::run::{report, to_python};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use scenario::Scenario;
+use sim::{Ended, Timeline};
+use std::sync::Mutex;
+use units::{Problem, Time};
+
+/// The acts in the run of a scenario: a text for all that act always, and the times (ns) and texts of later ones, in order.
+type Acts = (String, Vec<(u64, String)>);
+
+/// Returns the acts in the run of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario.
+#[pyfunction]
+pub(crate) fn timeline(resolved: &str) -> PyResult<Option<Acts>> {
+    let found = Timeline::of(&scenario_of(resolved)?).map_err(wrong)?;
+    Ok(found.map(|of| (of.always, of.acts.into_iter().map(|(at, act)| (at.0, act)).collect())))
+}
+
+/// A run up to a time, which continues as any scenario that has acted as the earlier ones until then.
+#[pyclass(frozen, module = "bloatlab._core")]
+pub(crate) struct Past {
+    past: Mutex<sim::Past>,
+}
+
+impl Past {
+    /// Copies the past and calls `act` without the GIL. Raises what `progress` raises.
+    fn copied<T: Send>(
+        &self,
+        py: Python<'_>,
+        resolved: &str,
+        progress: Option<&Py<PyAny>>,
+        act: impl FnOnce(sim::Past, &Scenario, &mut dyn FnMut(f64) -> bool) -> Result<(Ended, T), Problem> + Send,
+    ) -> PyResult<T> {
+        let scenario = scenario_of(resolved)?;
+        let mut raised = None;
+        let ended = py.detach(|| {
+            let copy = locked(&self.past).clone();
+            act(copy, &scenario, &mut |fraction| {
+                raised = report(progress, fraction).err();
+                raised.is_none()
+            })
+        });
+        match (raised, ended.map_err(wrong)?) {
+            (Some(error), _) => Err(error),
+            (None, (Ended::Finished, result)) => Ok(result),
+            (None, (Ended::Cancelled, _)) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
+        }
+    }
+}
+
+#[pymethods]
+impl Past {
+    /// Builds the past of a scenario (canonical JSON, see `resolve`) at time 0.
+    #[new]
+    fn new(resolved: &str) -> PyResult<Self> {
+        Ok(Self { past: Mutex::new(sim::Past::new(&scenario_of(resolved)?).map_err(wrong)?) })
+    }
+
+    /// Returns a copy that has continued as a scenario to a time. `progress` as in `run`.
+    #[pyo3(signature = (resolved, until_ns, progress=None))]
+    fn advance(&self, py: Python<'_>, resolved: &str, until_ns: u64, progress: Option<Py<PyAny>>) -> PyResult<Self> {
+        let past = self.copied(py, resolved, progress.as_ref(), |mut past, scenario, observe| {
+            let ended = past.advance(scenario, Time(until_ns), observe)?;
+            Ok((ended, past))
+        })?;
+        Ok(Self { past: Mutex::new(past) })
+    }
+
+    /// Runs a copy as a scenario to the end; returns the summary and the tables, as `run` does.
+    #[pyo3(signature = (resolved, progress=None))]
+    fn finish(&self, py: Python<'_>, resolved: &str, progress: Option<Py<PyAny>>) -> PyResult<Py<PyDict>> {
+        let outcome =
+            self.copied(py, resolved, progress.as_ref(), |past, scenario, observe| past.finish(scenario, observe))?;
+        to_python(py, outcome)
+    }
+}

@@ -1,0 +1,148 @@
+"""Common pasts: runs that differ only from some time on are simulated once until then, and finished one by one.
+
+    runs          changes of "up"                    pasts
+    1mbit         at 30 s: rate = "1mbit"            until 30 s, simulated once
+    2mbit         at 30 s: rate = "2mbit"              1mbit, 2mbit continue it
+    late          at 40 s: rate = "1mbit"              late continues it, too
+
+The core says what acts when in a run (`_core.timeline`, crates/sim/src/past.rs). Runs with equal acts until a time form
+a tree, whose inner nodes are pasts. A result has the very bytes of a run from the start, so stores, hashes and tables
+do not depend on whether a past was shared.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import hashlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bloatlab import _core
+from bloatlab.scenario import Scenario, ScenarioError
+from bloatlab.simulation import Progress, Result, frames, summary_of
+
+#: A past, or a step from one past to the next, has at least this part of the duration: the duration divided by this.
+#: A shorter one would save less than its copies cost, and the limit keeps the tree flat.
+STEPS = 20
+#: Largest number of pasts that are kept for further runs. Each needs the memory of a run.
+MOST_KEPT = 16
+#: Seconds between checks for Ctrl-C while another thread simulates a past.
+POLL_SECONDS = 0.1
+
+#: What acts always in a run, then the times (ns) of later acts with a hash of each; the last one is the end of the run.
+Timeline = tuple[bytes, Sequence[tuple[int, bytes]]]
+#: A run: its index, its scenario and its timeline.
+Run = tuple[int, Scenario, Timeline]
+
+
+@dataclass(frozen=True)
+class Past:
+    """The common past of several runs, until `at_ns`. It continues `before`, if there is one."""
+
+    id: str
+    at_ns: int
+    before: Past | None
+
+
+def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
+    """Returns the indices of scenarios in the order to run them, each with the longest past that it shares, if any.
+
+    Those that share a past follow one another, where the first of them was.
+    """
+    runs = [(index, scenario, _timeline(index, scenario)) for index, scenario in enumerate(scenarios)]
+    return list(_tree(sorted(runs, key=lambda run: run[2]), None))
+
+
+def _timeline(index: int, scenario: Scenario) -> Timeline:
+    """Returns the timeline of a scenario. That of a run which can share nothing is equal to no other."""
+    try:
+        found = _core.timeline(scenario.text)
+    except ScenarioError:  # the run itself raises it
+        found = None
+    always, acts = found or (f"run {index}", [])
+    return _hash(always), [(at, _hash(act)) for at, act in acts]
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | None]]:
+    """Yields runs with their pasts. `runs` share `past`, and are in the order of their timelines.
+
+    In this order, those with a common past follow one another. The depth is at most `STEPS`.
+    """
+    if len(runs) <= 1:
+        yield from ((index, past) for index, _, _ in runs)
+        return
+    common = [_common(one, other) for (_, _, one), (_, _, other) in itertools.pairwise(runs)]
+    least, at_ns = min(common)
+    if least > 0:
+        past = Past(f"{runs[0][1].hash} {at_ns}", at_ns, past)
+    cuts = [place for place, (steps, _) in enumerate(common, 1) if steps == least]
+    parts = [runs[start:end] for start, end in itertools.pairwise([0, *cuts, len(runs)])]
+    for part in sorted(parts, key=lambda part: min(index for index, _, _ in part)):
+        yield from _tree(part, past)
+
+
+def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
+    """Returns the time until which two runs are the same, in whole steps of their duration and in ns."""
+    if one[0] != other[0]:
+        return 0, 0
+    end = one[1][-1][0]
+    at = next((min(a[0], b[0]) for a, b in zip(one[1], other[1], strict=False) if a != b), end)
+    return at * STEPS // end, at
+
+
+class Pasts:
+    """The pasts that were simulated last, for the threads of a process. Pickling it gives that of the other process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: collections.OrderedDict[str, _core.Past] = collections.OrderedDict()
+        self._under_way: dict[str, threading.Event] = {}
+
+    def __reduce__(self) -> tuple[Callable[[], Pasts], tuple[()]]:
+        return _of_this_process, ()
+
+    def run(self, scenario: Scenario, past: Past, progress: Progress) -> Result:
+        """Simulates a scenario with its seed as `bloatlab.run` does, from the end of its past on."""
+        output = self._simulated(scenario, past, progress).finish(scenario.text, progress)
+        return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
+
+    def _simulated(self, scenario: Scenario, past: Past, progress: Progress) -> _core.Past:
+        """Returns a past. Each is simulated by one thread, for which others wait: they would not be faster."""
+        while True:
+            with self._lock:
+                if past.id in self._kept:
+                    self._kept.move_to_end(past.id)
+                    return self._kept[past.id]
+                if past.id not in self._under_way:
+                    ended = self._under_way[past.id] = threading.Event()
+                    break
+                other = self._under_way[past.id]
+            other.wait(POLL_SECONDS)
+            progress(0.0)
+        try:
+            if past.before is None:
+                before = _core.Past(scenario.text)
+            else:
+                before = self._simulated(scenario, past.before, progress)
+            simulated = before.advance(scenario.text, past.at_ns, progress)
+            with self._lock:
+                self._kept[past.id] = simulated
+                if len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+            return simulated
+        finally:
+            with self._lock:
+                del self._under_way[past.id]
+            ended.set()
+
+
+@functools.cache
+def _of_this_process() -> Pasts:
+    return Pasts()
