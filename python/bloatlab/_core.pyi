@@ -595,9 +595,11 @@ class NetworkRun:
     def scenario(self) -> str:
         """The scenario, in which each endpoint is an application once the network has run, as canonical JSON."""
     def add_endpoint(
-        self, node: str, methods: Sequence[Callable[..., object]], name: str | None, mtu: int, whole_packets: bool
+        self, node: str, endpoint: object, name: str | None, mtu: int, whole_packets: bool
     ) -> tuple[tuple[str, int], str]:
         """Add an endpoint with the methods of `bloatlab.network.METHODS`; return its address and its name."""
+    def fork(self, endpoints: Sequence[object]) -> NetworkRun:
+        """Return a copy of the network with copies of its endpoints, in the order in which they were added."""
     def capture(self, folder: str | Path, link: str | None = None) -> None:
         """Capture whole packets at both ends of `link` (by default the slowest) in `folder`."""
     def run_until(self, time_ns: int) -> None:

@@ -11,11 +11,12 @@ See docs/transports.md.
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from bloatlab import _core
 from bloatlab.classes import line_of
@@ -82,7 +83,7 @@ class Network:
         """Opens a scenario; the arguments are those of `bloatlab.run`."""
         scenario, makers = prepared(scenario, seed, sets, laws, controllers)
         self._core = Core(_core.NetworkRun(scenario.text, makers or None), makers)
-        self._endpoints: dict[str, type] = {}
+        self._endpoints: dict[str, Endpoint] = {}
         #: The end of the run in s.
         self.duration = quantity(scenario.data["duration"])
 
@@ -92,15 +93,15 @@ class Network:
         In the results, the stack is an application called `name`; by default the node's name, with a number if taken.
         Raises `ScenarioError` for an unknown node, a name that is taken, or a stack without the four methods.
         """
-        methods = _methods(endpoint)
+        _check_methods(endpoint)
         framing = getattr(endpoint, "framing", "udp")
         if framing not in {"udp", "ipv4"}:
             raise ScenarioError([f'endpoint.{name or node}: framing is {framing!r}; expected "udp" or "ipv4"'])
         if not 576 <= mtu <= 65_535:
             raise ScenarioError([f"endpoint.{name or node}: mtu {mtu} is not valid; expected 576 to 65535 bytes"])
         with self._core.use() as run:
-            address, used = run.add_endpoint(node, methods, name, mtu, framing == "ipv4")
-        self._endpoints[used] = type(endpoint)
+            address, used = run.add_endpoint(node, endpoint, name, mtu, framing == "ipv4")
+        self._endpoints[used] = endpoint
         return address
 
     def capture(self, folder: str | Path, link: str | None = None) -> None:
@@ -128,6 +129,36 @@ class Network:
         with self._explained() as run:
             run.run_until(ns)
 
+    @property
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """The stacks by the names of their applications; those of a fork are its copies."""
+        return dict(self._endpoints)
+
+    def fork(self) -> Network:
+        """Returns a second network in the same state, which shares nothing with this one, at any time before the end.
+
+        Stacks are copied by `copy.deepcopy`, together, so that an object which two of them share is copied once. The
+        network is built, if it has not run yet. Raises `EndpointError` for a stack that cannot be copied, `LawError`
+        for a law in Python, and `ScenarioError` for a network that captures.
+        """
+        copies: dict[str, Endpoint] = {}
+        memo: dict[int, Any] = {}
+        fork = object.__new__(Network)
+        with self._core.use() as run:
+            for name, endpoint in self._endpoints.items():
+                copies[name] = _copied(name, endpoint, memo)
+            fork._core = Core(run.fork([*copies.values()]), self._core.makers)
+        fork._endpoints, fork.duration = copies, self.duration
+        return fork
+
+    def __copy__(self) -> Network:
+        """Returns a fork."""
+        return self.fork()
+
+    def __deepcopy__(self, _memo: object) -> Network:
+        """Returns a fork."""
+        return self.fork()
+
     def finish(self) -> Result:
         """Runs to the end; returns the result. Raises `EndpointError`."""
         with self._explained() as run:
@@ -148,7 +179,7 @@ class Network:
                 yield run
         except _core.EndpointFailure as failure:
             name, at_ns, method, action = failure.args
-            place = _place(self._endpoints[name], method, failure.__cause__)
+            place = _place(type(self._endpoints[name]), method, failure.__cause__)
             line = f'endpoint "{name}" at {at_ns / 1e9:.9f} s: {place}{action}'
             raise EndpointError(line) from failure.__cause__
 
@@ -157,8 +188,21 @@ class Network:
         return f"<Network: {self.now:g} s of {self.duration:g} s, endpoints {', '.join(self._endpoints) or 'none'}>"
 
 
-def _methods(endpoint: object) -> list[Callable[..., object]]:
-    """Returns the methods of an endpoint. Raises `ScenarioError` for one that is missing or has other arguments."""
+def _copied(name: str, endpoint: Endpoint, memo: dict[int, Any]) -> Endpoint:
+    """Returns a copy of a stack that shares nothing with it. Raises `EndpointError`."""
+    try:
+        copied = copy.deepcopy(endpoint, memo)
+    except Exception as error:
+        reason = f"copy.deepcopy raised {type(error).__name__}: {' '.join(str(error).split())}"
+        raise EndpointError(f'endpoint "{name}": this stack cannot be forked, since {reason}') from error
+    if copied is endpoint:
+        reason = f"copy.deepcopy does not copy a {type(endpoint).__name__}"
+        raise EndpointError(f'endpoint "{name}": this stack cannot be forked, since {reason}')
+    return copied
+
+
+def _check_methods(endpoint: object) -> None:
+    """Raises `ScenarioError` for a method of an endpoint that is missing or has other arguments."""
     kind = type(endpoint).__name__
     for name, arguments in METHODS.items():
         method = getattr(endpoint, name, None)
@@ -170,7 +214,6 @@ def _methods(endpoint: object) -> list[Callable[..., object]]:
             inspect.signature(method).bind(*arguments)
         except TypeError:
             raise ScenarioError([f"endpoint: {kind}.{name} cannot be called as {call}"]) from None
-    return [getattr(endpoint, name) for name in METHODS]
 
 
 def _place(of: type, method: str, error: BaseException | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -343,3 +344,98 @@ def test_the_example_of_the_page_runs(
     assert 9.5 < float(goodput) < 9.6
     assert marks
     assert all(line.endswith(" s: marked") for line in marks)
+
+
+# ---------------------------------------------------------------------------------------------------------------- forks
+
+
+def ends(network: Network) -> tuple[str, Any]:
+    """Runs to the end; returns the digest, and the log of the receiver."""
+    result = network.finish()
+    receiver = network.endpoints["server"]
+    assert isinstance(receiver, Ticker)
+    return digest(result), receiver.log
+
+
+@pytest.mark.parametrize("queue", ["droptail", "codel ecn", "cake", "dualpi2", "fq_codel"])
+@pytest.mark.parametrize("at", [0, "7.000001ms", 1.2345, "3999ms"])
+def test_a_fork_continues_to_the_same_bytes(queue: str, at: float | str):
+    straight = ends(ticking(sets={"link.up.queue": queue})[0])
+    network, sender, receiver = ticking(sets={"link.up.queue": queue})
+    network.run_until(at)
+    fork, sent = network.fork(), sender.sent
+    assert ends(fork) == straight
+    assert (sender.sent, network.now, fork.now) == (sent, pytest.approx(network.now), 4)
+    assert ends(network) == straight
+    assert fork.endpoints["server"] is not receiver is network.endpoints["server"]
+
+
+def test_a_fork_that_differs_changes_nothing_elsewhere():
+    straight = ends(ticking()[0])
+    network, *_ = ticking()
+    network.run_until(1)
+    louder = copy.deepcopy(network)
+    sender = louder.endpoints["client"]
+    assert isinstance(sender, Ticker)
+    sender.next = 999_999 * MS
+    assert ends(louder)[1] != straight[1]
+    assert ends(network) == straight
+
+
+def test_stacks_that_share_an_object_share_one_copy_of_it():
+    network, sender, receiver = ticking()
+    sender.log = receiver.log
+    fork = copy.copy(network)
+    one, other = fork.endpoints["client"], fork.endpoints["server"]
+    assert isinstance(one, Ticker)
+    assert isinstance(other, Ticker)
+    assert one.log is other.log is not receiver.log
+
+
+def test_a_stack_that_cannot_be_copied_is_named():
+    network, sender, _ = ticking()
+    sender.extra = (n for n in range(3))  # type: ignore[attr-defined]
+    with pytest.raises(EndpointError) as error:
+        network.fork()
+    reason = "copy.deepcopy raised TypeError: cannot pickle 'generator' object"
+    assert str(error.value) == f'endpoint "client": this stack cannot be forked, since {reason}'
+    del sender.extra  # type: ignore[attr-defined]
+    monolith = Network(bloatlab.parse(LINE))
+    monolith.add_endpoint("server", Alone())
+    with pytest.raises(EndpointError, match=r"since copy\.deepcopy does not copy a Alone$"):
+        monolith.fork()
+    network.fork()
+
+
+class Alone(Ticker):
+    """Returns itself as its copy."""
+
+    def __deepcopy__(self, _memo: object) -> Alone:
+        return self
+
+
+def test_what_cannot_be_forked(tmp_path: Path):
+    network, *_ = ticking()
+    network.capture(tmp_path)
+    with pytest.raises(ScenarioError, match="fork: a network that captures cannot be forked"):
+        network.fork()
+    network.finish()
+    with pytest.raises(ScenarioError, match="fork: the run is over; fork it earlier"):
+        network.fork()
+
+
+def test_an_error_in_a_fork_is_that_of_the_fork():
+    network = Network(bloatlab.parse(LINE))
+    sender = Faulty(network.add_endpoint("server", Ticker()))
+    network.add_endpoint("client", sender)
+    network.run_until(1)
+    fork = network.fork()
+    copied = fork.endpoints["client"]
+    assert isinstance(copied, Faulty)
+    copied.fault = "raise"
+    sent = sender.sent
+    with pytest.raises(EndpointError, match=r'endpoint "client" at 2\.00.*raised IndexError'):
+        fork.finish()
+    assert sender.sent == sent
+    network.run_until("1900ms")
+    assert sender.sent > sent

@@ -304,9 +304,9 @@ def test_a_thread_that_waits_for_a_past_can_be_cancelled(monkeypatch: pytest.Mon
     thread.join()
 
 
-def test_an_error_in_a_past_is_that_of_the_run():
-    text = HOME.replace(
-        'queue = "codel"', 'queue = "codel"\n[link.x]\nfrom = "a"\nto = "home"\ndelivery.trace.source = "gone"'
-    )
-    broken = parse(text)
-    assert pasts.planned([broken, broken]) == [(0, None), (1, None)]
+def test_a_scenario_that_fails_shares_nothing(monkeypatch: pytest.MonkeyPatch):
+    def refused(_text: str) -> None:
+        raise _core.ScenarioError(["link.up: refused"])
+
+    monkeypatch.setattr(_core, "timeline", refused)
+    assert pasts.planned(RATES[:2]) == [(0, None), (1, None)]

@@ -55,7 +55,7 @@ impl Method {
     const NAMES: [&str; 4] = ["handle", "poll_transmit", "next_timeout", "on_timeout"];
 }
 
-/// An endpoint whose methods are those of a Python object.
+/// An endpoint whose methods are those of a Python object. A network copies its endpoints in Python.
 struct PythonEndpoint {
     methods: [Py<PyAny>; Method::NAMES.len()],
     framing: Framing,
@@ -63,6 +63,11 @@ struct PythonEndpoint {
 }
 
 impl PythonEndpoint {
+    fn new(object: &Bound<'_, PyAny>, framing: Framing, error: &FirstError) -> PyResult<Self> {
+        let [a, b, c, d] = Method::NAMES.map(|name| object.getattr(name).map(Bound::unbind));
+        Ok(Self { methods: [a?, b?, c?, d?], framing, error: error.clone() })
+    }
+
     /// Calls a method. `call` makes the call and converts its result. A failure unwinds as a [`Fault`], which the network catches.
     fn call<T>(&self, method: Method, call: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Mistake>) -> T {
         let result = Python::attach(|py| {
@@ -165,6 +170,8 @@ pub(crate) struct NetworkRun {
     duration: Duration,
     until: Time,
     captures: PathBuf,
+    /// Framings of the endpoints, in the order in which they were added.
+    framings: Vec<Framing>,
     outside: Outside,
     error: FirstError,
 }
@@ -212,7 +219,7 @@ impl NetworkRun {
         let duration = scenario.duration;
         let run = Mutex::new(Some(Run::Plain(Network::new(scenario).map_err(wrong)?)));
         let (over, until, captures, error) = (None, Time::ZERO, PathBuf::new(), FirstError::default());
-        Ok(Self { run, over, duration, until, captures, outside, error })
+        Ok(Self { run, over, duration, until, captures, framings: Vec::new(), outside, error })
     }
 
     /// The time up to which the run has got, ns.
@@ -236,23 +243,26 @@ impl NetworkRun {
         }
     }
 
-    /// Adds an endpoint; returns its address and its name. Its application has the name `name`, by default that of the node. `methods` are handle, poll_transmit, next_timeout and on_timeout.
-    #[pyo3(signature = (node, methods, name, mtu, whole_packets))]
+    /// Adds an endpoint; returns its address and its name. Its application has the name `name`, by default that of the node.
+    /// `endpoint` has the methods handle, poll_transmit, next_timeout and on_timeout.
+    #[pyo3(signature = (node, endpoint, name, mtu, whole_packets))]
     fn add_endpoint(
         &mut self,
         node: &str,
-        methods: [Py<PyAny>; Method::NAMES.len()],
+        endpoint: &Bound<'_, PyAny>,
         name: Option<&str>,
         mtu: u16,
         whole_packets: bool,
     ) -> PyResult<((String, u16), String)> {
         let framing = if whole_packets { Framing::Ipv4 } else { Framing::Udp };
-        let endpoint = PythonEndpoint { methods, framing, error: self.error.clone() };
+        let endpoint = PythonEndpoint::new(endpoint, framing, &self.error)?;
         let added = with!(self.run()?, network => {
             let name = name.map_or_else(|| network.free_name(node), str::to_owned);
             network.add_named(&name, node, mtu, endpoint).map(|address| (host_port(address), name))
         });
-        added.map_err(wrong)
+        let added = added.map_err(wrong)?;
+        self.framings.push(framing);
+        Ok(added)
     }
 
     /// Captures whole packets at both ends of `link` (by default the slowest) in `folder`. The network must not have run.
@@ -271,6 +281,35 @@ impl NetworkRun {
                 Err(wrong(Problem::new("capture", "must be called once, before the network runs")))
             }
         }
+    }
+
+    /// Returns a copy of the network. `endpoints` are copies of its endpoints, in the order in which they were added.
+    fn fork(&mut self, py: Python<'_>, endpoints: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+        self.outside.check()?;
+        let error = FirstError::default();
+        let copies = endpoints.iter().zip(&self.framings).map(|(object, framing)| {
+            Ok(Box::new(PythonEndpoint::new(object, *framing, &error)?) as Box<dyn Endpoint + Send>)
+        });
+        let copies = copies.collect::<PyResult<Vec<_>>>()?;
+        let network = match self.run.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            Some(Run::Plain(network)) => network,
+            Some(Run::Captured(_)) => {
+                let message = "a network that captures cannot be forked, since both would write the same files";
+                return Err(wrong(Problem::new("fork", message)));
+            }
+            None => return Err(wrong(Problem::new("fork", "the run is over; fork it earlier"))),
+        };
+        let (copy, outside) = self.outside.forked(py, || network.fork_with(copies))?;
+        Ok(Self {
+            run: Mutex::new(Some(Run::Plain(copy.map_err(wrong)?))),
+            over: None,
+            duration: self.duration,
+            until: self.until,
+            captures: PathBuf::new(),
+            framings: self.framings.clone(),
+            outside,
+            error,
+        })
     }
 
     /// Handles all events before a time.
