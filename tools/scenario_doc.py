@@ -126,6 +126,11 @@ brackets is the default of all others: with `15ms, 30ms (draft2013)`, only the v
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
+    "Impairments": ("Impairments of a link", "`link.NAME.impairments`"),
+    "Policer": ("Policer", "`link.NAME.impairments.policer`"),
+    "BurstLoss": ("Losses in bursts", "`link.NAME.impairments.burst_loss`"),
+    "Retransmission": ("Retransmission on the link", "`link.NAME.impairments.retransmission`"),
+    "Reordering": ("Reordering", "`link.NAME.impairments.reordering`"),
     "Change": ("Changes of a link", "`link.NAME.changes`, a list"),
     "Qdisc": ("", ""),  # the disciplines, in the order of `bloatlab list qdiscs`
     "LredProfile": ("Thresholds of latency-based WRED", "`link.NAME.queue.lred.profiles`, a list"),

@@ -29,6 +29,7 @@ LinkDict = TypedDict(
         "reorder": bool,
         "loss": float | str,
         "lose": Sequence[int],
+        "impairments": Mapping[str, Any],
         "queue": str | Mapping[str, Any],
         "shaper": str | Mapping[str, Any],
         "docsis": Mapping[str, Any],

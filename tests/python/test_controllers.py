@@ -477,7 +477,7 @@ def test_nothing_but_a_simulation_runs_it(capsys: pytest.CaptureFixture[str]):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("tcp.mine.python: a controller in Python cannot run") for line in lines)
-    with pytest.raises(bloatlab.ScenarioError, match="only a simulation from Python"):
+    with pytest.raises(bloatlab.ScenarioError, match="only runs started from Python"):
         bloatlab.machines.tcp_sender(python={"controller": "mine.py:Mine"})
 
 

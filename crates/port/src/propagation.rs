@@ -1,14 +1,15 @@
-//! The wire behind the server: random loss, then propagation.
+//! The wire behind the server: losses, then propagation.
 
 use crate::env::{Env, Recorder};
+use crate::impairments::Impaired;
 use crate::{Change, Lateness, PortSpec};
 use packet::{Count, DropReason, FateSink, Flags, PacketMeta, Point};
 use record::{LinkId, Sink};
 use std::collections::VecDeque;
 use units::{Duration, Rng, Time};
 
-/// The wire: random loss, then propagation. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds
-/// of [0, `jitter`], plus a time drawn from the distribution `lateness`.
+/// The wire: losses, then propagation. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds of
+/// [0, `jitter`], plus a time drawn from the distribution `lateness`, plus what the impairments add.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Propagation {
     delay: Duration,
@@ -18,6 +19,7 @@ pub(crate) struct Propagation {
     loss: f64,
     /// Numbers of the packets to lose, in falling order, so that the next one is last.
     lose: Vec<u64>,
+    impaired: Option<Box<Impaired>>,
     loss_rng: Rng,
     jitter_rng: Rng,
     lateness_rng: Rng,
@@ -39,6 +41,7 @@ impl Propagation {
             reorder: spec.reorder,
             loss: spec.loss.get(),
             lose: spec.lose.iter().rev().copied().collect(),
+            impaired: spec.impairments.as_ref().map(|spec| Box::new(Impaired::new(spec, &stream))),
             loss_rng: stream("loss"),
             jitter_rng: stream("jitter"),
             lateness_rng: stream("lateness"),
@@ -50,8 +53,8 @@ impl Propagation {
         }
     }
 
-    /// Continues a wire without loss, jitter and lateness, with the packets `in_flight` on it. `delivered` counts the packets that
-    /// have arrived.
+    /// Continues a wire without loss, jitter, lateness and impairments, with the packets `in_flight` on it. `delivered` counts
+    /// the packets that have arrived.
     pub(crate) fn resume(&mut self, in_flight: &[PacketMeta], delivered: Count) {
         self.delivered = delivered;
         self.departed = delivered;
@@ -81,7 +84,7 @@ impl Propagation {
     /// Returns true if a packet that leaves later never arrives earlier.
     #[inline]
     pub(crate) fn is_ordered(&self) -> bool {
-        !self.reorder
+        !self.reorder && self.impaired.as_ref().is_none_or(|impaired| !impaired.reorders())
     }
 
     /// Sends a packet whose last bit leaves at `end`, a time known at `now`: the packet is lost, or in flight from then on.
@@ -99,17 +102,22 @@ impl Propagation {
             env.fate.left(&packet, end);
         }
         let by_chance = self.loss_rng.chance(self.loss);
-        if by_chance || !self.lose.is_empty() && self.chosen() {
+        let late =
+            self.impaired.as_mut().map_or(Some(Duration::ZERO), |impaired| impaired.late(u64::from(packet.size), end));
+        if by_chance || late.is_none() || !self.lose.is_empty() && self.chosen() {
             self.lost.add(&packet);
             return Recorder { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
         }
         self.departed.add(&packet);
-        let mut arrival = end + self.delay;
+        let mut arrival = end + self.delay + late.unwrap_or_default();
         if !self.jitter.is_zero() {
             arrival += Duration(self.jitter_rng.below(self.jitter.0.saturating_add(1)));
         }
         if let Some(lateness) = &self.lateness {
             arrival += lateness.at(self.lateness_rng.unit());
+        }
+        if self.impaired.is_some() {
+            return self.depart_impaired(packet, arrival);
         }
         if self.reorder && arrival < self.last_arrival {
             return self.overtake(packet, arrival);
@@ -117,6 +125,19 @@ impl Propagation {
         self.last_arrival = self.last_arrival.max(arrival);
         packet.stamp = self.last_arrival;
         self.ring.push_back(packet);
+    }
+
+    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is its time of arrival without these.
+    #[cold]
+    fn depart_impaired(&mut self, packet: PacketMeta, arrival: Time) {
+        let Some(impaired) = &mut self.impaired else { return };
+        let mut arrival = if self.reorder { arrival } else { arrival.max(self.last_arrival) };
+        match impaired.held_back() {
+            Some(by) => arrival += by,
+            None => self.last_arrival = self.last_arrival.max(arrival),
+        }
+        let arrival = impaired.batch(arrival);
+        self.overtake(packet, arrival);
     }
 
     /// Returns true if `lose` lists the packet that leaves now. Earlier packets must be counted as departed or lost.

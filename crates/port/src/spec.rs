@@ -1,6 +1,6 @@
 //! The specification of a port, and changes to a running one.
 
-use crate::{Delivery, Shaper};
+use crate::{Delivery, Impairments, Shaper};
 use docsis::{Docsis31Params, DocsisParams, ShaperParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,6 +129,9 @@ pub struct PortSpec {
     /// leave the queue for the wire.
     #[serde(default)]
     pub lose: Vec<u64>,
+    /// Further losses and delays of packets on the wire.
+    #[serde(default)]
+    pub impairments: Option<Impairments>,
     /// The queue discipline.
     pub queue: qdisc::Spec,
     /// The server that takes packets from the queue.
@@ -137,11 +140,14 @@ pub struct PortSpec {
 }
 
 impl PortSpec {
-    /// Returns the first invalid field of the wire: percentiles of `lateness` that fall, or numbers in `lose` that do
-    /// not rise from 1.
+    /// Returns the first invalid field of the wire: percentiles of `lateness` that fall, numbers in `lose` that do not rise from 1,
+    /// or a field of `impairments`.
     pub fn validate_wire(&self) -> Result<(), Problem> {
         if let Some(lateness) = &self.lateness {
             lateness.validate().map_err(|p| p.under("lateness"))?;
+        }
+        if let Some(impairments) = &self.impairments {
+            impairments.validate().map_err(|p| p.under("impairments"))?;
         }
         let mut before = 0u64;
         for (i, &number) in self.lose.iter().enumerate() {

@@ -45,6 +45,9 @@ pub struct Link {
     /// 1. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
+    /// Further losses and delays on the wire: a policer, losses in bursts, retransmissions, reordering, batches.
+    #[serde(default)]
+    pub impairments: Option<port::Impairments>,
     /// The queue discipline.
     #[serde(default = "default_queue")]
     pub queue: qdisc::Spec,
@@ -185,6 +188,7 @@ impl Link {
             reorder: self.reorder,
             loss: self.loss,
             lose: self.lose.clone(),
+            impairments: self.impairments.clone(),
             queue: self.queue.clone(),
             service: self.service.clone(),
         }

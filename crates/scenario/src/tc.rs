@@ -156,6 +156,9 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     if link.lateness.is_some() {
         note("lateness: netem cannot draw delays from percentiles".into());
     }
+    if link.impairments.is_some() {
+        note("impairments: the commands for netem and police are not written; see tc-netem(8), tc-police(8)".into());
+    }
     if !link.lose.is_empty() {
         note(format!("lose: netem cannot lose chosen packets ({} here)", link.lose.len()));
     }

@@ -103,8 +103,9 @@ impl Carries for Carrier {
 fn fast_path(link: &NetworkLink) -> Option<Fifo> {
     let spec = &link.port;
     let Spec::Droptail(p) = &spec.queue else { return None };
-    let random = spec.loss.get() > 0.0 || !spec.lose.is_empty() || !spec.jitter.is_zero() || spec.lateness.is_some();
-    let plain = spec.service == Service::Plain && !random && link.changes.is_empty();
+    let lossless = spec.loss.get() == 0.0 && spec.lose.is_empty() && spec.impairments.is_none();
+    let steady = spec.jitter.is_zero() && spec.lateness.is_none();
+    let plain = spec.service == Service::Plain && lossless && steady && link.changes.is_empty();
     if !plain || p.drop_head || p.super_segment > 1 {
         return None;
     }

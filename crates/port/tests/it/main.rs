@@ -6,6 +6,7 @@ mod delivery;
 mod golden;
 mod htb;
 mod identities;
+mod impairments;
 mod jitter;
 mod properties;
 mod reference;

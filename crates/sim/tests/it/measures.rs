@@ -321,6 +321,23 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
 }
 
 #[test]
+fn a_wire_with_impairments_is_no_plain_one() {
+    // a request sent at k s arrives with the next batch after 10 ms, the first multiple of 70 ms, and its reply one batch later
+    let text = format!(
+        "duration = \"10s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nboth_ways = true\ndelay = \"10ms\"\n\
+         impairments.batches = \"70ms\"\n{}",
+        app("ping", "ping = {}")
+    );
+    let rtt = series(&run(&text), "pings", "rtt_ms", "app", "ping");
+    let expected: Vec<f64> =
+        (0..10u64).map(|k| ((k * 1000 + 10).next_multiple_of(70) + 70 - k * 1000) as f64).collect();
+    assert_eq!(rtt, expected);
+    // the policer's bucket holds no packet
+    let none = run(&text.replace("batches = \"70ms\"", "policer = { rate = \"1mbit\", burst = \"10B\" }"));
+    assert_eq!(number(&none, "links.up.drops.link_loss"), 10.0);
+}
+
+#[test]
 fn chosen_packets_are_lost() {
     // pings at 0, 1, ... 9 s; the third and the seventh request are lost
     let toml = line(10, &app("ping", "ping = {}"));

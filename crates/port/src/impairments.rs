@@ -1,0 +1,192 @@
+//! Impairments of the wire: a policer, losses in bursts, retransmissions below IP, packets out of order, arrivals in batches.
+//!
+//! ```text
+//!   leaves the server -> policer -> loss, lose -> burst_loss -> retransmission -> delay, jitter, lateness -> reordering -> batches
+//! ```
+//!
+//! Source: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960, and E. O. Elliott, "Estimates of Error Rates for Codes on
+//! Burst-Noise Channels", 1963, for `burst_loss`; RFC 2475 §2.3.3.3 for `policer`; RFC 3366 §2 for `retransmission`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{BitRate, Bytes, Duration, Prob, Problem, Rng, Time, positive, positive_or_none, require};
+
+/// What the wire does to packets, besides `loss` and `jitter`. With `both_ways`, each direction has its own state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Impairments {
+    /// Drops packets that exceed a rate, without a queue. They count as `link_loss`.
+    pub policer: Option<Policer>,
+    /// Losses in bursts (Gilbert-Elliott).
+    pub burst_loss: Option<BurstLoss>,
+    /// Retransmission on the link, as radio links do it: packets arrive late instead of never, and in order.
+    pub retransmission: Option<Retransmission>,
+    /// Packets that later ones overtake.
+    pub reordering: Option<Reordering>,
+    /// Packets arrive only at the multiples of this time, in batches: ACK aggregation, or the frames of a radio link. Null: each
+    /// packet arrives at its own time.
+    pub batches: Option<Duration>,
+}
+
+/// A token bucket that drops each packet for which it has too few tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Policer {
+    /// Rate at which tokens arrive, in IP bits.
+    pub rate: BitRate,
+    /// Size of the bucket, which is full at first.
+    pub burst: Bytes,
+}
+
+/// The Gilbert-Elliott model: the wire is in a good or a bad state, which may change before each packet. It begins in the good
+/// one. The long-run loss is (r * `good_loss` + p * `bad_loss`) / (p + r), and the bad state lasts 1/r packets on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BurstLoss {
+    /// Probability of a change from good to bad.
+    pub p: Prob,
+    /// Probability of a change from bad to good.
+    pub r: Prob,
+    /// Probability of a loss in the bad state.
+    #[serde(default = "always")]
+    pub bad_loss: Prob,
+    /// Probability of a loss in the good state.
+    #[serde(default)]
+    pub good_loss: Prob,
+}
+
+fn always() -> Prob {
+    Prob::constant(1.0)
+}
+
+/// Retransmission of each packet until it succeeds, at most a number of times. Later packets wait for it, unless `reorder` is set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Retransmission {
+    /// Probability that a transmission fails.
+    pub failure: Prob,
+    /// Time that each failed transmission adds.
+    pub delay: Duration,
+    /// Largest number of transmissions of a packet, which is lost if all of them fail.
+    #[serde(default = "attempts")]
+    pub attempts: u32,
+}
+
+fn attempts() -> u32 {
+    8
+}
+
+/// Packets that are held back while others pass. All other packets keep their order.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    /// Probability that a packet is held back.
+    pub chance: Prob,
+    /// Time for which it is held back.
+    pub by: Duration,
+}
+
+impl Impairments {
+    /// Returns the first invalid field.
+    pub(crate) fn validate(&self) -> Result<(), Problem> {
+        if let Some(policer) = &self.policer {
+            let checked = positive("rate", policer.rate).and_then(|()| positive("burst", policer.burst));
+            checked.map_err(|p| p.under("policer"))?;
+        }
+        if let Some(loss) = &self.burst_loss {
+            let message = "0 is not valid; expected more than 0: the wire would never leave the bad state";
+            require(loss.r.get() > 0.0, "burst_loss.r", message)?;
+        }
+        if let Some(arq) = &self.retransmission {
+            positive("retransmission.attempts", arq.attempts)?;
+        }
+        if let Some(reordering) = &self.reordering {
+            positive("reordering.by", reordering.by)?;
+        }
+        positive_or_none("batches", self.batches)
+    }
+}
+
+/// The impairments of a running wire. Each kind draws from its own random stream, so that switching one on leaves the others as
+/// they are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Impaired {
+    spec: Impairments,
+    /// Time at which the policer's bucket is full again.
+    full_at: Time,
+    /// True in the bad state of `burst_loss`.
+    bad: bool,
+    state_rng: Rng,
+    loss_rng: Rng,
+    retransmission_rng: Rng,
+    reordering_rng: Rng,
+}
+
+impl Impaired {
+    pub(crate) fn new(spec: &Impairments, stream: impl Fn(&str) -> Rng) -> Self {
+        Self {
+            spec: spec.clone(),
+            full_at: Time::ZERO,
+            bad: false,
+            state_rng: stream("burst_state"),
+            loss_rng: stream("burst_loss"),
+            retransmission_rng: stream("retransmission"),
+            reordering_rng: stream("reordering"),
+        }
+    }
+
+    /// Returns the time that retransmissions add to a packet of `size` bytes which leaves at `at`; `None` if the packet is lost.
+    #[cold]
+    pub(crate) fn late(&mut self, size: u64, at: Time) -> Option<Duration> {
+        let lost = self.exceeds_rate(size, at) || self.lost_in_burst();
+        if lost { None } else { self.retransmitted() }
+    }
+
+    /// Returns true if the policer drops a packet.
+    fn exceeds_rate(&mut self, size: u64, at: Time) -> bool {
+        let Some(policer) = &self.spec.policer else { return false };
+        // the bucket has burst - rate * (full_at - now) tokens
+        let full_at = self.full_at.max(at) + policer.rate.time_for(size);
+        let exceeds = full_at.since(at) > policer.rate.time_for(policer.burst.0);
+        if !exceeds {
+            self.full_at = full_at;
+        }
+        exceeds
+    }
+
+    fn lost_in_burst(&mut self) -> bool {
+        let Some(burst) = &self.spec.burst_loss else { return false };
+        let change = if self.bad { burst.r } else { burst.p };
+        self.bad ^= self.state_rng.chance(change.get());
+        let loss = if self.bad { burst.bad_loss } else { burst.good_loss };
+        self.loss_rng.chance(loss.get())
+    }
+
+    /// Returns the time that failed transmissions of a packet take; `None` if all of them fail.
+    ///
+    /// Bound: one iteration for each of `attempts`.
+    fn retransmitted(&mut self) -> Option<Duration> {
+        let Some(link) = &self.spec.retransmission else { return Some(Duration::ZERO) };
+        let failed =
+            (0..link.attempts).take_while(|_| self.retransmission_rng.chance(link.failure.get())).count() as u64;
+        (failed < u64::from(link.attempts)).then(|| Duration(link.delay.0.saturating_mul(failed)))
+    }
+
+    /// Returns the time for which the next packet is held back while others pass.
+    pub(crate) fn held_back(&mut self) -> Option<Duration> {
+        let reordering = self.spec.reordering.as_ref()?;
+        self.reordering_rng.chance(reordering.chance.get()).then_some(reordering.by)
+    }
+
+    /// Returns the time of the batch in which a packet arrives.
+    pub(crate) fn batch(&self, arrival: Time) -> Time {
+        self.spec
+            .batches
+            .map_or(arrival, |every| Time(arrival.0.checked_next_multiple_of(every.0).unwrap_or(arrival.0)))
+    }
+
+    /// Returns true if packets may overtake one another.
+    pub(crate) fn reorders(&self) -> bool {
+        self.spec.reordering.is_some()
+    }
+}

@@ -1,0 +1,188 @@
+//! Impairments of the wire, against closed forms.
+
+use crate::common::{Bench, ms};
+use port::PortSpec;
+use units::Time;
+
+/// A link without a rate and with 10 ms of delay, so that the wire alone decides when a packet arrives.
+fn link(impairments: &str) -> Bench {
+    Bench::new(&format!(
+        "delay = '10ms'\nqueue = {{ droptail = {{ limit = '100000p' }} }}\n[impairments]\n{impairments}"
+    ))
+}
+
+/// Sends `n` packets of 1000 bytes, one each millisecond.
+fn send(b: &mut Bench, n: u64) {
+    for i in 0..n {
+        b.run(Time(i * 1_000_000));
+        b.burst(Time(i * 1_000_000), 1, 1000);
+    }
+    b.run(Time(1 << 60));
+}
+
+/// Returns, for each packet in the order of sending, whether it was lost.
+fn lost(b: &Bench) -> Vec<bool> {
+    let mut lost = vec![false; b.seq as usize];
+    b.fates.0.iter().for_each(|(seq, _)| lost[*seq as usize] = true);
+    lost
+}
+
+#[test]
+fn a_policer_lets_through_its_burst_and_its_rate() {
+    // 8 Mbit/s arrive, 2 Mbit/s may pass, and 10 packets at once
+    let mut b = link("policer = { rate = '2mbit', burst = '10KB' }");
+    send(&mut b, 1001);
+    // 1 s of tokens is 250 kB, so 10 + 250 packets; the last tokens may be too few for a packet
+    assert!((259..=260).contains(&b.out.len()), "{}", b.out.len());
+    // the bucket loses 1000 - 250 bytes with each packet that passes, so 10 + 3 pass before the first drop
+    assert_eq!(lost(&b).iter().position(|lost| *lost), Some(13));
+    // after that, one packet in four passes
+    let later: Vec<u64> = b.out.iter().map(|p| p.seq).filter(|seq| *seq > 20).collect();
+    assert!(later.windows(2).all(|w| w[1] - w[0] == 4), "{later:?}");
+    assert!(b.out.iter().all(|p| p.stamp.0 == p.seq * 1_000_000 + 10_000_000), "a policer delays nothing");
+}
+
+#[test]
+fn a_policer_drops_what_is_larger_than_its_bucket() {
+    let mut b = link("policer = { rate = '1gbit', burst = '999B' }");
+    send(&mut b, 3);
+    assert_eq!(lost(&b), [true; 3]);
+}
+
+#[test]
+fn losses_in_bursts_have_their_share_and_length() {
+    let n = 200_000;
+    let mut b = link("burst_loss = { p = 0.01, r = 0.2 }");
+    send(&mut b, n);
+    let lost = lost(&b);
+    let losses = lost.iter().filter(|l| **l).count() as f64;
+    let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
+    // the share is p / (p + r) = 1/21. Successive packets are correlated by 1 - p - r = 0.79, which multiplies the variance by
+    // 1.79 / 0.21, so the standard deviation is sqrt(1/21 * 20/21 * 8.52 / 200000) = 0.00139
+    assert!((losses / n as f64 - 1.0 / 21.0).abs() < 5.0 * 0.00139, "{losses}");
+    // the length of a burst is geometric with mean 1 / r = 5 and standard deviation sqrt(0.8) / 0.2 = 4.47, over 1900 bursts
+    assert!((losses / bursts - 5.0).abs() < 5.0 * 4.47 / bursts.sqrt(), "{losses} {bursts}");
+}
+
+#[test]
+fn both_states_lose_with_their_own_probability() {
+    let n = 200_000;
+    let mut b = link("burst_loss = { p = 0.5, r = 0.5, bad_loss = 0.6, good_loss = 0.2 }");
+    send(&mut b, n);
+    let share = b.fates.0.len() as f64 / n as f64;
+    // with p = r = 1/2 each packet has an independent state, so its loss has the mean 0.4 and no memory
+    assert!((share - 0.4).abs() < 5.0 * (0.4 * 0.6 / n as f64).sqrt(), "{share}");
+}
+
+#[test]
+fn retransmissions_delay_geometrically_and_give_up() {
+    let n = 100_000;
+    let mut b = link("retransmission = { failure = 0.3, delay = '100us', attempts = 3 }");
+    send(&mut b, n);
+    let late = |times: u64| {
+        let at = 10_000_000 + times * 100_000;
+        b.out.iter().filter(|p| p.stamp.0 - p.seq * 1_000_000 == at).count() as f64 / n as f64
+    };
+    // packets are 1 ms apart, so none waits for another: k failures with probability 0.3^k * 0.7, and three lose the packet
+    let close = |found: f64, p: f64| (found - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt();
+    assert!(
+        close(late(0), 0.7) && close(late(1), 0.21) && close(late(2), 0.063),
+        "{} {} {}",
+        late(0),
+        late(1),
+        late(2)
+    );
+    assert!(close(b.fates.0.len() as f64 / n as f64, 0.027), "{}", b.fates.0.len());
+}
+
+#[test]
+fn later_packets_wait_for_a_retransmission() {
+    let mut b = link("retransmission = { failure = 0.3, delay = '5ms' }");
+    send(&mut b, 10_000);
+    assert!(b.out.windows(2).all(|w| w[0].seq < w[1].seq));
+    let behind = b.out.windows(2).filter(|w| w[0].stamp == w[1].stamp).count();
+    // a packet that failed once arrives with the five after it
+    assert!(behind > 3000, "{behind}");
+}
+
+#[test]
+fn a_packet_that_is_held_back_is_overtaken_by_a_bound() {
+    let n = 10_000;
+    let mut b = link("reordering = { chance = '10%', by = '2500us' }");
+    send(&mut b, n);
+    let held: Vec<u64> = b.out.iter().filter(|p| p.stamp.0 != p.seq * 1_000_000 + 10_000_000).map(|p| p.seq).collect();
+    assert!((held.len() as f64 - 1000.0).abs() < 5.0 * 30.0, "{}", held.len());
+    for (place, p) in b.out.iter().enumerate().filter(|(_, p)| held.contains(&p.seq)) {
+        assert_eq!(p.stamp.0, p.seq * 1_000_000 + 12_500_000);
+        // two packets leave within 2.5 ms; those that are held back, too, do not overtake
+        let overtook = b.out[..place].iter().filter(|q| q.seq > p.seq).count();
+        let may = [1, 2].iter().filter(|k| p.seq + **k < n && !held.contains(&(p.seq + **k))).count();
+        assert_eq!(overtook, may);
+    }
+    assert!(b.out.windows(2).all(|w| w[0].stamp <= w[1].stamp));
+}
+
+#[test]
+fn batches_arrive_at_multiples() {
+    let mut b = link("batches = '4ms'");
+    send(&mut b, 101);
+    let expected: Vec<u64> = (0..101u64).map(|i| (i + 10).div_ceil(4) * 4_000_000).collect();
+    assert_eq!(b.out.iter().map(|p| p.stamp.0).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn each_kind_draws_from_its_own_stream() {
+    let lost_with = |more: &str| {
+        let mut b = link(&format!("burst_loss = {{ p = 0.02, r = 0.3 }}\n{more}"));
+        send(&mut b, 2000);
+        lost(&b)
+    };
+    let alone = lost_with("");
+    let others =
+        "retransmission = { failure = 0.2, delay = '1ms', attempts = 100 }\nreordering = { chance = 0.1, by = '3ms' }";
+    assert_eq!(lost_with(others), alone);
+    assert!(alone.iter().any(|l| *l));
+}
+
+#[test]
+fn without_effect_the_wire_is_as_before() {
+    let run = |impairments: &str| {
+        let mut b = Bench::new(&format!(
+            "rate = '10mbit'\nloss = 0.1\njitter = '3ms'\nqueue = {{ codel = {{}} }}\n{impairments}"
+        ));
+        b.saturate(ms(0.0), ms(2000.0), 20);
+        (b.out, b.fates.0)
+    };
+    let none = "[impairments]\npolicer = { rate = '1gbit', burst = '1MB' }\nburst_loss = { p = 0, r = 1 }\n\
+                retransmission = { failure = 0, delay = '1s' }\nreordering = { chance = 0, by = '1s' }\nbatches = '1ns'";
+    assert_eq!(run(none), run(""));
+}
+
+#[test]
+fn invalid_values_are_named() {
+    let problem = |impairments: &str| {
+        let text = format!("queue = {{ droptail = {{}} }}\n[impairments]\n{impairments}");
+        toml::from_str::<PortSpec>(&text).unwrap().validate().unwrap_err().to_string()
+    };
+    for (text, expected) in [
+        (
+            "policer = { rate = '0bit', burst = '1KB' }",
+            "impairments.policer.rate: 0bit is not valid; expected more than 0bit",
+        ),
+        (
+            "burst_loss = { p = 0.1, r = 0 }",
+            "impairments.burst_loss.r: 0 is not valid; expected more than 0: the wire would never leave the bad state",
+        ),
+        (
+            "retransmission = { failure = 0.1, delay = '1ms', attempts = 0 }",
+            "impairments.retransmission.attempts: 0 is not valid; expected more than 0",
+        ),
+        (
+            "reordering = { chance = 0.1, by = '0s' }",
+            "impairments.reordering.by: 0s is not valid; expected more than 0s",
+        ),
+        ("batches = '0s'", "impairments.batches: 0s is not valid; expected more, or no batches"),
+    ] {
+        assert_eq!(problem(text), expected);
+    }
+}
