@@ -79,7 +79,10 @@ const appPath = (links: Directed[], app: Tree): Directed[] => {
   return [...(route(links, from, to) ?? []), ...(route(links, to, from) ?? [])];
 };
 
-/** The links there and back of the first file transfer through a link, or else of the first application; if there is none, only this link. */
+/**
+ * Returns the path, in both directions, of the first application through link `name`; a file transfer comes before others. Without
+ * such an application, returns the link alone.
+ */
 export function roundTrip(tree: Tree, name: string): Directed[] {
   const links = directed(tree);
   const apps = tables(tree, "app").sort((a, b) => Number(isTransfer(b[1])) - Number(isTransfer(a[1])));
@@ -98,7 +101,7 @@ const delay = (tree: Tree, link: Directed): number => {
 export const baseRtt = (tree: Tree, name: string): number =>
   roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
 
-/** Scales the delays of the links there and back so that their sum is `target` seconds. */
+/** Scales the delays of both directions of the path so that their sum is `target` seconds. */
 export function setBaseRtt(tree: Tree, name: string, target: number): void {
   const path = roundTrip(tree, name);
   const now = baseRtt(tree, name);

@@ -1,8 +1,9 @@
-//! Algorithms whose code a program supplies: a scenario has only the name of a class, its text and its parameters.
+//! Algorithms that are implemented outside the core. A scenario holds the name of a class, its source text and its parameters; the
+//! program that runs the scenario supplies the maker, which turns them into objects.
 //!
 //! ```text
-//! text --read--> parameters, without a maker     data, hashed and stored like other parameters
-//!                      | the program that runs the scenario supplies a maker
+//! scenario --read--> parameters, without a maker     data, hashed and stored like other parameters
+//!                      | the program supplies a maker
 //!                      v
 //! world --build--> one object of the maker for each queue or connection
 //! ```

@@ -127,7 +127,7 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is its time of arrival without these.
+    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is the time without either.
     #[cold]
     fn depart_impaired(&mut self, packet: PacketMeta, arrival: Time) {
         let Some(impaired) = &mut self.impaired else { return };

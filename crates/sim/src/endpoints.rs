@@ -105,7 +105,7 @@ impl<S: Sink> World<S> {
         self.engine.net.send(path.at, packet);
     }
 
-    /// Ends the run now, before its time: closes every account, and shortens the run to the time so far.
+    /// Ends the run early: closes every account, and shortens the run to the time so far.
     pub fn stop(&mut self) {
         if !self.over {
             self.end = self.now().max(Time(self.engine.tally.warm_up.0)) + Duration::from_nanos(1);

@@ -251,7 +251,7 @@ impl Endpoint {
         self.tx.has_written()
     }
 
-    /// Reports the sender's state, then the controller's. Quantities that `ss -i` shows have its names.
+    /// Reports the sender's state, then the controller's. Names follow `ss -i`.
     pub fn read(&self, p: &TcpParams, out: &mut Reading<'_>) {
         let probe = self.probe(p);
         out.word("state", probe.state.word());

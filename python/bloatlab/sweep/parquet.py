@@ -109,7 +109,7 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 
 
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
-    """Makes parts of the abandoned journals, joins small parts, and removes files that no longer count.
+    """Turns the abandoned journals into parts, joins small parts, and removes files that no longer count.
 
     Without `wait`, does nothing while another process does it. Raises `OSError`; no run is lost then.
     """

@@ -275,12 +275,12 @@ class Shelf:
         return True
 
     def compact(self) -> None:
-        """Makes parts of the abandoned journals. If that fails, leaves the journals as they are."""
+        """Turns the abandoned journals into Parquet parts. If that fails, leaves the journals as they are."""
         with contextlib.suppress(OSError):
             parquet.compact(self._folder, self._notice)
 
     def close(self) -> None:
-        """Closes the journal, so that others may make a part of it; the next `put` begins a new one."""
+        """Closes the journal, so that any process may turn it into a part; the next `put` begins a new one."""
         with self._lock:
             _close(self._journals)
 

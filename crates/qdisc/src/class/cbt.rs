@@ -93,7 +93,7 @@ fn packets(most: u32) -> Test {
 
 params! {
     /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged
-    /// by DSCP with a threshold of 10 packets, all others with one of 2.
+    /// by DSCP with a threshold of 10 packets, all others with a threshold of 2.
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),

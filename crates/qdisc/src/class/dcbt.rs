@@ -28,7 +28,7 @@ fn share(slack: f64) -> Test {
 
 params! {
     /// Parameters of D-CBT. The defaults are MMCN 1999's classes: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1),
-    /// datagrams tagged by DSCP with a `slack` of 2, all others with one of 1.
+    /// datagrams tagged by DSCP with a `slack` of 2, all others with a `slack` of 1.
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),

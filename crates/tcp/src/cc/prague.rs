@@ -55,8 +55,8 @@ const LEAST_RATE: f64 = 12_500.0;
 const BURSTS: f64 = 4096.0;
 /// Up to this window, in segments, pacing alone limits the flow.
 const RATE_MODE: f64 = 4.0;
-/// Up to [`RATE_MODE`], the rate exceeds W by this share in the first half of a virtual round trip, and is lower by the same share
-/// in the second half.
+/// With RTT independence, after the first CE mark and up to [`RATE_MODE`], pacing is faster than W per round trip by this share in
+/// the first half of a virtual round trip, and slower by it in the second half.
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {

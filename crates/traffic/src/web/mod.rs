@@ -285,8 +285,8 @@ impl Application for Web {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         match token {
             PAGE => self.begin_page(host),
-            // with the quota `asked`, a page does not end while a retry is pending, so its slot still waits for it; with
-            // `retrieved`, the page may have ended without that slot
+            // with the quota `asked`, a page ends only after its retries, so the slot is still waiting; with `retrieved`, the page
+            // may be over, and then nothing is left to fetch
             retry => {
                 let slot = (retry - RETRY) as usize;
                 if self.slots[slot].busy && self.slots[slot].conn.is_none() {

@@ -118,9 +118,9 @@ def cbt(
 ) -> Json:
     """Returns CBT with thresholds `mm` and `udp` in packets.
 
-    `weight` is the weight of new values in the averages of the classes of datagrams; TCP's RED keeps its own. With `apart`, voice and video
-    are separate classes. With `early`, the classes of datagrams have RED instead of a threshold: drops begin at half the threshold, and
-    all packets are dropped from `early` times the threshold on.
+    `weight` is the EWMA weight of the datagram classes (TCP's RED has its own). With `apart`, voice and video are separate
+    classes. With `early`, the datagram classes use RED instead of a threshold: drops begin at half the threshold, and all
+    packets are dropped from `early` times the threshold on.
     """
 
     def threshold(name: str, packets: int, match: Json) -> Json:

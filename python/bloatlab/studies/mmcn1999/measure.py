@@ -1,4 +1,4 @@
-"""Reduces a run to the measures of tables, orders and figures, over the time of the blast (20 to 60 s) unless stated otherwise.
+"""Computes the measures for the tables, rankings and figures, from the blast (20 to 60 s) unless stated otherwise.
 
 drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without the path's propagation: waiting and serialisation

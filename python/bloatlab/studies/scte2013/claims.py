@@ -1,4 +1,4 @@
-"""The values that the claims of SCTE 2013 in `claims.toml` are about, and the names that their expressions use."""
+"""The values and names that the expressions in `claims.toml` use."""
 
 from __future__ import annotations
 

@@ -180,8 +180,8 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
 
     An upload fills the buffer, so a download at 20 Mbit/s waits for its ACKs.
 
-    `ack_class` is ACK acceleration as priority: the downloads' ACKs have a queue of their own, and up to half of the link
-    (cable modems also drop ACKs that a later one makes superfluous; not modelled).
+    `ack_class` is ACK acceleration by a class: the downloads' ACKs have their own queue and half of the link, and each class
+    borrows what the other leaves idle. (Cable modems also drop ACKs that a later one makes superfluous; not modelled.)
     """
     traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
     # two classes of equal weight that lend each other unused capacity: one for ACKs, and one with the buffer for all other packets
