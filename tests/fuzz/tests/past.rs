@@ -12,6 +12,7 @@ use fuzz::world::text;
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario};
 use sim::{Ended, Outcome, Past, Timeline, World};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::{BitRate, Duration, Prob, Rng, Time};
 
 /// Slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
@@ -170,8 +171,9 @@ fn a_common_past_gives_the_same_bytes() {
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);
     let found = scenarios.filter(|(made, plain)| {
-        let outcomes = shared(made, Duration::from_millis(20));
-        outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
+        // with debug assertions, an event that is scheduled too late panics
+        let outcomes = catch_unwind(AssertUnwindSafe(|| shared(made, Duration::from_millis(20)))).unwrap_or_default();
+        outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
     });
     assert!(found.count() >= 10, "this test does not find a planted error");
 }
