@@ -77,8 +77,6 @@ fn kinds(scenario: &Scenario) -> Vec<String> {
         seen.push(format!("app {}", app.traffic.name()));
         for stack in app.tcp_server.iter().chain([&app.tcp]).filter(|_| !app.traffic.is_datagrams()) {
             seen.push(format!("tcp {stack}"));
-            let control = scenario.stack(stack).unwrap().control;
-            seen.push(format!("controller {}", kind(json!(control.congestion_control))));
         }
     }
     seen
@@ -211,7 +209,6 @@ fn forks_continue_to_the_same_bytes() {
             named("delivery", &port::DELIVERIES.iter().map(|d| d.name).collect::<Vec<_>>()),
             named("app", &traffic::APPS.iter().map(|a| a.name).collect::<Vec<_>>()),
             named("tcp", &tcp::PRESETS.iter().map(|p| p.0).collect::<Vec<_>>()),
-            tcp::CongestionControl::ALL.iter().map(|control| format!("controller {}", kind(json!(control)))).collect(),
         ];
         let missing: Vec<_> = all.concat().into_iter().filter(|name| !seen.contains(name)).collect();
         assert!(missing.is_empty(), "these never occurred: {missing:?}");
