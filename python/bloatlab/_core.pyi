@@ -120,7 +120,8 @@ def run(
     captured at the ends of `capture_link` (by default the slowest link). `makers` has a callable that makes an object,
     for each table with a class in Python ("link.up", "tcp.mine"); such a run keeps the GIL, all others release it.
     `trace` receives the chunks of the tables that the scenario's `trace` selects: the table's name, and its columns.
-    Each column is an array, or for words a tuple (indices, words). Raises `ScenarioError`, `OSError`, `ClassFailure`.
+    Each column is an array; a column of texts is a tuple (index of each row's text, the texts). Raises `ScenarioError`,
+    `OSError`, `ClassFailure`.
     """
 
 class DeliveryTrace(TypedDict):
@@ -135,7 +136,7 @@ class DeliveryTrace(TypedDict):
 def delivery_trace(text: str) -> DeliveryTrace:
     """Read a trace in mahimahi's format, or in the compact form of a scenario's `source`.
 
-    Raises `ValueError` with two arguments: the number of the line (in the compact form, of the word), and the mistake.
+    Raises `ValueError` with two arguments: the number of the line (in the compact form, of the entry), and the mistake.
     """
 
 def delivery_file(resolved: str, link: str) -> str:
@@ -179,7 +180,7 @@ class ControllerStart:
         """True if the window is a whole number of segments."""
     @property
     def paced(self) -> bool:
-        """True if the stack paces segments whatever the controller."""
+        """True if the stack paces segments with every controller."""
     @property
     def counts_marks(self) -> bool:
         """True if ACKs report the number of CE marks."""
@@ -248,7 +249,7 @@ class ControllerSample:
         """Round-trip time measured by this ACK, microseconds; None if it measures none."""
     @property
     def one_way_us(self) -> int | None:
-        """One-way delay with the offset of the two clocks, microseconds modulo 2^32."""
+        """One-way delay plus the offset between the two clocks, microseconds modulo 2^32."""
     @property
     def srtt_ns(self) -> int:
         """Smoothed round-trip time, ns."""
@@ -497,7 +498,7 @@ def catalogue() -> str:
     """Return the disciplines, links, applications and TCP presets as JSON, each with its parameters and source."""
 
 def measures() -> str:
-    """Return the units and all measures of a summary as JSON, each with its words, unit, direction and description."""
+    """Return the units and all measures of a summary as JSON, each with its label, unit, direction and description."""
 
 def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
     """Return R and MOS of the E-model for a share of lost packets (0 to 1) and the total one-way delay in ms."""
@@ -505,17 +506,17 @@ def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
 def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list[tuple[int, int, int]]:
     """Count hash collisions among active sessions with random 5-tuples.
 
-    Returns a tuple for each number of sessions from 1 to `sessions`: in how many of `trials` any two sessions shared a
-    queue, the first session shared its queue, and the first session was in a group with more sessions than queues.
-    `spec` is a fair discipline as JSON: its name in quotes ('"sfq_hss"') or a table ('{"sfq_hss": {"groups": 32}}').
-    Raises `ScenarioError` for a discipline that is not valid or not fair.
+    Returns a tuple for each number of sessions from 1 to `sessions`: the numbers of trials in which any two sessions
+    shared a queue, in which the first session shared its queue, and in which the first session was in a group with more
+    sessions than queues. `spec` is a fair discipline as JSON: its name in quotes ('"sfq_hss"') or a table ('{"sfq_hss":
+    {"groups": 32}}'). Raises `ScenarioError` for a discipline that is not valid or not fair.
     """
 
 @final
 class DrivenRun:
     """A run in progress; see `bloatlab.open`. Times are in nanoseconds.
 
-    Raises `ScenarioError` for what is not valid, and the failures of code in Python.
+    Raises `ScenarioError` for invalid input, and the failures of code in Python.
     """
 
     def __new__(cls, resolved: str, makers: Mapping[str, Callable[[], object]] | None = None) -> Self:
@@ -547,21 +548,21 @@ class DrivenRun:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
-    """Return what acts always in the run of a scenario, and the times (ns) and texts of all later acts, in order.
+    """Return what affects a scenario's run from the start, and every later action in order: its time (ns) and a text.
 
     None if the run depends on more than the scenario: on code in Python, or on endpoints.
     """
 
 @final
 class Past:
-    """A run up to a time, which continues as any scenario that has acted as the earlier ones until then."""
+    """A run up to some time, which can continue as any scenario whose actions until then are the same."""
 
     def __new__(cls, resolved: str) -> Self:
         """Build the past of a scenario (canonical JSON, see `resolve`) at time 0."""
     def advance(self, resolved: str, until_ns: int, progress: Callable[[float], None] | None = None) -> Past:
-        """Return a copy that has continued as a scenario to a time; `progress` as in `run`."""
+        """Return a copy that has continued to a time as the given scenario; `progress` as in `run`."""
     def finish(self, resolved: str, progress: Callable[[float], None] | None = None) -> RunOutput:
-        """Run a copy as a scenario to the end; return the summary and the tables, as `run` does."""
+        """Run a copy to the end as the given scenario; return the summary and the tables, as `run` does."""
 
 @final
 class Datagram:
@@ -581,7 +582,7 @@ class Datagram:
 class NetworkRun:
     """A network with endpoints in Python; see `bloatlab.Network`. Times are in nanoseconds.
 
-    Raises `ScenarioError` for what is not valid, `EndpointFailure`, and the failures of code in Python.
+    Raises `ScenarioError` for invalid input, `EndpointFailure`, and the failures of code in Python.
     """
 
     def __new__(cls, resolved: str, makers: Mapping[str, Callable[[], object]] | None = None) -> Self:
@@ -758,7 +759,7 @@ class TcpSender:
         """Congestion state: cwr (reducing after an ECN echo), recovery (fast recovery) or loss (after a timeout)."""
     @property
     def lost_segments(self) -> int:
-        """Segments that the sender deems lost and that have not been acknowledged since, retransmitted or not."""
+        """Segments declared lost and not acknowledged since, whether retransmitted or not."""
     @property
     def retransmits(self) -> int:
         """Segments retransmitted so far."""

@@ -10,9 +10,9 @@ two intervals, each with error probability a / 2:
 Known scatter: the two-sided normal mixture (Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon, Annals of Statistics
 49, 2021, Proposition 5). It assumes differences that are sub-Gaussian with a standard deviation of at most S; S is the
 larger of the scatter that the caller assumes and s. Unknown scatter: the t test martingale with a Gaussian prior on
-mean over deviation (Wang and Ramdas 2023, arXiv:2310.03722). It assumes normal differences of any deviation; s is taken
-as at least S/2, because a few equal values do not prove that there is no variation. The first interval is narrower for
-few values, the second for many. r and c only set the n at which the intervals are narrowest.
+mean over deviation (Wang and Ramdas 2023, arXiv:2310.03722). It assumes normal differences of any deviation. If s is
+below S/2, S/2 replaces it, because a few equal values do not prove that there is no variation. The first interval is
+narrower for few values, the second for many. r and c only set the n at which the intervals are narrowest.
 """
 
 import math
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from bloatlab.statistics import Interval
 
-#: The r and c of the formulas, chosen so that the intervals are narrowest for few values.
+#: The r and c of the formulas above, chosen to make the intervals narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
 #: The sample deviation counts as at least the assumed deviation divided by this.

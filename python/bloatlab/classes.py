@@ -1,6 +1,6 @@
-"""Classes of the user that a run calls, from the text of a file: how they are read, checked and described in errors.
+"""Reads and checks the user's classes that a run calls, and describes their errors.
 
-What differs between laws and controllers is a `Kind`, which `laws` and `controllers` have. When a scenario is read, the
+`laws` and `controllers` each define a `Kind`, which has all that differs between them. When a scenario is read, the
 file's text and every parameter of the class are copied into it. Each run executes the text again.
 """
 
@@ -29,18 +29,18 @@ class ClassError(_core.ScenarioError):
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """The purpose of a class: the scenario's table that names it, its methods, and the words of its errors."""
+    """The purpose of a class: the scenario's table that names it, its methods, and the texts of its errors."""
 
-    #: The word for it, and the key of its table that names the class.
+    #: The noun for such a class ("law"), which is also the key of the table that names the class.
     noun: str
-    #: The keys of that table that belong to the core, and their owner.
+    #: The keys of that table that belong to the core, and the owner of these keys, as a possessive.
     reserved: tuple[str, ...]
     owner: str
     #: The methods and their arguments after `self`.
     methods: Mapping[str, tuple[str, ...]]
     #: At least one method of each group is required.
     required: tuple[tuple[str, ...], ...]
-    #: Modules that would make two runs of one scenario differ, and what to use instead.
+    #: Forbidden modules, with which two runs of one scenario would differ, and what to use instead.
     instead: Mapping[str, str]
     #: The argument of `bloatlab.run` for classes by name, how a table names one, and what has such a table.
     argument: str
@@ -49,7 +49,7 @@ class Kind:
     #: A valid text that names a file and a class.
     example: str
     error: type[ClassError]
-    #: Yields the key of the maker, the path and the table of each class in a resolved scenario.
+    #: Yields the key of the factory, the path and the table of each class in a resolved scenario.
     tables: Callable[[Mapping[str, Any]], Iterator[tuple[str, str, dict[str, Any]]]]
     #: The names that the attribute `needs` of a class may have.
     needs: tuple[str, ...] = ()

@@ -26,8 +26,7 @@ from bloatlab.terminal import lines
 #: Number of measures shown by default. Together with the settings, they fit on a screen.
 TOP = 15
 
-#: `_WIDTH` is the width of the tables as text, in characters. `_MOST_SIZE` is the |ln ratio| above which all changes
-#: count as equally large.
+#: Width of the tables as text, in characters; and the |ln ratio| above which all changes count as equally large.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 

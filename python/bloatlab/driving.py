@@ -237,7 +237,7 @@ def _whole(value: object, kind: str, scale: float = 1) -> int | None:
 
 
 def nanoseconds(time: float | str, end: float) -> int:
-    """Converts the time of `run_until` to ns. Raises `ScenarioError` for a time that is none; `end` is in s."""
+    """Converts the time of `run_until` to ns; `end` is in s. Raises `ScenarioError` for an invalid time."""
     ns = _whole(time, "duration", 1e9)
     if ns is None:
         valid = f'a time of 0 to {end:g} s: a number of seconds, or a text such as "250ms"'
@@ -338,8 +338,8 @@ class Flow(_Part):
 
     `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a text such as "30KB" or "10mbit".
 
-    The controller continues from a new window: it may move it with the next ACK. A pacing rate can be set only for a
-    sender that does not pace itself, and stays.
+    After a change of the window, the controller continues from the new one, and may change it at the next ACK. A pacing
+    rate can be set only for a sender that does not pace itself; it then stays as set.
     """
 
     __slots__ = ("_number",)

@@ -6,7 +6,7 @@ plotter opens the files that `write` makes; `read` turns flent's measurements in
 
     file     gzip of JSON, version 4: metadata, x_values (s), results (a value per x, or null), raw_values
     series   "TCP upload::1" and so on in Mbit/s of payload; "Ping (ms) ICMP" in ms
-    test     flent's own for its workloads (rrul ...); else tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping
+    test     flent's own for its workloads (rrul ...); otherwise tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping
 
 Source: flent's documentation, "The Data File Format"; older versions (1 to 3) are read as flent 2 reads them.
 Departs: time 0 is the start of 1970, as in captures. The time of a ping is the time of its reply. Rates are means over
@@ -223,7 +223,7 @@ def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[st
 
 
 def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping[Way, int]) -> dict[str, Any]:
-    """Returns the metadata that flent keeps of a test, all derived from the result."""
+    """Returns the metadata of a test in flent's form, all derived from the result."""
     ends = {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]}
     nodes = sorted(ends - {local})
     begin = "1970-01-01T00:00:00.000000Z"
@@ -255,7 +255,7 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
 class Measured:
     """flent's measurements as a result's tables: `pings` (`app`, `t_s`, `rtt_ms`), `flow_series` (payload per bin).
 
-    Flows are the applications `upload` and `download`; `summary` has those parts of a run's summary.
+    Flows are the applications `upload` and `download`; `summary` has the parts of a run's summary that belong to them.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Verdicts: a value is within its tolerance or outside, and a share counts the values within.
+"""Verdicts on values (within tolerance or outside), and the share of values that are within.
 
 Comparisons with published values (`studies`) and with kernels (`validate`, `simulated_and_live`) and expectations
 (`expectations`) define tolerances of their own. A verdict is True for within, False for outside, None for not judged.
@@ -20,7 +20,7 @@ TONES: Mapping[bool | None, Tone] = {True: "good", False: "bad", None: "muted"}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The number of values within tolerance, the number of counted values (`cells`), and the target share."""
+    """The number of values within tolerance, the number of judged values (`cells`), and the target share."""
 
     name: str
     within: int

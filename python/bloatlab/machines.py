@@ -1,7 +1,7 @@
 """The machines of the simulator, to drive step by step: a queue discipline or a TCP sender.
 
-For teaching, testing and your own algorithms. Simulations run the same machines. Here there is no simulation: time
-is an argument, in nanoseconds, and never goes back. A discipline reports the fate of every packet:
+For teaching, testing and your own algorithms. Simulations run the same machines. Here you pass the time to each call,
+in nanoseconds; it must not decrease. A discipline reports the fate of every packet:
 
     >>> from bloatlab import machines
     >>> queue = machines.discipline("droptail", limit="2p")
@@ -47,9 +47,9 @@ def session_queues(
 ) -> list[tuple[int, int, int]]:
     """Classifies sessions with random 5-tuples by a fair discipline, `trials` times.
 
-    Returns an entry for each of 1 to `sessions` active sessions: the number of trials in which any two share a queue,
-    in which the first shares its queue, and in which the first is in a group with more sessions than queues. Raises
-    `ScenarioError` for a discipline that is not valid, or that has no queues per session.
+    Returns an entry for each number of active sessions from 1 to `sessions`: the number of trials in which any two
+    share a queue, in which the first shares its queue, and in which the first is in a group with more sessions than
+    queues. Raises `ScenarioError` for a discipline that is not valid, or that has no queues per session.
     """
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 

@@ -151,8 +151,7 @@ def _name(of: str, label: str, measure: Measure) -> Name:
 #: Measures with at most this rank are reported first.
 _LAST = 1001
 
-#: Rank and direction of the measures of other programs, by the unit at the end of the name. They come after bloatlab's
-#: measures.
+#: Rank and better direction of other programs' measures by the unit at the end of the name. They rank after bloatlab's.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),

@@ -135,11 +135,11 @@ class Network:
         return dict(self._endpoints)
 
     def fork(self) -> Network:
-        """Returns a second network in the same state, which shares nothing with this one, at any time before the end.
+        """Returns a second network in the same state, which shares nothing with this one. Not valid after the end.
 
-        Stacks are copied by `copy.deepcopy`, together, so that an object which two of them share is copied once. The
-        network is built, if it has not run yet. Raises `EndpointError` for a stack that cannot be copied, `LawError`
-        for a law in Python, and `ScenarioError` for a network that captures.
+        `copy.deepcopy` copies all stacks in one call, so an object that two stacks share is copied once. A network that
+        has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` for a law
+        in Python, and `ScenarioError` for a network that captures.
         """
         copies: dict[str, Endpoint] = {}
         memo: dict[int, Any] = {}
@@ -194,10 +194,10 @@ def _copied(name: str, endpoint: Endpoint, memo: dict[int, Any]) -> Endpoint:
         copied = copy.deepcopy(endpoint, memo)
     except Exception as error:
         reason = f"copy.deepcopy raised {type(error).__name__}: {' '.join(str(error).split())}"
-        raise EndpointError(f'endpoint "{name}": this stack cannot be forked, since {reason}') from error
+        raise EndpointError(f'endpoint "{name}": this stack cannot be forked, because {reason}') from error
     if copied is endpoint:
         reason = f"copy.deepcopy does not copy a {type(endpoint).__name__}"
-        raise EndpointError(f'endpoint "{name}": this stack cannot be forked, since {reason}')
+        raise EndpointError(f'endpoint "{name}": this stack cannot be forked, because {reason}')
     return copied
 
 

@@ -1,4 +1,4 @@
-"""The Python code of a scenario: its laws and its controllers, as `laws` and `controllers` describe them.
+"""The Python code of a scenario: the laws and controllers that it names.
 
 When a scenario is read, the source and the parameters of each class are added to it (`completed`). A run makes the
 objects (`makers`). An error in an object ends the run with one line (`explained`).

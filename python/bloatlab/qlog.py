@@ -53,7 +53,7 @@ _HEADERS = 80
 #: The columns that identify a sender.
 _SENDER = ("app", "flow", "connection", "direction")
 
-#: Events in the order of time: a time in ns, a rank among those of the same time, and a row.
+#: A row of a trace with its sort key: the time in ns, then a rank among the rows of the same time.
 _Row = tuple[int, int, dict[str, Any]]
 
 
@@ -110,7 +110,7 @@ def _header(result: Result, name: str, vantage_point: str) -> dict[str, Any]:
 
 
 def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
-    """Returns each packet of every sender when it reaches the sender's first link: enqueued, or dropped on arrival."""
+    """Returns the rows in which a packet reaches its sender's first link: it is enqueued, or dropped on arrival."""
     arrived = (pl.col("fate") == "enqueued") | ((pl.col("fate") == "dropped") & (pl.col("sojourn_ms") == 0))
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     first = of.group_by(_SENDER).agg(pl.col("link").first())
@@ -167,7 +167,7 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """Returns the state of congestion control; with BBR its mode, unless losses have another state."""
+    """Returns the state of congestion control; with BBR its mode, unless the sender responds to a loss or mark."""
     if row["state"] != "open":
         return row["state"]
     if row.get("bbr_mode"):
@@ -185,7 +185,7 @@ class _Segments:
         self._waiting: deque[int] = deque()
 
     def sent(self, seq: int, size: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields the events of a packet that is sent: perhaps the loss of an earlier one with the same data."""
+        """Yields the events of a packet that is sent, and the loss of an earlier packet with the same data, if any."""
         number, self._next = self._next, self._next + 1
         data: dict[str, Any] = {"header": _packet(number), "raw": {"length": size}}
         if size > _HEADERS:

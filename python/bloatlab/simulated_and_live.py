@@ -7,10 +7,10 @@ packets of 1500 bytes at the link's rate), and the throughput of endless transfe
 apply). The simulated value is the median over seeds. A live run that was too late to be valid is shown, but neither
 judged nor repeated.
 
-**Lateness.** A simulation's clock is exact. The bench's is not: packets leave it some microseconds late, each by a
-different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a
-hundred estimates, and drains a queue by pacing 1 % below that estimate. So the simulations use the lateness that was
-measured in the live run (`late`):
+**Lateness.** A simulation's clock is exact, but packets leave the bench some microseconds late, each by a different
+time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a hundred
+estimates, and drains a queue by pacing 1 % below that estimate. So the simulations use the lateness that was measured
+in the live run (`late`):
 
     lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 
@@ -266,7 +266,7 @@ def lateness(real: Result) -> Lateness:
 def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link with `both_ways` gets it in both directions. A link whose own lateness is given keeps it. A link that may
+    A link with `both_ways` gets it in both directions. A link that has its own lateness keeps that. A link that may
     reorder packets gets none, because packets that leave the bench late keep their order.
     """
     measured = lateness(real)

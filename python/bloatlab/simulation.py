@@ -1,4 +1,4 @@
-"""Runs scenarios in the core and returns results. Only `driving` runs the core otherwise, step by step.
+"""Runs scenarios in the core and returns results. `driving` runs the core step by step.
 
 The core simulates without the GIL, so threads of one process can use all CPU cores. Ctrl-C works, because the core
 regularly calls back into Python.
@@ -163,7 +163,7 @@ def run(
     `bloatlab.controllers`; an error in one raises `ControllerError`.
 
     The scenario's `trace` adds tables (`result.trace("links")`); `packets` is the folder for its packet files, which
-    are not written without it. `trace=False` turns tracing off. Neither changes any other result.
+    are not written without it. `trace=False` turns tracing off. Neither of them changes other results.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
@@ -215,11 +215,10 @@ def frames(
 ) -> Mapping[str, pl.DataFrame]:
     """Returns the core's tables as frames.
 
-    Columns are typed even without rows or values, so frames of two runs concatenate.
-
-    Lists are texts, or nulls of the type of counts for a counter that the run did not have. A frame is made on first
-    access, so that a sweep which needs only the summary does not pay for tables. `made` has further frames. Numbers are
-    rounded to the resolution of their unit.
+    Columns are typed even without rows or values, so frames of two runs concatenate. A column that is a list has texts,
+    or nulls (with the type of a count) for a counter that the run did not have. A frame is made on first access, so
+    that a sweep which needs only the summary does not pay for tables. `made` has further frames, made by the caller.
+    Numbers are rounded to the resolution of their unit.
     """
     fine = {
         name: frame.with_columns(

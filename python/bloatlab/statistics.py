@@ -2,7 +2,7 @@
 
 With n values x of mean m and standard deviation s (over n - 1):
 
-    t           m -+ t(n - 1, 97.5 %) s / sqrt(n)           Student 1908; right for means of nearly normal values
+    t           m -+ t(n - 1, 97.5 %) s / sqrt(n)           Student 1908; exact for means of normal values
     bootstrap   the middle 95 % of the means of 9999 samples drawn from the values with replacement, corrected for bias
                 and skewness (BCa, Efron 1987); does not assume normality; too narrow for fewer than about ten values
     paired      either interval over the differences a - b of runs with the same seed

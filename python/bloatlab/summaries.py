@@ -167,10 +167,10 @@ def frame(
 ) -> pl.DataFrame:
     """Makes one flat frame of summaries: a row per run, per link (`per="link"`) or per application (`"app"`).
 
-    `results` are results or result folders; a mapping gives each a name. The columns are `run` (that name, or the
-    folder's or the scenario's), `seed` and `scenario_hash`, then every number of the summary by its dotted path
-    (docs/results.md); per link or application, its name and the path below it. Missing values are null. Raises
-    `ResultError` for a folder that is not a result.
+    `results` are results or result folders; a mapping gives each a name. The columns are `run` (this name; without a
+    mapping, the name of the folder or scenario), `seed` and `scenario_hash`, then every number of the summary by its
+    dotted path (docs/results.md). With rows per link or application, its name is a column, and paths begin below it.
+    Missing values are null. Raises `ResultError` for a folder that is not a result.
     """
     if per not in {"run", *_PARTS}:
         raise ValueError(f"per {per}: expected run, link or app")

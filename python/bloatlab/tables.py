@@ -36,12 +36,10 @@ def row(*fields: str | TextCell) -> list[TextCell]:
 class TextTable:
     """A table for people.
 
-    Each row has a cell for each of `columns`. Columns are numbers, flush right, with these exceptions:
-
-    The first `left` columns are text; with `words_last`, the last one is text as well. With `below`, a page puts the
-    last column under its row, over the full width. With `keep`, the text columns on the left are repeated in every
-    block of a table that is too wide for one. `groups` are optional headings above adjacent columns, as (heading,
-    number of columns); they cover all columns.
+    Each row has a cell for each of `columns`. Columns are numbers, flush right, except that the first `left` columns
+    are text, and with `words_last` also the last one. With `below`, a page puts the last column under its row, over the
+    full width. With `keep`, the text columns on the left are repeated in every block of a table that is too wide for
+    one. `groups` are optional headings above adjacent columns, as (heading, number of columns); they cover all columns.
     """
 
     title: str

@@ -1,8 +1,8 @@
 """Finds the warm-up of a run for `record.warm_up = "auto"`: MSER-5 over the rates and queues of its links.
 
-Statistics are computed during a run, so the warm-up must be known before it. A first run without a warm-up gives the
-series (`queue_series` of every recorded link: queue length and bytes sent per bin); the longest cut of any series is
-the warm-up, and the run is repeated with it. The scenario of the second run has the number.
+Statistics are computed during a run, so the warm-up must be known before the run starts. A first run without a warm-up
+gives the series (`queue_series` of every recorded link: queue length and bytes sent per bin); the longest cut of any
+series is the warm-up, and the run is repeated with it. The scenario of the second run has the number.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class WarmUp:
 
 
 def asked(sets: Sequence[Override]) -> tuple[list[Override], bool]:
-    """Returns the overrides without `record.warm_up = "auto"`, and whether the warm-up's last override is "auto"."""
+    """Returns the overrides without "auto" as the warm-up, and whether the last override of the warm-up is "auto"."""
     words = [value.strip("\"' ") for path, value in sets if path == PATH]
     rest = [(path, value) for path, value in sets if path != PATH or value.strip("\"' ") != AUTO]
     return rest, bool(words) and words[-1] == AUTO

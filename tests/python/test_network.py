@@ -398,11 +398,11 @@ def test_a_stack_that_cannot_be_copied_is_named():
     with pytest.raises(EndpointError) as error:
         network.fork()
     reason = "copy.deepcopy raised TypeError: cannot pickle 'generator' object"
-    assert str(error.value) == f'endpoint "client": this stack cannot be forked, since {reason}'
+    assert str(error.value) == f'endpoint "client": this stack cannot be forked, because {reason}'
     del sender.extra  # type: ignore[attr-defined]
     monolith = Network(bloatlab.parse(LINE))
     monolith.add_endpoint("server", Alone())
-    with pytest.raises(EndpointError, match=r"since copy\.deepcopy does not copy a Alone$"):
+    with pytest.raises(EndpointError, match=r"because copy\.deepcopy does not copy a Alone$"):
         monolith.fork()
     network.fork()
 

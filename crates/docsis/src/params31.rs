@@ -23,8 +23,8 @@ use units::{BitRate, Bytes, Duration, Prob};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LowLatencyParams {
-    /// Guaranteed Grant Rate: granted without requests, whether used or not (proactive grant service, PGS); null: no PGS, so that
-    /// the flow sends requests as the Classic one does. Unit: bit/s.
+    /// Guaranteed Grant Rate: granted without requests, whether used or not (proactive grant service, PGS); null: no proactive
+    /// grants, only requests, as for the Classic flow. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
     /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the MAP
     /// interval.
@@ -32,11 +32,11 @@ pub struct LowLatencyParams {
     /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, it is the share of the grants in
     /// a MAP that is too small for all requests; downstream, the share of bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's. MAX_RATE of the ramp is the lower of
-    /// the Maximum Sustained Rates of this flow and of the aggregate.
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. MAX_RATE of the ramp is the
+    /// lower of the Maximum Sustained Rates of this flow and of the aggregate.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only the aggregate's. The flow's buffer is 100ms at the higher
-    /// of its two rates.
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The flow's buffer is 100ms at the
+    /// higher of its two rates.
     pub classic_flow: Option<ShaperParams>,
 }
 

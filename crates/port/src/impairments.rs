@@ -82,7 +82,7 @@ fn attempts() -> u32 {
 pub struct Reordering {
     /// Probability that a packet is held back.
     pub chance: Prob,
-    /// Time for which it is held back.
+    /// Time for which such a packet is held back.
     pub by: Duration,
 }
 

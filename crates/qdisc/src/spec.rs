@@ -78,9 +78,9 @@ laws! {
         "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013",
             "CoDel in each of many bins, packet round robin, new bins first";
         "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8)",
-            "CoDel in each of many queues, DRR++ among them, sparse flows first";
+            "CoDel in each of many queues, served by DRR++: sparse flows first";
         "fq_pie" FqPie(fair::FqPieParams), A, "tc-fq_pie(8); ns-3 fq-pie",
-            "PIE in each of many queues, DRR++ among them, sparse flows first";
+            "PIE in each of many queues, served by DRR++: sparse flows first";
         "fair" Fair(fair::FairParams), A, "RFC 7806: queueing and dropping are separable",
             "Any classifier x scheduler x law x overflow";
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",

@@ -17,7 +17,7 @@ from bloatlab.judgement import Share, finite, share, within_cell
 from bloatlab.tables import TextCell, TextTable, row
 from bloatlab.validate.reference import GRADES, Entry, Grade
 
-#: The wanted share of metrics within tolerance, by grade. Grade C has none, because its values only show an order.
+#: The target share of metrics within tolerance, by grade. Grade C has none: its values only serve to rank scenarios.
 WANTED: Mapping[Grade, float] = {"A": 0.90, "B": 0.80}
 
 

@@ -1,7 +1,7 @@
 """Reads files of values that were measured on a real kernel; errors are one line.
 
 A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. A scenario has
-the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C for order only.
+the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C only for ranking.
 """
 
 import json

@@ -57,7 +57,7 @@ impl Isolation {
 params! {
     /// Parameters of CAKE, with tc's names and defaults.
     pub struct CakeParams {
-        /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, CAKE sends at the link's rate.
+        /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper (CAKE sends at the link's rate).
         bandwidth: Option<BitRate> = None,
         /// The tins, and how code points are assigned to them.
         diffserv: Diffserv = Diffserv::Diffserv3,

@@ -62,9 +62,9 @@ group! {
         pub gain: f64 = 1.0,
         /// ALLOWED_INCREASE: segments by which the window may exceed the data in flight. Default 1.
         pub allowed_increase: f64 = 1.0,
-        /// BASE_HISTORY: number of minutes over which the base delay is the minimum. Default 10.
+        /// BASE_HISTORY: number of minutes whose smallest delay is the base delay. Default 10.
         pub base_history: u32 = 10,
-        /// CURRENT_FILTER: number of samples over which the current delay is the minimum. Default 4.
+        /// CURRENT_FILTER: number of samples whose smallest delay is the current delay. Default 4.
         pub current_filter: u32 = 4,
         /// Begins with slow start, until a loss or until the queueing delay reaches the target. Default false.
         pub slow_start: bool = false,

@@ -79,8 +79,8 @@ words! {
         /// The reduction is kept.
         "none" None,
         /// Restores the window and ssthresh once D-SACK has reported all retransmissions as duplicates, or a time stamp shows
-        /// that the original of the first one arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883, RFC 3522, RFC
-        /// 4015 as in Linux.
+        /// that the original of the first retransmitted segment arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883,
+        /// RFC 3522, RFC 4015 as in Linux.
         "linux" Linux,
     }
 }

@@ -65,7 +65,8 @@ impl Text for ReceiveWindow {
 }
 units::text_serde!(ReceiveWindow);
 
-/// Memory of a tuned receive buffer. Half of it is for payload, the rest is overhead of the system (tcp_adv_win_scale 1).
+/// Memory of a receive buffer that grows on demand. Half of it is for payload, the rest is overhead of the system
+/// (tcp_adv_win_scale 1).
 ///
 /// Source: Linux' tcp_rmem; ip-sysctl.   Departs: its minimum, which only memory pressure needs, is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
