@@ -208,7 +208,7 @@ def table(checked: Checked) -> TextTable:
     """Makes a table of a file's verdicts."""
     placed = any(v.place for v in checked.verdicts)
     rows = [
-        row(*([v.place] if placed else []), v.path, v.expected, v.measured(), within_cell(v.kept, "kept", "not kept"))
+        row(*([v.place] if placed else []), v.path, v.expected, v.measured(), within_cell(v.kept, "met", "not met"))
         for v in checked.verdicts
     ]
     columns = [*(["place"] if placed else []), "value", "expected", "measured", ""]

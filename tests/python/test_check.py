@@ -84,14 +84,14 @@ def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: P
     _expecting(scenario_file, f'"apps.voip.voip.mos" = ">= {mos}"', '"links.up.utilisation" = "0 .. 1"')
     xml = tmp_path / "verdicts.xml"
     code, out, _ = say("check", scenario_file, "--junit", xml)
-    assert (code, "2 expectations, all kept" in out) == (0, True)
+    assert (code, "2 expectations, all met" in out) == (0, True)
     suite = ET.fromstring(xml.read_text()).find("testsuite")  # noqa: S314  what was just written
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
     # behind a long buffer without an AQM, the call is too late, and the command fails
     code, out, _ = say("check", scenario_file, "--junit", xml, "--set", "link.up.queue=pfifo limit 417")
-    assert (code, "2 expectations, 1 not kept" in out) == (1, True)
+    assert (code, "2 expectations, 1 not met" in out) == (1, True)
     failures = ET.fromstring(xml.read_text()).findall(".//failure")  # noqa: S314
     assert [f.get("type") for f in failures] == ["expectation"]
     assert f"expected >= {mos:g}"[:15] in (failures[0].get("message") or "")
@@ -114,7 +114,7 @@ def test_expectations_change_no_result_and_stay_with_it(say: Say, scenario_file:
     assert bloatlab.run(scenario_file).summary == plain.summary
     assert say("run", scenario_file, "-o", tmp_path / "kept")[0] == 0
     code, out, _ = say("check", tmp_path / "kept")
-    assert (code, "1 not kept" in out) == (1, True)
+    assert (code, "1 not met" in out) == (1, True)
 
 
 def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_path: Path):
@@ -129,7 +129,7 @@ def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_pat
     code, out, _ = say("check", sweep)
     assert code == 1
     # two grid points have two expectations each: those of the scenario are met, those of the sweep cannot be
-    assert "4 expectations, 2 not kept" in out
+    assert "4 expectations, 2 not met" in out
     assert "link.up.rate=1mbit" in out
 
 

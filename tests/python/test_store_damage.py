@@ -54,9 +54,9 @@ def test_a_damaged_journal_is_moved_aside_and_its_whole_runs_are_kept(
     path.write_bytes(now := bent(path.read_bytes(), damage, found[5][0].start + 40))
     one = shelf(store)
     assert sum(one.get(scenario(seed)) is None for seed in range(10)) == lost
-    assert [line.startswith(f"{path}: a run in it is not whole; moved to {path.name}.damaged") for line in notices] == [
-        True
-    ]
+    assert [
+        line.startswith(f"{path}: a run in it is incomplete; moved to {path.name}.damaged") for line in notices
+    ] == [True]
     assert path.with_name(f"{path.name}.damaged").read_bytes() == now
     fill(store, range(10))
     assert holds(store, range(10))
@@ -77,7 +77,7 @@ def test_a_damaged_part_is_moved_aside_and_its_runs_are_done_again(store: Store,
         assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
         assert len(notices) == 1
         assert notices[0].startswith(f"{victim.path}: ")
-        assert "; its runs are done again" in notices[0]
+        assert "; its runs will be repeated" in notices[0]
         fill(store, range(20))
         assert holds(store, range(20))
         assert len(list(folder(store).glob("*.damaged"))) == times
@@ -188,7 +188,7 @@ def test_no_command_loses_a_part(scenario_file: Path, open_folder: Path, capsys,
     assert len(lines) == 1, err
     if harm == "torn":
         assert code == 0
-        assert f"moved to {part.name}.damaged; its runs are done again" in lines[0]
+        assert f"moved to {part.name}.damaged; its runs will be repeated" in lines[0]
         assert part.with_name(f"{part.name}.damaged").read_bytes() == before[: len(before) // 2]
     else:
         why = {"folder": "is a directory", "error": "input/output error", "mode": "permission denied"}[harm]
@@ -209,7 +209,7 @@ def test_a_plot_of_kept_runs_tells_of_damage_in_a_line(scenario_file: Path, tmp_
     command = [sys.executable, "-m", "bloatlab", "plot", str(grid), "-o", str(tmp_path / "x.svg")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     first, second = done.stderr.splitlines()
-    assert first.startswith(f"{part}: it is not as it was written; moved to ")
+    assert first.startswith(f"{part}: it has changed since it was written; moved to ")
     assert "4 of 4 runs are not stored" in second
     assert done.returncode == 2
 
@@ -223,7 +223,7 @@ def test_a_damaged_list_of_a_sweep_is_moved_aside(scenario_file: Path, tmp_path:
     capsys.readouterr()
     assert call(["store", "--store", str(store)]) == 0
     assert capsys.readouterr().err == (
-        f"{path}: it is not as it was written; moved to {path.name}.damaged; its sweep writes it again\n"
+        f"{path}: it has changed since it was written; moved to {path.name}.damaged; its sweep writes it again\n"
     )
     assert path.with_name(f"{path.name}.damaged").read_bytes() == b"PAR1"
 

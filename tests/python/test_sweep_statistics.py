@@ -63,7 +63,7 @@ def test_the_table_is_of_means_with_intervals(grid: Path, tmp_path: Path, capsys
     printed = re.findall(r"1mbit +small +([\d.]+) ±([\d.]+)", text)
     assert float(printed[0][0]) == pytest.approx(mean["mean"], rel=0.05)
     assert float(printed[0][1]) == pytest.approx(half, rel=0.05)
-    assert "Mean over 4 seeds, ± half the 95 % interval of it (Student's t)." in text
+    assert "Mean over 4 seeds, ± half its 95 % interval (Student's t)." in text
     assert re.search(r"Less queue=codel\n(.*\n)+5mbit +small +.*\*", text)
     assert call(["sweep", str(grid), "--interval", "bootstrap"]) == 0
     assert re.search(r"1mbit +small +[\d.]+  [\d.]+\.\.[\d.]+ ", capsys.readouterr().out)

@@ -22,7 +22,7 @@ def ranked(of: Recommendation) -> list[Judged]:
     return list({id(j): j for j in (*first, of.lead, *(c.judged for c in of.others))}.values())
 
 
-def told_first(of: Recommendation) -> list[Judged]:
+def shown_first(of: Recommendation) -> list[Judged]:
     """Returns the settings that a terminal shows by default.
 
     These are today's setting, the settings on the front or close to the best, and those that are not available.

@@ -53,5 +53,5 @@ def command(
         out.print()
     failed = sum(not v.kept for one in done for v in one.verdicts)
     total = sum(len(one.verdicts) for one in done)
-    out.print(f"{counted(total, 'expectation')}, {f'{failed} not' if failed else 'all'} kept")
+    out.print(f"{counted(total, 'expectation')}, {f'{failed} not' if failed else 'all'} met")
     return 1 if failed else 0

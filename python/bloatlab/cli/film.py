@@ -44,7 +44,7 @@ def command(
 
     Args:
         file: Scenario, in TOML (or JSON, by its suffix).
-        out: File to write; its suffix, .webm or .gif, says which kind.
+        out: File to write; its suffix, .webm or .gif, selects the format.
         begin: Moment of the run at which the film begins.
         until: Moment at which it ends.
         speed: Time of the run per time of the film: 0.05 is twenty times slower than real time.

@@ -86,7 +86,7 @@ def _weights(given: tuple[str, ...]) -> dict[str, float]:
 def _print(of: Recommendation, *, everything: bool) -> None:
     from bloatlab.advice.recommendation import answer_sentence, asked_words, sure, wrong  # noqa: PLC0415
     from bloatlab.advice.settings import settings, typed  # noqa: PLC0415
-    from bloatlab.advice.tables import options_table, ranked, told_first, wrong_table  # noqa: PLC0415
+    from bloatlab.advice.tables import options_table, ranked, shown_first, wrong_table  # noqa: PLC0415
 
     out = Console()
     for paragraph in [answer_sentence(of), *sure(of)]:
@@ -100,7 +100,7 @@ def _print(of: Recommendation, *, everything: bool) -> None:
         if setting.note:
             out.say_wrapped(setting.note)
     out.print()
-    show(options_table(of, ranked(of) if everything else told_first(of)), out)
+    show(options_table(of, ranked(of) if everything else shown_first(of)), out)
     out.print()
     show(wrong_table(of), out)
     for paragraph in wrong(of):

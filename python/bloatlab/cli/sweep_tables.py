@@ -60,7 +60,7 @@ def means(
 
 def _how(method: Method) -> str:
     kind = METHODS[method]
-    return f"± half the 95 % interval of it ({kind})" if method == "t" else f"and the 95 % interval of it ({kind})"
+    return f"± half its 95 % interval ({kind})" if method == "t" else f"and its 95 % interval ({kind})"
 
 
 def mean(values: pl.Series, method: Method) -> str:

@@ -57,7 +57,7 @@ FASTEST = 1e11
 MEMORY = 10
 #: IP and TCP headers of a data segment with time stamps, and of a SYN, bytes.
 HEADERS, SYN = 52, 60
-#: The time between two looks at a connection that opens, s. It is below a round trip, so that the first sample is the
+#: Time between two readings of a connection that opens, s: less than a round trip, so that the first sample is the
 #: handshake's.
 LOOK = 0.001
 

@@ -101,7 +101,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
             raise InvalidAction(f"the action {action!r} is not in the action space {self.action_space}")
         simulation = self.simulation
         now, interval = simulation.now, self._interval()
-        # a rest of less than half an interval belongs to the last step
+        # a remainder of less than half an interval is part of the last step
         until = now + interval if now + 1.5 * interval < simulation.duration else simulation.duration
         self._act(float(given[0]))
         reward, observation, terminated, info = self._run(until)

@@ -16,7 +16,7 @@ from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity
 
-#: Events drawn as ticks: the column of a link, the word for them, their colour.
+#: Events drawn as ticks, by the column of a link that counts them: their label and their colour.
 EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", style.MARK)}
 
 #: Height of one of several panels, relative to the figure's width.

@@ -1,7 +1,8 @@
 """The reasons behind table cells, opened by touch or keyboard. A part that several cells share is printed once.
 
-A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part of its own and
-a part that it shares with other cells. The shared part becomes a numbered explanation that lists its cells.
+A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part that only its
+cell has and a part that it shares with other cells. The shared part becomes a numbered explanation that lists its
+cells.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The own part of a text, and the explanation that it refers to. `anchor` is the id of its popover."""
+    """The part of a text that only its cell has, and the shared explanation. `anchor` is the id of its popover."""
 
     anchor: str
     own: str

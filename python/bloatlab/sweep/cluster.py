@@ -44,8 +44,8 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Number of failed batches in which a run may have been. A batch fails when Dask has lost several workers that ran it.
-#: A run that then fails again, alone in its batch, counts as the cause.
+#: Number of failed batches that a run may be part of. A batch fails when Dask has lost several workers that ran it. A
+#: run that then fails again, alone in its batch, counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler with TLS.
@@ -173,7 +173,7 @@ class _Done:
 def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
     """Runs a batch. Returns the build, the worker's address, the seconds, and the runs up to the first that failed.
 
-    A worker with a different build runs nothing. The order is sent as bytes, so that the scheduler need not import the
+    A worker with a different build runs nothing. The batch is sent as bytes, so that the scheduler need not import the
     user's modules.
     """
     from distributed import get_worker  # noqa: PLC0415

@@ -107,10 +107,9 @@ def gather(
 ) -> Gathered[Key]:
     """Measures every point. Takes results from `store`; runs the others, and stores each as soon as it is complete.
 
-    Points with equal scenarios and seeds are run once, and so is the past that runs with one seed have in common
-    (`pasts`). Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk
-    or a lost scheduler `Stopped`; complete runs are stored in any case, and the same call continues from there. `jobs`
-    is for the local executor only.
+    Points with equal scenarios and seeds are run once. A past that several runs have in common is also simulated once
+    (`pasts`). Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk or a lost scheduler `Stopped`; complete
+    runs are stored in any case, and the same call continues from there. `jobs` is for the local executor only.
     """
     shelf = _shelf(measure, store)
     seeded = [point.seeded() for point in points]

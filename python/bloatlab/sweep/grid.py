@@ -89,7 +89,7 @@ class Grid:
         return replace(self, axes={**self.axes, **axes}, seeds=self.seeds if seeds is None else seeds, given=given)
 
     def where(self, keeps: Callable[[At], bool]) -> Grid:
-        """Returns this grid without the points that `keeps` refuses."""
+        """Returns this grid without the points for which `keeps` is false."""
         own = self.keeps
         return replace(self, keeps=keeps if own is None else lambda at: own(at) and keeps(at))
 

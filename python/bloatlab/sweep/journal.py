@@ -55,7 +55,7 @@ class Record:
             file.seek(self.start)
             data = file.read(self.length)
         if _digest(data) != self.digest:
-            raise Damaged("it is not as it was written")
+            raise Damaged("it has changed since it was written")
         return data
 
 

@@ -59,7 +59,7 @@ class Part:
             self.path.open("rb").close()
             return pl.read_parquet(self.path, columns=["run.hash"], glob=False)["run.hash"].to_list()
         except pl.exceptions.PolarsError:
-            raise Damaged("it is not as it was written") from None
+            raise Damaged("it has changed since it was written") from None
 
     def rows(self) -> Rows:
         """Returns the measures of its runs."""
@@ -73,14 +73,14 @@ class Part:
         """Reads the file. Raises `Damaged` if the hash of its bytes differs from its name."""
         data = self.path.read_bytes()
         if _digest(data) != self.path.stem:
-            raise Damaged("it is not as it was written")
+            raise Damaged("it has changed since it was written")
         return data
 
     def check(self) -> None:
         """Raises `Damaged` if the file's hash differs from its name. Does not hold the whole file in memory."""
         with self.path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS] != self.path.stem:
-                raise Damaged("it is not as it was written")
+                raise Damaged("it has changed since it was written")
 
 
 def parts(folder: Path) -> list[Part]:
@@ -132,8 +132,8 @@ def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
         new, joined = _joined(tables(runs), kept, notice)
         written = {_write(folder, table) for table in new}
         for path in damaged:
-            moved = f"moved to {aside(path).name}; its whole runs are kept, the others are done again"
-            notice(f"{path}: a run in it is not whole; {moved}")
+            moved = f"moved to {aside(path).name}; its complete runs are kept, the others will be repeated"
+            notice(f"{path}: a run in it is incomplete; {moved}")
         for path in [*free, *(part.path for part in joined if part.path not in written)]:
             path.unlink(missing_ok=True)
 
@@ -243,7 +243,7 @@ def check(folder: Path, notice: Notice) -> None:
 
 
 def _repeated(part: Part, why: str) -> str:
-    return f"{part.path}: {why}; its runs are done again"
+    return f"{part.path}: {why}; its runs will be repeated"
 
 
 def aside(path: Path) -> Path:

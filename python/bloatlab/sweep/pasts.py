@@ -5,9 +5,9 @@
     2mbit         at 30 s: rate = "2mbit"              1mbit, 2mbit continue it
     late          at 40 s: rate = "1mbit"              late continues it, too
 
-The core says what acts when in a run (`_core.timeline`, crates/sim/src/past.rs). Runs with equal acts until a time form
-a tree, whose inner nodes are pasts. A result has the very bytes of a run from the start, so stores, hashes and tables
-do not depend on whether a past was shared.
+`_core.timeline` (crates/sim/src/past.rs) lists the actions in a run and their times. Runs whose actions are equal until
+some time form a tree, whose inner nodes are pasts. A result has the same bytes as that of a run from the start, so
+stores, hashes and tables do not depend on whether a past was shared.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from bloatlab import _core
 from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Progress, Result, frames, summary_of
 
-#: A past, or a step from one past to the next, has at least this part of the duration: the duration divided by this.
-#: A shorter one would save less than its copies cost, and the limit keeps the tree flat.
+#: A past, or the stretch from one past to the next, is at least the duration divided by this. A shorter one would save
+#: less than its copies cost, and the limit keeps the tree flat.
 STEPS = 20
 #: Largest number of pasts that are kept for further runs. Each needs the memory of a run.
 MOST_KEPT = 16
 #: Seconds between checks for Ctrl-C while another thread simulates a past.
 POLL_SECONDS = 0.1
 
-#: What acts always in a run, then the times (ns) of later acts with a hash of each; the last one is the end of the run.
+#: A hash of what affects a run from the start, then each later action as its time (ns) and a hash. The last is the end.
 Timeline = tuple[bytes, Sequence[tuple[int, bytes]]]
 #: A run: its index, its scenario and its timeline.
 Run = tuple[int, Scenario, Timeline]
@@ -50,14 +50,14 @@ class Past:
 def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
     """Returns the indices of scenarios in the order to run them, each with the longest past that it shares, if any.
 
-    Those that share a past follow one another, where the first of them was.
+    Scenarios that share a past are adjacent, at the place of the first of them.
     """
     runs = [(index, scenario, _timeline(index, scenario)) for index, scenario in enumerate(scenarios)]
     return list(_tree(sorted(runs, key=lambda run: run[2]), None))
 
 
 def _timeline(index: int, scenario: Scenario) -> Timeline:
-    """Returns the timeline of a scenario. That of a run which can share nothing is equal to no other."""
+    """Returns the timeline of a scenario; for a run that can share nothing, one that no other run has."""
     try:
         found = _core.timeline(scenario.text)
     except ScenarioError:  # the run itself raises it
@@ -71,9 +71,9 @@ def _hash(text: str) -> bytes:
 
 
 def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | None]]:
-    """Yields runs with their pasts. `runs` share `past`, and are in the order of their timelines.
+    """Yields runs with their pasts. `runs` share `past`, and are sorted by their timelines.
 
-    In this order, those with a common past follow one another. The depth is at most `STEPS`.
+    Sorted like this, runs with a common past are adjacent. The depth is at most `STEPS`.
     """
     if len(runs) <= 1:
         yield from ((index, past) for index, _, _ in runs)
@@ -98,7 +98,7 @@ def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
 
 
 class Pasts:
-    """The pasts that were simulated last, for the threads of a process. Pickling it gives that of the other process."""
+    """The latest pasts, shared by the threads of a process. A pickled copy becomes the object of the other process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class Pasts:
         return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
 
     def _simulated(self, scenario: Scenario, past: Past, progress: Progress) -> _core.Past:
-        """Returns a past. Each is simulated by one thread, for which others wait: they would not be faster."""
+        """Returns a past, which one thread simulates while the others that need it wait."""
         while True:
             with self._lock:
                 if past.id in self._kept:

@@ -30,7 +30,7 @@ POLL_SECONDS = 0.1
 class Point(Generic[Key]):
     """One run of a sweep: the scenario, the seed, and the caller's name for the run.
 
-    `past` is what it shares with other runs; `gather` finds it.
+    `past` is the beginning that it shares with other runs; `gather` finds it.
     """
 
     key: Key

@@ -169,7 +169,7 @@ class Index:
                 parquet.compact(folder, notice, wait=True)  # making parts also moves the damaged journals aside
             except OSError as error:
                 for path in torn:
-                    notice(f"{path}: a run in it is not whole; it cannot be moved aside: {line(error)}")
+                    notice(f"{path}: a run in it is incomplete; it cannot be moved aside: {line(error)}")
                 return index
         return Index()
 
@@ -306,7 +306,7 @@ class Shelf:
         index, self._index = self._index, None
         match place:
             case Record(path=path):
-                self._notice(f"{path}: a run in it is not as it was written; it is done again")
+                self._notice(f"{path}: a run in it has changed since it was written; it will be repeated")
                 if index is not None:
                     index.places = {name: at for name, at in index.places.items() if at != place}
                     self._index = index

@@ -95,7 +95,7 @@ def asked(store: Store) -> list[Asked]:
                     moved = f"moved to {parquet.aside(path).name}; its sweep writes it again"
                 except OSError as error:
                     moved = f"it cannot be moved aside: {parquet.line(error)}"
-                store.notice(f"{path}: it is not as it was written; {moved}")
+                store.notice(f"{path}: it has changed since it was written; {moved}")
     return sorted(found, key=lambda of: (of.written, of.name))
 
 

@@ -131,7 +131,7 @@ class Validated:
 
     @property
     def met(self) -> bool:
-        """Whether the wanted shares are reached; false if no metric of grade A was judged."""
+        """True if the target shares are reached; false if no metric of grade A was judged."""
         return self.share("A").cells > 0 and all(self.share(grade).met for grade in WANTED)
 
     def as_data(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def conditions(of: Sweep) -> list[Axis]:
 def unfit(of: Sweep) -> str | None:
     """Returns why no Pareto front can be drawn, or None."""
     if chosen(of, ()) is None:
-        return f"{of.label}: a Pareto front needs two measures of which more or less is better; name them with -c"
+        return f"{of.label}: a Pareto front needs two measures that have a better direction; name them with -c"
     return None
 
 
@@ -162,7 +162,7 @@ def draw(of: Sweep, options: Options) -> Figure:
 def _sign(of: Sweep, column: str) -> int:
     way = _way(column)
     if way is None:
-        raise Unfit(f"{of.label}: of {column} neither more nor less is better; name another with -c")
+        raise Unfit(f"{of.label}: neither more nor less of {column} is better; name another with -c")
     return 1 if way == "more is better" else -1
 
 
