@@ -28,8 +28,8 @@ QUANTITIES: Mapping[Quantity, str] = {
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line over time: the start of each bin in s, and its value; `top` is the maximum of each bin."""
+class Curve:
+    """A curve over time: the start of each bin in s, and its value; `top` is the maximum of each bin."""
 
     label: str
     t: Array
@@ -127,13 +127,13 @@ def whole_steps(width: float, step: float) -> float:
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 
 
-def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
+def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
     """Converts a column of bytes to a rate in Mbit/s, in bins of whole steps; the last bin may be shorter."""
     width = whole_steps(window(run), step_of(frame))
     total = frame.group_by("t_s").agg(pl.col(column).fill_nan(None).sum()).sort("t_s")
     wide = bins(total, {column: "sum"}, width)
     t = wide["t_s"].to_numpy()
-    return Line(label, t, wide[column].to_numpy() * 8e-6 / np.minimum(width, run.end - t))
+    return Curve(label, t, wide[column].to_numpy() * 8e-6 / np.minimum(width, run.end - t))
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class TimePanel:
 
     name: str
     y_label: str
-    lines: Sequence[tuple[measures.Line, int]]
+    lines: Sequence[tuple[measures.Curve, int]]
     ticks: Sequence[Ticks] = field(default_factory=tuple)
 
 
@@ -76,7 +76,7 @@ def _of_run(run: Run) -> list[TimePanel]:
 
 def _rtts(
     run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequence[measures.Flow]
-) -> list[tuple[measures.Line, int]]:
+) -> list[tuple[measures.Curve, int]]:
     """Returns the round-trip times of pings, or the senders' estimates if there are no pings."""
     pinged = measures.pings(run)
     if pinged:
@@ -112,22 +112,22 @@ def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
     ]
 
 
-def _each(runs: Sequence[Run], line: Any) -> list[tuple[measures.Line, int]]:
+def _each(runs: Sequence[Run], line: Any) -> list[tuple[measures.Curve, int]]:
     made = [(line(run), i) for i, run in enumerate(runs)]
     return [(of, i) for of, i in made if of is not None]
 
 
-def _all_data(run: Run, column: str) -> measures.Line | None:
+def _all_data(run: Run, column: str) -> measures.Curve | None:
     whole = measures.flows(run)
     return measures.rate(run, pl.concat([f.frame for f in whole]), column, run.label) if whole else None
 
 
-def _over_flows(run: Run, column: str, scale: float) -> measures.Line | None:
+def _over_flows(run: Run, column: str, scale: float) -> measures.Curve | None:
     whole = [f.frame for f in measures.flows(run) if measures.has(f.frame, column)]
     return _mean(pl.concat(whole), column, measures.window(run), run.label, scale) if whole else None
 
 
-def _one_rtt(run: Run) -> measures.Line | None:
+def _one_rtt(run: Run) -> measures.Curve | None:
     pinged = measures.pings(run)
     if pinged:
         return _rtt(pl.concat(list(pinged.values())), measures.window(run), run.label)
@@ -147,29 +147,29 @@ def ticks(run: Run, link: str, column: str, times: measures.Array) -> Ticks:
     return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
 
-def _queue(run: Run, link: str, label: str) -> measures.Line:
+def _queue(run: Run, link: str, label: str) -> measures.Curve:
     wide = measures.bins(measures.link_series(run, link), {"queue_packets_mean": "mean"}, measures.window(run) / 2.0)
-    return measures.Line(safe(label), wide["t_s"].to_numpy(), wide["queue_packets_mean"].to_numpy())
+    return measures.Curve(safe(label), wide["t_s"].to_numpy(), wide["queue_packets_mean"].to_numpy())
 
 
-def sojourn_line(run: Run, link: str, label: str) -> measures.Line:
+def sojourn_line(run: Run, link: str, label: str) -> measures.Curve:
     """Returns the time in a link's queue: mean and maximum of each bin."""
     wide = measures.bins(
         measures.link_series(run, link),
         {"sojourn_ms_mean": "mean", "sojourn_ms_max": "max"},
         measures.window(run) / 2.0,
     )
-    return measures.Line(safe(label), *(wide[c].to_numpy() for c in ("t_s", "sojourn_ms_mean", "sojourn_ms_max")))
+    return measures.Curve(safe(label), *(wide[c].to_numpy() for c in ("t_s", "sojourn_ms_mean", "sojourn_ms_max")))
 
 
-def _mean(frame: pl.DataFrame, column: str, width: float, label: str, scale: float = 1.0) -> measures.Line:
+def _mean(frame: pl.DataFrame, column: str, width: float, label: str, scale: float = 1.0) -> measures.Curve:
     wide = measures.bins(frame.sort("t_s"), {column: "mean"}, max(width, measures.step_of(frame)))
-    return measures.Line(safe(label), wide["t_s"].to_numpy(), wide[column].to_numpy() * scale)
+    return measures.Curve(safe(label), wide["t_s"].to_numpy(), wide[column].to_numpy() * scale)
 
 
-def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Line:
+def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Curve:
     wide = measures.bins(part.with_columns(top=pl.col("rtt_ms")).sort("t_s"), {"rtt_ms": "mean", "top": "max"}, width)
-    return measures.Line(label, wide["t_s"].to_numpy(), wide["rtt_ms"].to_numpy(), wide["top"].to_numpy())
+    return measures.Curve(label, wide["t_s"].to_numpy(), wide["rtt_ms"].to_numpy(), wide["top"].to_numpy())
 
 
 # ------------------------------------------------------------------------------------------------------------- drawn

@@ -11,7 +11,7 @@ import polars as pl
 from bloatlab.plots import style
 from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Line, bins, has, window
+from bloatlab.plots.measures import Curve, bins, has, window
 from bloatlab.plots.over_time import EVENTS, Ticks, TimePanel, stacked, ticks
 from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
@@ -84,7 +84,7 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
     if "drop_next_s" in frame.columns and "dropping" in frame.columns:
         away = (pl.col("drop_next_s") - pl.col("t_s")) * 1e3
         rows = frame.select("t_s", away=pl.when(pl.col("dropping")).then(away).otherwise(float("nan")))
-        line = Line("drop_next", rows["t_s"].to_numpy(), np.maximum(rows["away"].to_numpy(), 0.0))
+        line = Curve("drop_next", rows["t_s"].to_numpy(), np.maximum(rows["away"].to_numpy(), 0.0))
         if np.isfinite(line.y).any():
             found.append(TimePanel("drop_next", "to the next drop (ms)", [(line, 0)]))
     few: list[Ticks] = []
@@ -106,12 +106,12 @@ def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[Ti
     return [replace(found[0], y_label=f"{name}:{between}{label}", ticks=events), *found[1:]]
 
 
-def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
+def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
     """Returns the growth of a counter per second, in bins of about a hundredth of the run."""
     width = window(run) / 2.0
     wide = bins(frame, {column: "last"}, width)
     grown = np.diff(wide[column].to_numpy(), prepend=0.0)
-    return Line(label, wide["t_s"].to_numpy(), grown / width)
+    return Curve(label, wide["t_s"].to_numpy(), grown / width)
 
 
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
@@ -134,7 +134,7 @@ def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]])
     for label, columns, scale in of:
         found = [c for c in columns if has(frame, c)]
         if found:
-            lines = [Line(_word(c), t, frame[c].to_numpy() * scale) for c in found]
+            lines = [Curve(_word(c), t, frame[c].to_numpy() * scale) for c in found]
             yield TimePanel(label, label, [(line, place) for place, line in enumerate(lines)])
 
 
