@@ -19,10 +19,10 @@ const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 const DASH = [6, 5];
 
 /** The border of a line's box in the legend. */
-const border = (line: Line | undefined): CSSStyleDeclaration["borderStyle"] =>
+const border = (line: Curve | undefined): CSSStyleDeclaration["borderStyle"] =>
   line?.dashed || line?.dash === STROKES[2] ? "dashed" : line?.dash === STROKES[1] ? "dotted" : "solid";
 
-export interface Line {
+export interface Curve {
   label: string;
   colour: string;
   values: (number | null)[];
@@ -48,7 +48,7 @@ const style = (): Style => {
 };
 
 /** Draws a row of ticks for drops and one for marks at the top of the chart. A darker tick stands for more packets in its bin. */
-function rugs(u: uPlot, lines: Line[]): void {
+function rugs(u: uPlot, lines: Curve[]): void {
   const { ctx, bbox } = u;
   const x = u.data[0];
   const high = 7 * devicePixelRatio;
@@ -86,7 +86,7 @@ export interface Drawn {
   title: string;
   kind: Kind;
   x: number[];
-  lines: Line[];
+  lines: Curve[];
 }
 
 /** One chart. It is rebuilt only when its set of lines changes. */
@@ -101,7 +101,7 @@ class Chart {
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(root);
   }
 
-  draw(x: number[], lines: Line[]): void {
+  draw(x: number[], lines: Curve[]): void {
     const key = JSON.stringify([isDark(), lines.map((l) => [l.label, l.colour, l.dashed, l.dash])]);
     const data = [x, ...lines.map((l) => l.values)] as uPlot.AlignedData;
     this.shown = { x, lines };
@@ -115,7 +115,7 @@ class Chart {
     this.root.dataset["lines"] = lines.map((l) => l.label).join("|");
   }
 
-  private shown: { x: number[]; lines: Line[] } | null = null;
+  private shown: { x: number[]; lines: Curve[] } | null = null;
 
   drawn(title: string): Drawn | null {
     return this.shown === null ? null : { title, kind: this.kind, ...this.shown };
@@ -131,7 +131,7 @@ class Chart {
     return { width: Math.max(200, this.root.clientWidth), height: Number(this.root.dataset["height"] ?? 220) };
   }
 
-  private build(data: uPlot.AlignedData, lines: Line[]): void {
+  private build(data: uPlot.AlignedData, lines: Curve[]): void {
     this.plot?.destroy();
     put(this.root);
     const { ink, grid } = style();
@@ -239,10 +239,10 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
 }
 
 /** The lines of the delay chart: the mean wait (for a dual queue, the waits in L and in C), the longest wait, drops and marks. */
-function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
+function delayLines(charts: Charts, link: string, grid: number[]): Curve[] {
   const of = charts.links[link];
   if (of === undefined) return [];
-  const line = (label: string, colour: string | undefined, values: (number | null)[], more: Partial<Line> = {}): Line =>
+  const line = (label: string, colour: string | undefined, values: (number | null)[], more: Partial<Curve> = {}): Curve =>
     ({ label, colour: colour ?? "", values: onto(grid, charts, values), ...more });
   const waits = of.wait_l_ms && of.wait_c_ms
     ? [line("in L", colours()[2], of.wait_l_ms), line("in C", colours()[0], of.wait_c_ms)]
@@ -259,10 +259,10 @@ function delayLines(charts: Charts, link: string, grid: number[]): Line[] {
 /** Colours of a pinned run's lines, which have the same names as those of the current run. */
 const PINNED: Record<string, string> = { mean: "#cc79a7", "in C": "#cc79a7", "in L": "#e69f00" };
 
-const asPinned = (line: Line): Line => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
+const asPinned = (line: Curve): Curve => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
 
 interface Paint {
-  (app: string, flow: number | null, direction: string): Pick<Line, "colour" | "dash">;
+  (app: string, flow: number | null, direction: string): Pick<Curve, "colour" | "dash">;
   /** Returns only the colour. A flow without a curve has the colour of its other direction, or else of its application. */
   of(app: string, flow: number, direction: string): string;
 }
@@ -309,12 +309,12 @@ function watched(charts: Charts): FlowLine[] {
   return charts.flows.filter((line) => sum(line) > 0.05 * (greatest.get(line.app) ?? 0));
 }
 
-function rateLines(charts: Charts, grid: number[], colour: Paint): Line[] {
+function rateLines(charts: Charts, grid: number[], colour: Paint): Curve[] {
   return watched(charts).map((line) => ({ label: label(line), ...colour(line.app, line.flow, line.direction), values: onto(grid, charts, smooth(charts, line.mbit)) }));
 }
 
 /** Distribution curves in percent, on a common grid of delays. */
-function curveLines(now: Charts, link: string, pinned: Charts | null, colour: Paint): [number[], Line[]] {
+function curveLines(now: Charts, link: string, pinned: Charts | null, colour: Paint): [number[], Curve[]] {
   const curves = [now, pinned].flatMap((charts, i) => {
     if (charts === null) return [];
     const mark = i === 1 ? "pinned: " : "";

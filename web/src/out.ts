@@ -1,7 +1,7 @@
 // Saves charts as files: SVG and PNG pictures, and CSV tables.
 
 import { h } from "./dom";
-import type { Drawn, Line } from "./charts";
+import type { Curve, Drawn } from "./charts";
 
 const [WIDTH, HEIGHT] = [960, 420];
 const PLOT = { left: 64, top: 56, right: 940, bottom: 340 };
@@ -68,17 +68,17 @@ function path(x: number[], values: (number | null)[], at: Scales, steps: boolean
   return Number.isFinite(last) ? d : "";
 }
 
-function curve(drawn: Drawn, line: Line, at: Scales): SVGElement {
+function curve(drawn: Drawn, line: Curve, at: Scales): SVGElement {
   const dash: Attributes = line.dashed ? { "stroke-dasharray": "6 5" } : line.dash ? { "stroke-dasharray": line.dash.join(" ") } : {};
   return node("path", { d: path(drawn.x, line.values, at, drawn.kind.steps === true), fill: "none", stroke: line.colour, "stroke-width": line.faint ? 1 : 2, opacity: line.faint ? 0.5 : 1, ...dash });
 }
 
-function rug(drawn: Drawn, line: Line, at: Scales, row: number): SVGElement {
+function rug(drawn: Drawn, line: Curve, at: Scales, row: number): SVGElement {
   const d = line.values.map((v, i) => (v ? `M${round(at.x(drawn.x[i] ?? 0))} ${PLOT.top + 2 + 9 * row}v7` : "")).join("");
   return node("path", { d, stroke: line.colour, "stroke-width": 1 });
 }
 
-function legend(lines: Line[]): SVGElement[] {
+function legend(lines: Curve[]): SVGElement[] {
   let [x, y] = [PLOT.left, HEIGHT - 26];
   return lines.flatMap((line) => {
     const label = line.label.slice(0, 40);
