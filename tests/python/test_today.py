@@ -14,7 +14,7 @@ from bloatlab.cli.main import call
 from bloatlab.scenario import load
 from bloatlab.simulation import run
 from bloatlab.studies.scorecard import Verdict
-from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, build, cases, considered, quick
+from bloatlab.studies.today.cases import Case, Consideration, Equipment, Stack, build, cases, considered, quick
 from bloatlab.studies.today.measure import measure
 from bloatlab.studies.today.pages import answer, considerations_table, loads_table
 from bloatlab.studies.today.rules import FULL, LAWS, over_loads
@@ -26,9 +26,9 @@ from bloatlab.workloads.cable_loads import LOADED
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
     keys = [case.key for case in cases()]
-    assert len(set(keys)) == len(keys) == len(Line) * len(Stack) * (9 + len(Consideration))
+    assert len(set(keys)) == len(keys) == len(Equipment) * len(Stack) * (9 + len(Consideration))
     assert {case.key for case in quick()} <= set(keys)
-    for line in Line:
+    for line in Equipment:
         for stack in Stack:
             assert build(Case(line, stack, 6), 1).name == f"today {line} / {stack} / 6"
         for what in Consideration:
@@ -36,18 +36,18 @@ def test_every_case_has_a_name_of_its_own_and_a_scenario():
 
 
 def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
-    old, modern = (build(Case(Line.MODEM_2012, stack, 4), 1).data for stack in (Stack.OF_2012, Stack.PRAGUE))
+    old, modern = (build(Case(Equipment.MODEM_2012, stack, 4), 1).data for stack in (Stack.OF_2012, Stack.PRAGUE))
     assert old["link"] == modern["link"]
     assert old["app"] == modern["app"]
     assert {tcp["preset"] for tcp in modern["tcp"].values()} == {"prague"}
-    cake = build(Case(Line.CAKE, Stack.PRAGUE, 4), 1).data
+    cake = build(Case(Equipment.CAKE, Stack.PRAGUE, 4), 1).data
     assert cake["app"] == modern["app"]
     assert cake["link"][UP] == modern["link"][UP]
     # 95 % of 5 and of 20 Mbit/s
     assert cake["link"]["wan"]["queue"]["cake"]["bandwidth"] == "4750kbit"
     assert cake["link"]["wan_down"]["queue"]["cake"]["bandwidth"] == "19mbit"
     assert cake["link"][DOWN] == modern["link"][DOWN]
-    for line, discipline in ((Line.PIE, "docsis_pie"), (Line.LLD, "docsis_lld")):
+    for line, discipline in ((Equipment.PIE, "docsis_pie"), (Equipment.LLD, "docsis_lld")):
         links = build(Case(line, Stack.PRAGUE, 4), 1).data["link"]
         for way, shaping in ((UP, modern["link"][UP]["docsis"]["flow"]), (DOWN, modern["link"][DOWN]["shaper"])):
             link = links[way]
@@ -63,7 +63,7 @@ def test_a_lone_packet_through_the_modem_of_2012_by_hand():
     """A packet waits two to three MAP intervals of 2 ms and travels for 1 ms; there is no other traffic before the
     first page.
     """
-    found = measure(run(build(Case(Line.MODEM_2012, Stack.CUBIC, 1), 1, 20)))
+    found = measure(run(build(Case(Equipment.MODEM_2012, Stack.CUBIC, 1), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(5.0, abs=0.05)
     assert 5.0 < found["game_p99_ms"] <= 7.05
     assert found["unaccounted"] == 0
@@ -75,18 +75,18 @@ def test_a_proactive_grant_comes_within_two_intervals_under_load():
     """A packet needs 0.135 ms each for preparation and its frame, 1 ms of travel, and at most two intervals of 2.025
     ms.
     """
-    found = measure(run(build(Case(Line.LLD, Stack.CUBIC, 6), 1, 20)))
+    found = measure(run(build(Case(Equipment.LLD, Stack.CUBIC, 6), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(1.27, abs=0.05)
     assert found["game_max_ms"] <= 1.27 + 2 * 2.025
     assert found["unaccounted"] == 0
 
 
 def test_considerations_are_what_they_say():
-    def data(line: Line, what: Consideration) -> dict[str, Any]:
+    def data(line: Equipment, what: Consideration) -> dict[str, Any]:
         return build(considered(line, Stack.CUBIC, what), 1).data
 
-    plain = build(Case(Line.CAKE, Stack.CUBIC, 2), 1).data
-    apps = {what: data(Line.CAKE, what)["app"] for what in Consideration}
+    plain = build(Case(Equipment.CAKE, Stack.CUBIC, 2), 1).data
+    apps = {what: data(Equipment.CAKE, what)["app"] for what in Consideration}
     assert {what: sorted(of.keys() - plain["app"].keys()) for what, of in apps.items()} == {
         Consideration.LEDBAT: ["background"],
         Consideration.SESSIONS: [],
@@ -101,12 +101,12 @@ def test_considerations_are_what_they_say():
     density = 1.2 * 3e3**1.2 * xs**-2.2 / (1 - (3e3 / 1e6) ** 1.2)
     assert pareto_mean(1.2, 3e3, 1e6) == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
     # at 1 Mbit/s the router shapes to 95 %, and a grant of 253 bytes every 8.1 ms is 250 kbit/s
-    low = {line: data(line, Consideration.LOW_RATE)["link"] for line in Line}
-    assert low[Line.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"
-    assert low[Line.FQ_CODEL]["wan"]["shaper"]["htb"]["rate"] == "950kbit"
-    assert low[Line.LLD][UP]["docsis31"]["low_latency"]["guaranteed_grant_interval"] == "8100us"
+    low = {line: data(line, Consideration.LOW_RATE)["link"] for line in Equipment}
+    assert low[Equipment.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"
+    assert low[Equipment.FQ_CODEL]["wan"]["shaper"]["htb"]["rate"] == "950kbit"
+    assert low[Equipment.LLD][UP]["docsis31"]["low_latency"]["guaranteed_grant_interval"] == "8100us"
     # the rate of the line falls at 10 s, but the router is not changed
-    changing = data(Line.CAKE, Consideration.RATE)["link"]
+    changing = data(Equipment.CAKE, Consideration.RATE)["link"]
     assert [(c["at"], c["max_sustained_rate"]) for c in changing[UP]["changes"]] == [
         ("10s", "1250kbit"), ("20s", "5mbit"), ("30s", "1250kbit"), ("40s", "5mbit"), ("50s", "1250kbit")
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
     def verdicts(changed: dict[str, float]) -> dict[str, Verdict]:
         fine = {"game_min_ms": 5.0, "game_p99_ms": 6.9, "game_max_ms": 900.0, "unaccounted": 0.0, "up_mbit": 0.9,
                 "modem_dropped": 0.0, "background_share": 0.82}  # fmt: skip
-        of = [considered(line, Stack.CUBIC, what) for line in (Line.MODEM_2012, Line.CAKE)]
+        of = [considered(line, Stack.CUBIC, what) for line in (Equipment.MODEM_2012, Equipment.CAKE)]
         return {cell.case: cell.verdict for cell in STUDY.scorecard({case.key: [fine | changed] for case in of}).cells}
 
     assert set(verdicts({}).values()) == {Verdict.WITHIN}
@@ -146,15 +146,15 @@ def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand
         row = {"game_min_ms": 1.3, "game_p99_ms": 4.0, "game_max_ms": delay, "unaccounted": 0.0, "up_mbit": 0.9}
         return {cell.case: cell.verdict for cell in STUDY.scorecard({case.key: [row]}).cells}
 
-    prague = Case(Line.LLD, Stack.PRAGUE, 6)
+    prague = Case(Equipment.LLD, Stack.PRAGUE, 6)
     assert verdicts(prague, 76.0)["Low Latency, shared"] is Verdict.WITHIN
     assert verdicts(prague, 77.0)["Low Latency, shared"] is Verdict.OUTSIDE
-    slow = considered(Line.LLD, Stack.PRAGUE, Consideration.RATE)
+    slow = considered(Equipment.LLD, Stack.PRAGUE, Consideration.RATE)
     assert verdicts(slow, 280.0)["Low Latency, shared and slow"] is Verdict.OUTSIDE
-    low = considered(Line.LLD, Stack.PRAGUE, Consideration.LOW_RATE)
+    low = considered(Equipment.LLD, Stack.PRAGUE, Consideration.LOW_RATE)
     assert verdicts(low, 360.0)["Low Latency, shared, 1 Mbit/s"] is Verdict.OUTSIDE
     # other TCPs do not use that queue
-    assert "Low Latency, shared" not in verdicts(Case(Line.LLD, Stack.CUBIC, 6), 4.0)
+    assert "Low Latency, shared" not in verdicts(Case(Equipment.LLD, Stack.CUBIC, 6), 4.0)
 
 
 FIFTY = Path(__file__).resolve().parents[2] / "examples" / "today" / "fifty-uploads.toml"
@@ -215,7 +215,7 @@ def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(
 
 def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
     """With seed 5, the call shares the queue of a Prague upload."""
-    case = considered(Line.FQ_CODEL, Stack.PRAGUE, Consideration.SESSIONS)
+    case = considered(Equipment.FQ_CODEL, Stack.PRAGUE, Consideration.SESSIONS)
     found = measure(run(build(case, 5, 20)))
     assert (found["call_p99_ms"], found["call_mos"] < 1.1) == (math.inf, True)
 
@@ -235,7 +235,7 @@ def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
 def judged(changed: dict[str, float]) -> dict[str, Verdict]:
     fine = {"game_min_ms": 5.0, "game_p99_ms": 6.9, "game_max_ms": 900.0, "unaccounted": 0.0, "up_mbit": 5.0,
             "modem_dropped": 0.0}  # fmt: skip
-    of = [Case(line, Stack.CUBIC, n) for line in (Line.MODEM_2012, Line.CAKE) for n in (1, 2)]
+    of = [Case(line, Stack.CUBIC, n) for line in (Equipment.MODEM_2012, Equipment.CAKE) for n in (1, 2)]
     runs = {case.key: [fine | changed] for case in of}
     return {cell.case: cell.verdict for cell in STUDY.scorecard(runs).cells}
 
@@ -263,10 +263,10 @@ def test_the_answer_is_computed_from_the_runs():
             {"game_p99_ms": game + 10 * seed, "call_mos": 4.0, "page_s": 2.0, "upload_mbit": 4.0} for seed in (0, 1)
         ]
 
-    runs = {Case(line, stack, n).key: rows(800.0 if line is Line.MODEM_2012 else 20.0)
-            for line in Line for stack in Stack for n in LOADED}  # fmt: skip
-    runs |= {Case(Line.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
-    runs |= {Case(Line.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
+    runs = {Case(line, stack, n).key: rows(800.0 if line is Equipment.MODEM_2012 else 20.0)
+            for line in Equipment for stack in Stack for n in LOADED}  # fmt: skip
+    runs |= {Case(Equipment.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
+    runs |= {Case(Equipment.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
     # the chosen line is the one whose worst TCP is best, and its range covers all TCPs: CAKE has 14 to 25 ms, Low
     # Latency 11
@@ -278,7 +278,7 @@ def test_the_answer_is_computed_from_the_runs():
     assert points["2012 modem, router with CAKE"].verdict == "14 to 25 ms"
     assert "(CUBIC 25, BBRv3 14, Prague 25)" in points["2012 modem, router with CAKE"].text
     # the median is taken over the loads for each seed, then over the seeds
-    found = over_loads(runs, Line.CAKE, Stack.BBR3, "game_p99_ms")
+    found = over_loads(runs, Equipment.CAKE, Stack.BBR3, "game_p99_ms")
     assert found is not None
     assert found.median == 14.0
     assert answer({}, 2).sentence.startswith("A quick look skips")
@@ -286,8 +286,8 @@ def test_the_answer_is_computed_from_the_runs():
 
 def test_tables_leave_out_what_did_not_run():
     row = {"game_p99_ms": 9.0, "game_lost_percent": 0.0, "call_mos": 4.0, "page_s": 2.0, "upload_mbit": 4.0}
-    of = [Case(line, stack, n) for line in Line for stack in (Stack.OF_2012, Stack.PRAGUE) for n in (1, 2)]
-    asked = considered(Line.CAKE, Stack.PRAGUE, Consideration.LEDBAT)
+    of = [Case(line, stack, n) for line in Equipment for stack in (Stack.OF_2012, Stack.PRAGUE) for n in (1, 2)]
+    asked = considered(Equipment.CAKE, Stack.PRAGUE, Consideration.LEDBAT)
     nothing = {"short_s": math.nan, "background_share": 0.8}
     runs = {case.key: [row] for case in of} | {asked.key: [row | nothing]}
     table = loads_table(runs, "game_p99_ms", "", 0)

@@ -26,7 +26,7 @@ BACKGROUND, SHORT = "background", "short"
 MTU_MS = 1500 * 8e-3 / 5.0
 
 
-class Line(StrEnum):
+class Equipment(StrEnum):
     """The equipment between the home and the network: a modem, or a modem and a router."""
 
     MODEM_2012 = "2012 modem"
@@ -68,7 +68,7 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
 class Case:
     """One load of CableLabs 2012 (by its number) on one equipment with one TCP; or a consideration, which is added to load 2."""
 
-    line: Line
+    line: Equipment
     stack: Stack
     number: int
     what: Consideration | None = None
@@ -87,7 +87,7 @@ class Case:
         return cable_loads.Case(self.number, Queue.DROPTAIL_417)
 
 
-def considered(line: Line, stack: Stack, what: Consideration) -> Case:
+def considered(line: Equipment, stack: Stack, what: Consideration) -> Case:
     """Returns the case of a consideration."""
     return Case(line, stack, 2, what)
 
@@ -103,8 +103,8 @@ def quick() -> list[Case]:
 
 
 def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration]) -> list[Case]:
-    loads = [Case(line, stack, n) for line in Line for stack in stacks for n in numbers]
-    return loads + [considered(line, stack, what) for line in Line for stack in stacks for what in whats]
+    loads = [Case(line, stack, n) for line in Equipment for stack in stacks for n in numbers]
+    return loads + [considered(line, stack, what) for line in Equipment for stack in stacks for what in whats]
 
 
 # ---------------------------------------------------------------------------------------------------------- scenarios
@@ -154,19 +154,19 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
     return from_dict(data, source=name)
 
 
-def _set_line(links: dict[str, Any], line: Line) -> None:
+def _set_line(links: dict[str, Any], line: Equipment) -> None:
     """Replaces the modem of 2012, or puts a router in front of it."""
     match line:
-        case Line.MODEM_2012:
+        case Equipment.MODEM_2012:
             return
-        case Line.PIE:
+        case Equipment.PIE:
             for way in (UP, DOWN):
                 links[way] = _modem31(links[way]) | {"queue": {"docsis_pie": {}}}
-        case Line.LLD:
+        case Equipment.LLD:
             for way, low_latency in {UP: {"guaranteed_grant_rate": GUARANTEED}, DOWN: {}}.items():
                 links[way] = _modem31(links[way]) | {"queue": {"docsis_lld": {"l_dscp": [NQB, EF]}}}
                 links[way]["docsis31"]["low_latency"] = low_latency
-        case Line.FQ_CODEL | Line.CAKE:
+        case Equipment.FQ_CODEL | Equipment.CAKE:
             links["lan"] |= {"to": "router"}
             for name, way, start, end in (("wan", UP, "router", "modem"), ("wan_down", DOWN, "modem", "router")):
                 shaped = _shaped(line, SHARE * SUSTAINED[way])
@@ -184,9 +184,9 @@ def _modem31(link: dict[str, Any]) -> dict[str, Any]:
     return {"from": link["from"], "to": link["to"], "delay": link["delay"], "docsis31": of}
 
 
-def _shaped(line: Line, mbit: float) -> dict[str, Any]:
+def _shaped(line: Equipment, mbit: float) -> dict[str, Any]:
     """Returns a router's queue that shapes to this rate."""
-    if line is Line.CAKE:
+    if line is Equipment.CAKE:
         return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
     return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}
 

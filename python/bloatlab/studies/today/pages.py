@@ -12,7 +12,7 @@ from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.studies.declared import Declared
 from bloatlab.studies.drawing import intervals, points, ticks
 from bloatlab.studies.tables import median_cell
-from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, considered
+from bloatlab.studies.today.cases import Case, Consideration, Equipment, Stack, considered
 from bloatlab.studies.today.rules import over_loads
 from bloatlab.tables import Spread, TextCell, TextTable, listed, number, row
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS
@@ -25,7 +25,7 @@ DECLARED = Declared("today")
 COLUMNS, ASKED, LOADS = map(DECLARED.columns, ("lines", "considerations", "loads"))
 
 #: Short names of the equipment, and the labels below an axis.
-SHORT = dict(zip(Line, ("2012 modem", "3.1, PIE", "3.1, Low Latency", "fq_codel", "CAKE"), strict=True))
+SHORT = dict(zip(Equipment, ("2012 modem", "3.1, PIE", "3.1, Low Latency", "fq_codel", "CAKE"), strict=True))
 TICKS = ticks(("2012", "PIE", "LLD", "fq_codel", "CAKE"))
 
 
@@ -38,7 +38,7 @@ def _with_interval(s: Spread, digits: int) -> str:
 def lines_table(runs: Runs) -> TextTable:
     """Makes a table of each equipment with each TCP: the median over the loads, with its interval over seeds."""
     rows: list[list[TextCell]] = []
-    for line, stack in ((line, stack) for line in Line for stack in Stack):
+    for line, stack in ((line, stack) for line in Equipment for stack in Stack):
         if any(Case(line, stack, n).key in runs for n in LOADED):
             found = [(over_loads(runs, line, stack, measure), digits) for measure, _, digits in COLUMNS]
             rows.append(row(line, stack, *("-" if s is None else _with_interval(s, digits) for s, digits in found)))
@@ -48,12 +48,12 @@ def lines_table(runs: Runs) -> TextTable:
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
     """Makes a table of a measure for each load: the modem of 2012 with its TCP, and every equipment with a TCP of today."""
-    ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Line for n in NUMBERS))
+    ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Equipment for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
-    columns = [(Line.MODEM_2012, Stack.OF_2012), *((line, now) for line in Line)]
+    columns = [(Equipment.MODEM_2012, Stack.OF_2012), *((line, now) for line in Equipment)]
     rows = [
         row(
-            f"{n}: {Case(Line.MODEM_2012, Stack.CUBIC, n).home.load}",
+            f"{n}: {Case(Equipment.MODEM_2012, Stack.CUBIC, n).home.load}",
             *(median_cell(runs, Case(line, stack, n).key, measure, digits) for line, stack in columns),
         )
         for n in NUMBERS
@@ -68,19 +68,19 @@ def _considered_table(
 ) -> TextTable:
     """Makes a table of considerations by equipment; a column without any value is left out."""
 
-    def text(line: Line, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
+    def text(line: Equipment, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
         stack, measure, _, digits = column
         s = over_seeds(runs, considered(line, stack, what).key, measure)
         return "" if s is None else _with_interval(s, digits)
 
-    shown = [column for column in columns if any(text(line, what, column) for what in asked for line in Line)]
-    rows = [row(what, SHORT[line], *(text(line, what, c) for c in shown)) for what in asked for line in Line]
+    shown = [column for column in columns if any(text(line, what, column) for what in asked for line in Equipment)]
+    rows = [row(what, SHORT[line], *(text(line, what, c) for c in shown)) for what in asked for line in Equipment]
     heads = ["", "line", *(head for _, _, head, _ in shown)]
     return TextTable(title, heads, rows, DECLARED.text("considerations"), left=2)
 
 
 def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
-    return [w for w in Consideration if any(considered(line, s, w).key in runs for line in Line for s in stacks)]
+    return [w for w in Consideration if any(considered(line, s, w).key in runs for line in Equipment for s in stacks)]
 
 
 def game_table(runs: Runs) -> TextTable:
@@ -105,10 +105,10 @@ MEASURES = ("game_p99_ms", "call_mos", "page_s", "upload_mbit")
 ByStack = Mapping[Stack, Mapping[str, float]]
 
 
-def _medians(runs: Runs) -> dict[Line, dict[Stack, dict[str, float]]]:
+def _medians(runs: Runs) -> dict[Equipment, dict[Stack, dict[str, float]]]:
     """Returns the medians by equipment and TCP, omitting pairs without all measures."""
-    found: dict[Line, dict[Stack, dict[str, float]]] = {}
-    for line, stack in ((line, stack) for line in Line for stack in Stack):
+    found: dict[Equipment, dict[Stack, dict[str, float]]] = {}
+    for line, stack in ((line, stack) for line in Equipment for stack in Stack):
         spreads = {m: over_loads(runs, line, stack, m) for m in MEASURES}
         known = {m: s.median for m, s in spreads.items() if s is not None}
         if len(known) == len(MEASURES):
@@ -119,7 +119,7 @@ def _medians(runs: Runs) -> dict[Line, dict[Stack, dict[str, float]]]:
 def answer(runs: Runs, seeds: int) -> Answer:
     """Answers from the runs what thirteen years have changed for a call, a page, a game and an upload."""
     found = _medians(runs)
-    before = found.get(Line.MODEM_2012, {}).get(Stack.OF_2012, {})
+    before = found.get(Equipment.MODEM_2012, {}).get(Stack.OF_2012, {})
     of = {line: {s: v for s, v in own.items() if s is not Stack.OF_2012} for line, own in found.items()}
     of = {line: own for line, own in of.items() if own}
     return DECLARED.answer(
@@ -131,10 +131,10 @@ def answer(runs: Runs, seeds: int) -> Answer:
     )
 
 
-def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
+def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
     """Describes the equipment that delays the game least with its worst TCP: its range over TCPs, and the effect of TCP alone."""
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
-    now, alone = of[best], of.get(Line.MODEM_2012, {})
+    now, alone = of[best], of.get(Equipment.MODEM_2012, {})
 
     def pair(measure: str, digits: int) -> str:
         return f"{_range(now, measure, digits)} instead of {number(before[measure], digits)}"
@@ -166,7 +166,7 @@ def _either(stacks: Sequence[Stack]) -> str:
     return listed([_short(stack) for stack in stacks], "or")
 
 
-def _points(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> list[Point]:
+def _points(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> list[Point]:
     def rest(of: ByStack) -> str:
         return f"MOS {_range(of, 'call_mos', 1)}, a page {_range(of, 'page_s', 1)} s, upload {_range(of, 'upload_mbit', 1)} Mbit/s"
 
@@ -184,8 +184,8 @@ def draw(runs: Runs) -> Drawn:
     def lines(measure: str) -> list[Series]:
         found: list[Series] = []
         for n, stack in enumerate(Stack):
-            spreads = [over_loads(runs, line, stack, measure) for line in Line]
-            xs = [x + 0.12 * (n - 1.5) for x in range(len(Line))]
+            spreads = [over_loads(runs, line, stack, measure) for line in Equipment]
+            xs = [x + 0.12 * (n - 1.5) for x in range(len(Equipment))]
             if np.isfinite(intervals(spreads)).any():
                 found.append(points(stack, xs, spreads, style.COLOURS[n]))
         return found

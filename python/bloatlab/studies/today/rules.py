@@ -23,7 +23,7 @@ from bloatlab.studies.today.cases import (
     WARM_UP,
     Case,
     Consideration,
-    Line,
+    Equipment,
     Stack,
     cases,
 )
@@ -65,7 +65,7 @@ _SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # the mean rate: 5 Mbit/s for 20 of 50
 
 #: The names of the expressions of `laws.toml`.
 _NAMES: Mapping[str, Any] = {
-    **Line.__members__, **Stack.__members__, **Consideration.__members__, "most": lambda value: Band(0.0, value),
+    **Equipment.__members__, **Stack.__members__, **Consideration.__members__, "most": lambda value: Band(0.0, value),
     "FULL": FULL, "IDLE": IDLE, "LEAST_31": LEAST_31, "LINE": LINE, "LOOP": LOOP, "LOW_MBIT": LOW_MBIT, "L_BUFFER": L_BUFFER,
     "QUEUED": QUEUED, "SLOW_LINE": _SLOW_LINE, "SLOW_MBIT": SLOW_MBIT, "SMALL_BURST": SMALL_BURST,
     "TWO_GRANTS": LEAST_31 + 2 * GRANT, "TWO_SLOW_GRANTS": LEAST_31 + 2 * SLOW_GRANT,
@@ -80,10 +80,10 @@ def _law(table: Mapping[str, Any]) -> Law:
             "line": case.line,
             "stack": case.stack,
             "what": case.what,
-            "idle": case.line is Line.MODEM_2012 and case.number == 1,
+            "idle": case.line is Equipment.MODEM_2012 and case.number == 1,
             "at_5_mbit": case.what not in rates,
             # true for Low Latency DOCSIS if only the game and the call are in the low-latency queue
-            "classic": case.line is Line.LLD and case.stack is not Stack.PRAGUE,
+            "classic": case.line is Equipment.LLD and case.stack is not Stack.PRAGUE,
         }
         return bool(evaluate(table["of"], {**_NAMES, **names}))
 
@@ -120,7 +120,7 @@ def _cell(law: Law, runs: Runs) -> Cell | None:
                 Verdict.WITHIN if agrees else Verdict.OUTSIDE, reason, agrees, where="closed form", origin=Origin.TEXTBOOK)  # fmt: skip
 
 
-def over_loads(runs: Runs, line: Line, stack: Stack, measure: str) -> Spread | None:
+def over_loads(runs: Runs, line: Equipment, stack: Stack, measure: str) -> Spread | None:
     """Returns the spread over seeds of each seed's median over the loads; None if no load was run."""
     of = [runs[key] for n in LOADED if (key := Case(line, stack, n).key) in runs]
     medians = [spread([rows[seed][measure] for rows in of]).median for seed in range(min(map(len, of), default=0))]
