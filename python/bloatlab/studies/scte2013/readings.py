@@ -20,8 +20,8 @@ from bloatlab.tables import Spread, spread
 
 Curve = NDArray[np.float64]
 
-#: A series of the figures, and a measure of it.
-Line = tuple[str, str]
+#: The curve of a measure: the name of a series of the figures, and the name of the measure.
+CurveName = tuple[str, str]
 
 #: The knee is where the total rate reaches this part of its value with the largest buffer.
 KNEE_SHARE = 0.98
@@ -43,7 +43,7 @@ class Reading:
         return words(ours, self.unit, telling(ours.median, self.band, self.digits))
 
 
-def read(number: Callable[..., float], *lines: Line) -> Callable[[Runs], Spread | None]:
+def read(number: Callable[..., float], *lines: CurveName) -> Callable[[Runs], Spread | None]:
     """Returns a function that reads a number off the curves of each seed; seeds without the number are left out."""
 
     def value(runs: Runs) -> Spread | None:
@@ -85,7 +85,7 @@ def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: 
     return Reading(read(lambda c: float(pick(beyond(c, least_ms))), (series, measure)), band, "ms", 0)
 
 
-def ratio(first: Line, second: Line, band: Band, least_ms: float, *, worst: bool) -> Reading:
+def ratio(first: CurveName, second: CurveName, band: Band, least_ms: float, *, worst: bool) -> Reading:
     """Reads the ratio of two curves from a buffer size on: the one farthest from 1, or, if `worst` is false, the median."""
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
