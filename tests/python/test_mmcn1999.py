@@ -21,7 +21,7 @@ from bloatlab.studies.mmcn1999.build import (
     second_reading,
 )
 from bloatlab.studies.mmcn1999.measure import measure
-from bloatlab.studies.mmcn1999.rules import CLAIMS, GATES, LINK_KBS, OFFERED_KBS, Gate, explain
+from bloatlab.studies.mmcn1999.rules import CLAIMS, LINK_KBS, OFFERED_KBS, RANKINGS, Ranking, explain
 from bloatlab.studies.mmcn1999.small import build_small, dispersion, in_step, measure_small, small_cases
 from bloatlab.studies.mmcn1999.study import STUDY
 from bloatlab.studies.published import rows
@@ -101,8 +101,8 @@ def test_a_number_of_the_chart_is_explained_by_an_experiment_with_its_value_or_n
     assert explain(fifo, {LAW: [{"tcp_kbs": 60.0}]}) == "not explained"
 
 
-def test_only_the_chart_s_orders_are_the_papers_and_the_rescued_one_is_not_judged():
-    whose = {(g.low, g.high, g.measure): g.origin for g in GATES}
+def test_only_the_chart_s_rankings_are_the_papers_and_the_rescued_one_is_not_judged():
+    whose = {(g.low, g.high, g.measure): g.origin for g in RANKINGS}
     assert [k for k, o in whose.items() if o is Origin.PAPER] == [
         ("fifo", "red", "tcp_kbs"),
         *(("red", other, "tcp_kbs") for other in ("fred", "cbt", "cbq")),
@@ -157,22 +157,22 @@ def _constant() -> dict[str, float]:
     return dict.fromkeys(("tcp_kbs", "tcp_before_kbs", "tcp_after_kbs", "mm_drop_percent"), 1.0)
 
 
-def test_a_gate_counts_its_worst_seed():
-    gate = Gate("a", "b", "x", 0.5, "x")
+def test_a_ranking_counts_its_worst_seed():
+    ranking = Ranking("a", "b", "x", 0.5, "x")
     good: Any = {"a": [{"x": 1.0}, {"x": 0.0}], "b": [{"x": 3.0}, {"x": 0.0}]}
-    assert gate.cell(good).verdict is Verdict.WITHIN
+    assert ranking.cell(good).verdict is Verdict.WITHIN
     bad: Any = {"a": [{"x": 1.0}, {"x": 1.6}], "b": [{"x": 3.0}, {"x": 3.0}]}
-    cell = gate.cell(bad)
+    cell = ranking.cell(bad)
     assert (cell.verdict, cell.agrees) == (Verdict.OUTSIDE, False)
-    # 1 is not below half of 0, so this order fails
-    assert gate.cell({"a": [{"x": 1.0}], "b": [{"x": 0.0}]}).verdict is Verdict.OUTSIDE
+    # 1 is not below half of 0, so this ranking fails
+    assert ranking.cell({"a": [{"x": 1.0}], "b": [{"x": 0.0}]}).verdict is Verdict.OUTSIDE
 
 
-def test_gates_and_cases_are_those_of_the_study():
+def test_rankings_and_cases_are_those_of_the_study():
     keys = {s.key for s in SCHEMES}
     keys |= {c.key for c in second_reading()}
-    assert len(GATES) == 12
-    assert {g.low for g in GATES} | {g.high for g in GATES} <= keys
+    assert len(RANKINGS) == 12
+    assert {g.low for g in RANKINGS} | {g.high for g in RANKINGS} <= keys
     cases = [*main_cases(), *experiment_cases("sensitivity")]
     assert len({c.key for c in cases}) == len(cases)
     for name in EXPERIMENTS:

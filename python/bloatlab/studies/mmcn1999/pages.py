@@ -13,7 +13,7 @@ from bloatlab.studies import tables
 from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.drawing import of_cases
 from bloatlab.studies.mmcn1999.build import DECLARED, PAPER, SCHEMES, Case
-from bloatlab.studies.mmcn1999.rules import ORDERS, SLIDES
+from bloatlab.studies.mmcn1999.rules import RANKED, SLIDES
 from bloatlab.studies.mmcn1999.small import DRAWN, TWO_FTP_LIMITS, TWO_FTP_MIN_TH, small_cases
 from bloatlab.studies.published import rows
 from bloatlab.studies.scorecard import Scorecard
@@ -37,10 +37,10 @@ def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
         "": tables.verdict_cell,
         "why": lambda c: c.reason,
     }
-    orders = [c for c in card.cells if c.tables == ORDERS]
+    rankings = [c for c in card.cells if c.tables == RANKED]
     return [
         tables.medians_table("Nine queues", runs, [((s.name,), s.key) for s in SCHEMES], COLUMNS, ("queue",), DECLARED.text("queues"), _GROUPS),
-        tables.cells_table("Orders, in every seed", orders, ratio, DECLARED.text("orders"), below=True),
+        tables.cells_table("Rankings, in every seed", rankings, ratio, DECLARED.text("rankings"), below=True),
         tables.medians_table("State", runs, [((s.name, s.state), s.key) for s in SCHEMES], STATE, ("queue", "state beside the packets"), DECLARED.text("state")),
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Judges the slides' rankings of the queues (orders), and every number of the slides by its accepted range; see `rules.md`."""
+"""Judges the slides' rankings of the queues, and every number of the slides by its accepted range; see `rules.md`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, pa
 from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import Spread, spread
 
-#: The numbers of our tables, in `Cell.tables`: the orders, and the rows of the slides.
-ORDERS, SLIDES = (1,), (2,)
+#: The numbers of our tables, in `Cell.tables`: the rankings, and the rows of the slides.
+RANKED, SLIDES = (1,), (2,)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """An order says which of two queues is better: in every seed, `measure` of `low` is below `most` times the `measure` of `high`.
+class Ranking:
+    """A ranking of two queues: in every seed, `measure` of `low` is below `most` times `measure` of `high`.
 
-    `chosen` names a change of the study that was made after the result of this order was known; such an order is not judged.
+    `chosen` names a change of the study that was made after the result of this ranking was known; such a ranking is not
+    judged.
     """
 
     low: str
@@ -50,7 +51,7 @@ class Gate:
             verdict = Verdict.WITHIN if holds else Verdict.OUTSIDE
             reason = reason if holds else f"{reason}; {NOT_EXPLAINED}"
         return Cell(
-            f"{self.low} over {self.high}", self.says, "ratio", ORDERS, (), f"< {self.most:g}", ours.median, ours.low,
+            f"{self.low} over {self.high}", self.says, "ratio", RANKED, (), f"< {self.most:g}", ours.median, ours.low,
             ours.high, (Band(-math.inf, self.most),), verdict, reason, holds, origin=self.origin,
         )  # fmt: skip
 
@@ -63,14 +64,14 @@ TCP = "TCP throughput under the blast"
 DROPS = "drops of tagged datagrams"
 _RESCUED = DECLARED.text("rescued")
 _PAIRS = [(a, b) for a in ("cbt", "cbq") for b in ("red", "fifo")]
-GATES = (
-    Gate("fifo", "red", "tcp_kbs", 1.0, TCP),
-    *(Gate("red", other, "tcp_kbs", 0.5, TCP) for other in ("fred", "cbt", "cbq")),
+RANKINGS = (
+    Ranking("fifo", "red", "tcp_kbs", 1.0, TCP),
+    *(Ranking("red", other, "tcp_kbs", 0.5, TCP) for other in ("fred", "cbt", "cbq")),
     *(
-        Gate(a, b, "mm_drop_percent", 0.2, DROPS, Origin.OURS, _RESCUED if (a, b) == ("cbt", "red") else "")
+        Ranking(a, b, "mm_drop_percent", 0.2, DROPS, Origin.OURS, _RESCUED if (a, b) == ("cbt", "red") else "")
         for a, b in _PAIRS
     ),
-    *(Gate(limited_transmit(a), limited_transmit(b), "mm_drop_percent", 0.2, DROPS, Origin.OURS) for a, b in _PAIRS),
+    *(Ranking(limited_transmit(a), limited_transmit(b), "mm_drop_percent", 0.2, DROPS, Origin.OURS) for a, b in _PAIRS),
 )
 
 #: The accepted difference from a number read off the chart: half of the space between two grid lines of its axis (0 to 1400).
@@ -83,7 +84,7 @@ FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05
 
 #: Every tolerance in words, for a reader.
 RULES: Sequence[tuple[str, str]] = [
-    *dict.fromkeys((f"{g.says}: {g.low} over {g.high}", f"below {g.most:g}, in every seed") for g in GATES),
+    *dict.fromkeys((f"{g.says}: {g.low} over {g.high}", f"below {g.most:g}, in every seed") for g in RANKINGS),
     ("a number read off the chart", CHART.words()),
     ("the share of three equal classes", EQUAL_SHARE.words()),
     ("10 and 1 Mbit/s on a link of 10", f"{FAST_MBIT.words()} and {SLOW_MBIT.words()}"),
@@ -92,7 +93,7 @@ RULES: Sequence[tuple[str, str]] = [
 
 def cells(runs: Runs) -> list[Cell]:
     """Returns the cells of the rankings, then a cell for every row of the slides."""
-    return [gate.cell(runs) for gate in GATES] + [_row(row, runs) for row in rows("mmcn1999")]
+    return [ranking.cell(runs) for ranking in RANKINGS] + [_row(row, runs) for row in rows("mmcn1999")]
 
 
 def _of_chart(cell: Cell) -> bool:
@@ -100,7 +101,7 @@ def _of_chart(cell: Cell) -> bool:
 
 
 GOALS = (
-    Goal("orders of the chart", 1.0, lambda cell: cell.tables == ORDERS),
+    Goal("rankings of the chart", 1.0, lambda cell: cell.tables == RANKED),
     Goal("numbers read off the chart (low confidence)", None, _of_chart),
     Goal("illustration and theory", None, lambda cell: cell.tables == SLIDES and not _of_chart(cell)),
 )
