@@ -71,7 +71,7 @@ def in_second_reading(runs: Runs) -> Runs:
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: The margin of an order: the smaller value must be smaller by at least this share of the larger one.
+#: The margin of a ranking: the smaller value must be smaller by at least this share of the larger one.
 MARGIN = 0.05
 
 #: "Mostly" and "most of the time" mean at least this share; "not most of the time" means at most 1 minus this share.
