@@ -334,7 +334,7 @@ def test_a_run_that_kills_its_workers_is_named(monkeypatch: pytest.MonkeyPatch):
         sweep(MADE.points(), deadly, executor=executor)
 
 
-def tell_everything() -> None:
+def report_every_step() -> None:
     """Makes a worker report every step of its progress, not one per second, so that a
     fast machine also reports some.
     """
@@ -358,7 +358,7 @@ def test_progress_comes_by_way_of_the_scheduler(machines: Cluster):
     long = [Point("long", build("3mbit", 1).with_sets(("duration", "2000s")), 1)]
     with client_of(machines) as client:
         client.wait_for_workers(1)
-        client.run(tell_everything)
+        client.run(report_every_step)
         sweep(long, slow, executor=Dask(client), watch=Ears())
     assert heard[-1] == (0, 1.0)
     fractions = [fraction for _, fraction in heard]

@@ -1,4 +1,4 @@
-"""Controllers in Python: Reno and Westwood+ send the core's very packets, and an error is one line with its line."""
+"""Controllers in Python: Reno and Westwood+ send the core's packets exactly; an error is one line with its place."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_a_value_that_no_case_can_have_is_one_line(tmp_path: Path, capsys: pytes
     assert "link.nosuch: 3 is not valid; expected a table" in capsys.readouterr().err
 
 
-def test_an_order_needs_its_margin():
+def test_a_ranking_needs_its_margin():
     """Lower means by 5 % of the larger value; mostly means for 60 % of the time."""
 
     def held(ident: str, runs: Runs) -> bool | None:

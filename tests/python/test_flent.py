@@ -138,7 +138,7 @@ def test_flents_own_tests_by_name_open_under_it(theirs: Path, name: str, plots: 
         assert "no data" not in done.stderr.lower(), done.stderr
 
 
-def test_what_others_measured_is_read_as_their_tools_told_it(theirs: Path):
+def test_what_others_measured_is_read_with_the_means_of_their_tools(theirs: Path):
     """The means that netperf and ping computed (MEAN_VALUE) are in flent's samples of versions 2, 3 and 4, and ours
     agree.
     """

@@ -81,7 +81,7 @@ def test_equal_seeds_give_equal_bytes(name: str):
     assert bits(first) == bits(episode(two, 7, wave))
     assert bits(second) == bits(episode(two, None, wave)), "the episode that follows a seed belongs to it"
     assert len({bits(first), bits(second), bits(third)}) == 3
-    # an episode that was left early changes nothing of the next one
+    # an episode that ends early does not change the next one
     two.reset(seed=1)
     two.step(REST)
     assert bits(episode(two, 7, wave)) == bits(first)

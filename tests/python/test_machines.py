@@ -177,7 +177,7 @@ def test_ecn_is_given_and_told_by_code_or_word():
             queue.enqueue(0, 1500, ecn=wrong)  # pyright: ignore[reportArgumentType]
 
 
-def test_a_sender_knows_its_handshake_and_tells_its_state():
+def test_a_sender_knows_its_handshake_and_reports_its_state():
     """RACK's window is a quarter of the round trip, so one SACK indicates no loss before 100 / 4 + 2 ms (RFC 8985)."""
     sender = machines.tcp_sender("linux-6", mss=1000, congestion_control="reno", timer_tick="0s")
     assert (sender.srtt_ms, sender.rto_ms, sender.state) == (100.0, 300.0, "open")

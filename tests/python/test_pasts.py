@@ -148,7 +148,7 @@ TRAFFIC = ("ftp = {}", "ftp = { flows = 3 }", "voip = {}", "ping = {}", "web = {
 
 
 def family(number: int) -> list[Scenario]:
-    """Returns runs of a random sweep: a network, and values that act from the start, later, or never."""
+    """Returns the runs of a random sweep, whose values take effect at the start, later, or never."""
     dice = random.Random(number)  # noqa: S311  a test
     base = [
         ("link.up.queue", dice.choice(QUEUES)),
@@ -189,7 +189,7 @@ def test_a_shared_past_changes_no_byte(number: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
-    """A rule that says that things act 300 ms later than they do gives other bytes in these tests."""
+    """If the timeline says that values take effect 300 ms later than they do, these tests find other bytes."""
     honest = _core.timeline
 
     def late(text: str) -> Any:

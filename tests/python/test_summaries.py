@@ -95,7 +95,7 @@ def test_grade_and_fairness_are_printed():
 
 
 def test_the_grade_is_of_what_a_person_feels():
-    # two equal pings: one in a band of its own, the other in the band of a transfer, where it waits far longer
+    # two equal pings: one in a band of its own, the other in the same band as a transfer, where it waits far longer
     filters = "[{ match = { dscp = [1, 8] }, band = 1 }]"
     classifier = f"{{ prio = {{ bands = 2, priomap = {[0] * 16}, filters = {filters} }} }}"
     bands = f'queue = {{ fair = {{ classifier = {classifier}, scheduler = "strict_priority" }} }}\n'

@@ -97,7 +97,7 @@ def test_ctrl_c_cancels_the_runs_under_way(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_numpy_is_loaded_before_threads_can_be():
-    """Polars' own import of numpy is not safe in two threads; it has once caused a `TypeError` in a sweep."""
+    """When two threads make Polars import numpy, the import can fail; this once caused a `TypeError` in a sweep."""
     look = "import sys, bloatlab.simulation; print(type(sys.modules['polars._dependencies'].numpy).__name__)"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert done.stdout == "module\n"

@@ -123,7 +123,7 @@ def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixtu
     grid.write_text(GRID.replace('"link.up.jitter" = "5ms"', ""))
     assert call(["sweep", str(grid)]) == 0
     out, err = capsys.readouterr()
-    assert ("note" in err, "±" in out.replace("± half", "")) == (False, True)  # the seed still draws starts and phases
+    assert ("note" in err, "±" in out.replace("± half", "")) == (False, True)  # the seed still sets starts and phases
     grid.write_text(GRID.replace('"link.up.jitter" = "5ms"', 'start_spread = "0s"'))
     assert call(["sweep", str(grid)]) == 0
     out, err = capsys.readouterr()

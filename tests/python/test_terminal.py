@@ -1,4 +1,4 @@
-"""Tables at any width: nothing is cut, and every part of a table has the labels of its rows."""
+"""Tables at any width: no cell is cut, and each part of a split table repeats the labels of the rows."""
 
 from __future__ import annotations
 
@@ -126,9 +126,7 @@ def test_wrapping_loses_nothing_but_blanks(text: str, width: int):
 
 @pytest.mark.parametrize("columns", ["80", "40", None])
 def test_a_run_is_printed_whole_on_a_pipe(columns: str | None, scenario_file: Path):
-    """The output is the same without COLUMNS as with 80 columns: every number of the summary's first link, none of them
-    cut.
-    """
+    """The output has every number of the summary's first link in full, without COLUMNS and with 80 columns."""
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", "run", str(scenario_file)]
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": columns} if columns else {})
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)

@@ -153,7 +153,7 @@ def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand
     assert verdicts(slow, 280.0)["Low Latency, shared and slow"] is Verdict.OUTSIDE
     low = considered(Equipment.LLD, Stack.PRAGUE, Consideration.LOW_RATE)
     assert verdicts(low, 360.0)["Low Latency, shared, 1 Mbit/s"] is Verdict.OUTSIDE
-    # other TCPs do not use that queue
+    # TCPs other than Prague do not use the queue of the game
     assert "Low Latency, shared" not in verdicts(Case(Equipment.LLD, Stack.CUBIC, 6), 4.0)
 
 
@@ -172,9 +172,7 @@ def lost_percent(game: dict[str, Any]) -> float:
 
 
 def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_its_target():
-    """With N uploads, a round of one packet of each takes N x 2.573 ms. Less the round trip of 20 ms, this exceeds 4 x
-    2.55 ms from 12 uploads on.
-    """
+    """N uploads send one packet each in N x 2.573 ms, which exceeds 20 ms + 4 x 2.55 ms from 12 uploads on."""
 
     def goodput(changes: dict[str, str]) -> float:
         return fifty(changes)["ftp"]["goodput_mbit"]
@@ -221,9 +219,7 @@ def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
 
 
 def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
-    """45 flows with 100 kbit/s of payload each fill the line; with 50 flows, 4 segments of 1518 bytes of each take 511
-    ms.
-    """
+    """45 flows of 100 kbit/s of payload fill the line; with 50 flows, 4 segments of 1518 bytes per flow take 511 ms."""
 
     def median(flows: int) -> float:
         return fifty(PRAGUE | {"app.ftp.traffic.ftp.flows": str(flows)})["ftp"]["delay_ms"]["p50"]

@@ -1,4 +1,4 @@
-"""Traces: their contents, that no other result changes, and that every column is documented."""
+"""Traces have the right contents, change no other result, and have every column documented."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_trace_that_was_not_kept_says_how():
 
 def test_every_column_is_explained():
     words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
-    # the unit of an average is that of the thresholds, so the page has its name without a unit
+    # an average has the unit of the thresholds, so the page has its name without a unit
     units = ("_packets", "_bytes", "_ms")
 
     def explained(column: str) -> bool:
@@ -163,7 +163,7 @@ class Mute(Counting):
         return {"heads": "many"}
 
 
-def test_a_law_in_python_tells_its_state():
+def test_a_law_in_python_reports_its_state():
     told = law("{ python = { law = 'mine' } }", laws={"mine": Counting})
     assert told.columns == ["heads", "late", "nothing_ms"]
     assert told["heads"].is_sorted()

@@ -24,7 +24,7 @@ to = "b"
 rate = "{}mbit"
 """
 
-#: Standard deviations by rate, of runs whose mean is 10: so different that they need different numbers of seeds.
+#: The standard deviation of the runs by rate, with a mean of 10: each rate needs a different number of seeds.
 DEVIATIONS = {1: 0.1, 2: 1.0, 3: 3.0, 4: 30.0}
 
 

@@ -185,7 +185,7 @@ def test_the_network_is_the_kernels():
     links, apps = data["link"], data["app"]
     assert [links[k]["rate"] for k in ("nic", "up", "hop", "back")] == ["1gbit", None, "10200kbit", "1gbit"]
     assert links["up"]["shaper"]["htb"] == {"rate": "10mbit", "ceil": None, "burst": "1600B", "cburst": "1600B"}
-    # the path of the ACKs has the whole round-trip delay
+    # the whole round-trip delay is on the path of the ACKs
     assert [links[k]["delay"] for k in ("nic", "up", "hop", "back")] == ["0s", "0s", "0s", "20ms"]
     assert data["record"]["warm_up"] == "5s"
     flows = [a for name, a in apps.items() if name.startswith("flow")]
@@ -214,9 +214,7 @@ def test_cake_in_the_place_of_the_shaper_shapes_by_itself():
 
 
 def test_a_lone_ping_takes_the_base_round_trip():
-    """With no other traffic, HTB sends a ping at once: 98 B take their time at 1.02 R and
-    twice at 1 Gbit/s, plus 4 ms.
-    """
+    """HTB sends a lone ping at once: the round trip is 98 B at 1.02 R, twice 98 B at 1 Gbit/s, and 4 ms."""
     given = entry("sf-a-pfifo5-reno", group="x", duration_s=6, warmup_s=2)
     quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
     (rtt,) = set(run(quiet).table("pings").filter(pl.col("t_s") < 4)["rtt_ms"].round(6).to_list())
@@ -464,7 +462,7 @@ def test_packets_of_several_segments():
     assert data["tcp"]["kernel0"]["tso"] is True
     split = build(entry(name, qdisc="ROOT cake bandwidth 10mbit besteffort split-gso"), 1).data
     assert split["link"]["up"]["queue"]["cake"]["split_gso"] is True
-    # single segments cannot be packets of several segments; any other value is refused
+    # with gso_max_segs = 1, no packet has several segments; tso must be 0 or 1
     assert build(entry(name, gso_max_segs=1), 1).data["tcp"]["kernel0"]["tso"] is False
     with pytest.raises(NotSupportedError, match="tso 2"):
         build(entry(name, tso=2), 1)

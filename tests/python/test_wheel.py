@@ -151,7 +151,8 @@ class Place:
         done(run(self.bin / "python", "-m", "pip", "install", "--quiet", *more, wheel))
         if DIST is None:
             (lib,) = (folder / ".venv" / "lib").glob("python*/site-packages")
-            # the packages of this environment, but not the source tree, to which a .pth file there leads
+            # the packages of this environment, without the source tree: the .pth file that adds it is not read from
+            # there
             places = [p for p in sys.path if p.endswith("site-packages")]
             (lib / "neighbours.pth").write_text("\n".join(places) + "\n")
         tools = folder / "tools"
@@ -199,14 +200,12 @@ def blocks(section: str) -> list[str]:
 #: Commands in the text that take minutes, need a kernel, or are tested below by name.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
-#: A word in capitals, which stands for something of the reader's.
+#: A word in capitals, which the reader replaces.
 STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def commands() -> list[list[str]]:
-    """Returns each command of README and the pages after it: those on lines of their own, then complete ones in the
-    text.
-    """
+    """Returns each command of README and the pages after it: first the indented ones, then those in the text."""
     own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", SHOWN, flags=re.MULTILINE)
     within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", SHOWN)]
     found = [shlex.split(c) for c in dict.fromkeys(own)]
@@ -215,7 +214,7 @@ def commands() -> list[list[str]]:
 
 
 def test_readme_names_commands():
-    """The tests below have commands to run."""
+    """Checks that the tests below have commands to run."""
     named = [words[1] for words in commands()]
     expected = {"run", "play", "plot", "diff", "report", "sweep", "check", "live", "show", "list", "collisions"}
     assert expected <= set(named)
@@ -231,7 +230,7 @@ def ready(place: Place) -> Place:
     assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
     code, *_ = blocks("From Python")
     assert done(place.call("python", "-c", code)).splitlines() == re.findall(r"# prints (.*)", code)
-    # stands for a measurement by flent
+    # takes the place of a measurement by flent
     done(place.call("bloatlab", "export", "runs/upload", "-o", "home.flent.gz"))
     return place
 

@@ -33,7 +33,7 @@ const digits = (x: number | null, most = 1, least = 0): string =>
   x === null ? "–" : x.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: least });
 const ms = (s: number | null): number | null => (s === null ? null : s * 1000);
 
-/** The satisfaction of callers that belongs to a MOS.   Source: ITU-T G.107 Annex B, table B.1. */
+/** How satisfied callers are at a given MOS.   Source: ITU-T G.107 Annex B, table B.1. */
 export function satisfaction(mos: number | null): [string, Card["tone"]] {
   if (mos === null) return ["no call", "plain"];
   if (mos >= 4.34) return ["very satisfied", "good"];

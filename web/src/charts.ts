@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { isDark, put } from "./dom";
 import { Cursor } from "./stage/cursor";
-import type { Charts, FlowLine } from "./types";
+import type { Charts, FlowCurve } from "./types";
 
 /** The palette of Okabe & Ito 2008, with olive in place of black and yellow, which vanish on dark and on white. Dark pages have lighter hues. */
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
@@ -18,7 +18,7 @@ const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 /** The dashes of a pinned run. */
 const DASH = [6, 5];
 
-/** The border of a line's box in the legend. */
+/** The border of a curve's box in the legend. */
 const border = (line: Curve | undefined): CSSStyleDeclaration["borderStyle"] =>
   line?.dashed || line?.dash === STROKES[2] ? "dashed" : line?.dash === STROKES[1] ? "dotted" : "solid";
 
@@ -29,7 +29,7 @@ export interface Curve {
   dash?: number[] | null;
   dashed?: boolean;
   faint?: boolean;
-  /** True if the values are packets per bin, which are drawn as ticks at the top of the chart and not as a line. */
+  /** True if the values are packets per bin, which are drawn as ticks at the top of the chart instead of a curve. */
   ticks?: boolean;
 }
 
@@ -89,7 +89,7 @@ export interface Drawn {
   lines: Curve[];
 }
 
-/** One chart. It is rebuilt only when its set of lines changes. */
+/** One chart. It is rebuilt only when its set of curves changes. */
 class Chart {
   private plot: uPlot | null = null;
   private key = "";
@@ -121,7 +121,7 @@ class Chart {
     return this.shown === null ? null : { title, kind: this.kind, ...this.shown };
   }
 
-  /** Moves the line at the stage's time. */
+  /** Moves the vertical line that marks the stage's time. */
   move(second: number): void {
     this.second = second;
     if (this.plot !== null) this.cursor?.move(this.plot, second);
@@ -178,7 +178,7 @@ export class Board {
   private paint: Paint = paint([]);
   private last: [now: Charts, link: string, pinned: Charts | null] | null = null;
 
-  /** Called with the time in s to which the visitor drags the line of the charts. */
+  /** Called with the time in s to which the visitor drags the vertical line of the charts. */
   onSeek: (second: number) => void = () => undefined;
 
   constructor(delay: HTMLElement, rates: HTMLElement, curves: HTMLElement) {
@@ -210,13 +210,13 @@ export class Board {
     this.curves.draw(...curveLines(now, link, pinned, colour));
   }
 
-  /** Moves the line of the charts over time. */
+  /** Moves the vertical line of the charts over time. */
   move(second: number): void {
     this.delay.move(second);
     this.rates.move(second);
   }
 
-  /** The colour of a flow's line. ACKs have the colour of the data that they acknowledge. */
+  /** The colour of a flow's curve. ACKs have the colour of the data that they acknowledge. */
   colourOf(app: string, flow: number, reverse: boolean): string {
     return this.paint.of(app, flow, reverse ? "reverse" : "forward");
   }
@@ -238,7 +238,7 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
   });
 }
 
-/** The lines of the delay chart: the mean wait (for a dual queue, the waits in L and in C), the longest wait, drops and marks. */
+/** The curves of the delay chart: the mean wait (for a dual queue, the waits in L and in C), the longest wait, drops and marks. */
 function delayLines(charts: Charts, link: string, grid: number[]): Curve[] {
   const of = charts.links[link];
   if (of === undefined) return [];
@@ -256,7 +256,7 @@ function delayLines(charts: Charts, link: string, grid: number[]): Curve[] {
   ];
 }
 
-/** Colours of a pinned run's lines, which have the same names as those of the current run. */
+/** Colours of a pinned run's curves, which have the same names as the curves of the current run. */
 const PINNED: Record<string, string> = { mean: "#cc79a7", "in C": "#cc79a7", "in L": "#e69f00" };
 
 const asPinned = (line: Curve): Curve => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
@@ -284,7 +284,7 @@ function paint(charts: (Charts | null)[]): Paint {
   return Object.assign((app: string, flow: number | null, direction: string) => style(names.get(key(app, flow, direction)) ?? 0), { of });
 }
 
-const label = (line: FlowLine): string =>
+const label = (line: FlowCurve): string =>
   `${line.app}${line.flows > 1 ? (line.flow === null ? ` (${line.flows} flows)` : ` ${line.flow + 1}`) : ""}${line.direction === "reverse" ? " ↓" : ""}`;
 
 /** The time over which rates are averaged, in s. Over a shorter time, single packets would show. */
@@ -300,11 +300,11 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-/** The flows of the rate chart: those with more than 5 % of the largest flow of their application. This leaves out requests and ACKs, but
- * also a transfer that is starved. */
-function watched(charts: Charts): FlowLine[] {
+/** The flows of the rate chart: each has more than 5 % of the largest flow of its application. This leaves out requests and ACKs,
+ * but also a transfer that is starved. */
+function watched(charts: Charts): FlowCurve[] {
   const greatest = new Map<string, number>();
-  const sum = (line: FlowLine) => line.mbit.reduce((a, b) => a + b, 0);
+  const sum = (line: FlowCurve) => line.mbit.reduce((a, b) => a + b, 0);
   for (const line of charts.flows) greatest.set(line.app, Math.max(greatest.get(line.app) ?? 0, sum(line)));
   return charts.flows.filter((line) => sum(line) > 0.05 * (greatest.get(line.app) ?? 0));
 }

@@ -1,5 +1,5 @@
-// The page's connection to the worker. While a run is under way, only the newest request waits. If the run takes long, it is cancelled, so
-// the charts keep up with a moving slider.
+// The page's connection to the worker. While a run is under way, only the newest request waits. If the run under way takes long, it
+// is cancelled for this request, so the charts keep up with a moving slider.
 
 import type { Answer, Description, Job, Json, Problem, Request, Result, Tree } from "./types";
 
@@ -87,7 +87,7 @@ export class Engine {
     return at >= 0 ? at : null;
   }
 
-  /** Runs a scenario for comparison with that of the charts; null if the simulator refuses it. */
+  /** Runs a scenario for comparison with the scenario of the charts; null if the simulator refuses it. */
   async beside(tree: Tree, stop: AbortSignal): Promise<Result | null> {
     const answer = await this.job({ kind: "beside", scenario: JSON.stringify(tree), points: POINTS }, stop);
     const read = answer.kind === "answer" ? JSON.parse(answer.text) as Result | { problems: Problem[] } : { problems: [] };

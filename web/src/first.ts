@@ -64,7 +64,7 @@ export class First {
   }
 
   /** After the upload starts, the stage shows how the queue fills. After a repair, it shows a part of the run in which both queues have
-   * settled; earlier, CoDel's queue is as long as the drop-tail queue. */
+   * settled; before that, CoDel's queue is as long as the drop-tail queue. */
   private shown(ms: number | null): void {
     const mends = this.steps.slice(2).some((s) => this.lab.shown !== null && same(s.tree, this.lab.shown.tree));
     if (ms === null || !(mends || this.started)) return;

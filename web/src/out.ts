@@ -56,7 +56,7 @@ function scales({ x, lines, kind }: Drawn): Scales {
   };
 }
 
-/** The points of a line, without gaps, as uPlot draws it. */
+/** The points of a curve, without gaps, as uPlot draws it. */
 function path(x: number[], values: (number | null)[], at: Scales, steps: boolean): string {
   let [d, last] = ["", 0];
   values.forEach((value, i) => {
@@ -106,7 +106,7 @@ export function svgOf(drawn: Drawn): string {
   return new XMLSerializer().serializeToString(root);
 }
 
-/** The data of a chart: a column for x and one for each line. */
+/** The data of a chart: a column for x and one for each curve. */
 export function csvOf({ x, lines, kind }: Drawn): string {
   // names are quoted, and a name that a spreadsheet would take for a formula gets a leading quote
   const cell = (name: string): string => `"${name.replace(/^(?=[=+\-@])/, "'").replaceAll('"', '""')}"`;

@@ -27,7 +27,7 @@ export interface LinkCharts {
   cdf: Cdf | null;
 }
 
-export interface FlowLine {
+export interface FlowCurve {
   app: string;
   direction: "forward" | "reverse";
   /** The flow's number; null for the sum of all flows of the application. */
@@ -52,7 +52,7 @@ export interface Charts {
   t_s: number[];
   width_s: number;
   links: Record<string, LinkCharts>;
-  flows: FlowLine[];
+  flows: FlowCurve[];
   delays: { app: string; direction: string; cdf: Cdf }[];
   calls: CallFrames[];
 }

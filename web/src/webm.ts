@@ -4,7 +4,7 @@
 type Element = [id: number, content: number | string | Uint8Array | Element[]];
 
 const SEGMENT = 0x18538067;
-/** Length of a cluster. It must be less than 32 s, because times of blocks within a cluster are signed 16-bit numbers.   Unit: ms. */
+/** Length of a cluster. Must be less than 32 s, because times of blocks within a cluster are signed 16-bit numbers.   Unit: ms. */
 const CLUSTER_MS = 20_000;
 
 export interface Frame {

@@ -1,5 +1,5 @@
 // The simulator in its own thread. A run proceeds in slices of some milliseconds; between slices the worker handles
-// messages, so a run can be cancelled. Jobs (windows of packets, runs beside the charts') wait while a run is under way.
+// messages, so a run can be cancelled. Jobs (windows of packets, runs beside the run of the charts) wait while a run is under way.
 
 import type { Answer, Job, Request } from "./types";
 
@@ -178,7 +178,7 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // a run beside the charts' begins again when the charts' run is done
+        // a run beside the run of the charts begins again when the latter is done
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();
