@@ -40,11 +40,11 @@ def frames(page: Any) -> str:
     page.evaluate(f"{STAGE}.seek(20)")
     measured = page.evaluate(f"{STAGE}.measure(6000)")
     packets = page.evaluate(f"{STAGE}.read().panes[0].packets.length")
-    told = [
+    parts = [
         f"{statistics.median(times):.1f} ms (median), {high(times):.1f} (95 %), {max(times):.1f} (worst)"
         for times in (measured["gaps"], measured["took"])
     ]
-    return f"{packets} packets: {told[0]} from frame to frame; {told[1]} to compute one"
+    return f"{packets} packets: {parts[0]} from frame to frame; {parts[1]} to compute one"
 
 
 def high(times: list[float]) -> float:

@@ -51,11 +51,11 @@ def main() -> int:
     for maxq in options.maxq or [20, 100]:
         with network(maxq, options.cong) as run:
             fetches, pings = lab(run, options.time)
-        print(f"Q={maxq} {options.cong}: {told(fetches, 's', 3)}; ping {told(pings, 'ms', 1)}", flush=True)
+        print(f"Q={maxq} {options.cong}: {described(fetches, 's', 3)}; ping {described(pings, 'ms', 1)}", flush=True)
     return 0
 
 
-def told(values: list[float], unit: str, digits: int) -> str:
+def described(values: list[float], unit: str, digits: int) -> str:
     """Returns mean, standard deviation and quartiles in one line."""
     if len(values) < 2:
         return f"{len(values)} values"

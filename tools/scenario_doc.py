@@ -310,14 +310,14 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
         node: Node = of["properties"][key]
         if values is not None and key in values:
             node = {**node, "default": values[key]}
-        told, meaning = default(node, defs)
+        value, meaning = default(node, defs)
         if parts := named_parts(node.get("default")):
-            told = ", ".join(f"`{name}`" for name in parts)
+            value = ", ".join(f"`{name}`" for name in parts)
             words += [line for n, text in parts.items() for line in wrapped(f"* `{key}`, default `{n}`: {text}", "  ")]
         fields = [
             f"`{key}`",
             kind(node, defs),
-            "required" if key in required else none if told == "none" else told,
+            "required" if key in required else none if value == "none" else value,
             meaning.removesuffix("Required.").rstrip(),
         ]
         lines.append("| " + " | ".join(f.replace("|", "\\|") for f in fields) + " |")
@@ -429,16 +429,16 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     name = reference(node)
     if name is None or name in UNITS:
         return
-    told = set[str]()
+    listed = set[str]()
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)
         if word is None:
             # a word that is also the name of a table stands for that table's defaults, and was listed with the tables
             for plain in choice.get("enum", []):
-                if plain not in told:
+                if plain not in listed:
                     yield f"`{plain}`"
         else:
-            told.add(word)
+            listed.add(word)
             meaning = one_line(choice.get("description", ""))
             yield f"`{word}`{': ' + meaning if meaning else ''}"
 

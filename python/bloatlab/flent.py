@@ -96,9 +96,9 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     if not flows and not asked:
         raise FlentError(f"{result.scenario.name}: flent shows pings and TCP flows; the result has neither")
     ways = {way for way, _ in flows}
-    told = _told(result)
+    names = _series_names(result)
     name = {0: "ping", 1: "tcp_nup" if "upload" in ways else "tcp_ndown", 2: "rrul_be_nflows"}[len(ways)]
-    if told:
+    if names:
         name = result.scenario.name
     x = np.arange(0.0, end - STEP * 1e-6, STEP)
     results: dict[str, list[float | None]] = {}
@@ -113,7 +113,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
             {"t": round(t + STEP, 6), "dur": STEP, "val": r} for t, r in zip(x.tolist(), rates.tolist(), strict=True)
         ]
     for place, (app, frame) in enumerate(asked.items()):
-        series = told.get(app) or (f"{_PING} ICMP" if place == 0 and not told else f"{_PING} ICMP {app} (extra)")
+        series = names.get(app) or (f"{_PING} ICMP" if place == 0 and not names else f"{_PING} ICMP {app} (extra)")
         results[series] = _listed(_means(frame, x))
         replies = zip(frame["t_s"].to_list(), frame["rtt_ms"].to_list(), strict=True)
         raw[series] = [{"seq": i, "t": round(t + rtt / 1e3, 9), "val": rtt} for i, (t, rtt) in enumerate(replies)]
@@ -127,7 +127,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     }
 
 
-def _told(result: Result) -> Mapping[str, str]:
+def _series_names(result: Result) -> Mapping[str, str]:
     """Returns the names of series by application, if the run is one of flent's tests; otherwise empty."""
     of = WORKLOADS.get(result.scenario.name)
     return of.series if of is not None else {}
@@ -135,13 +135,13 @@ def _told(result: Result) -> Mapping[str, str]:
 
 def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, number: int) -> str:
     """Returns the name of a flow's series in its test; several flows of one application are numbered."""
-    told, app, flow = _told(result), str(frame["app"][0]), int(frame["flow"][0])
-    if not told:
+    names, app, flow = _series_names(result), str(frame["app"][0]), int(frame["flow"][0])
+    if not names:
         return _SERIES[name].format(way=way, number=number)
-    if app not in told:
+    if app not in names:
         return f"TCP {way} {app}::{flow + 1} (extra)"
     several = result.summary["apps"][app]["flows"] > 1 or name in _SERIES
-    return f"{told[app]}::{flow + 1}" if several else told[app]
+    return f"{names[app]}::{flow + 1}" if several else names[app]
 
 
 def _local(result: Result) -> str:
@@ -417,8 +417,8 @@ def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) ->
         way = next((w for w in ("upload", "download") if name.startswith(f"TCP {w}")), None)
         if way is None or name.endswith(_SUMS) or "::tcp_" in name:
             continue
-        told = [of for of in raw.get(name, []) if of.get("val") is not None and of.get("dur")]
-        sent = _spread(told, x + begin, step) if told else np.nan_to_num(_array(values)) * step / 8e-6
+        rates = [of for of in raw.get(name, []) if of.get("val") is not None and of.get("dur")]
+        sent = _spread(rates, x + begin, step) if rates else np.nan_to_num(_array(values)) * step / 8e-6
         if not sent.any():
             continue
         number = counts.setdefault(way, 0)
@@ -428,9 +428,9 @@ def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) ->
     return pl.concat([pl.DataFrame(schema=_FLOWS), *frames])
 
 
-def _spread(told: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    """Returns the bytes in each bin, from values that give the rate in Mbit/s over the `dur` seconds before `t`."""
-    ordered = sorted(told, key=lambda of: of["t"])
+def _spread(rates: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Returns the bytes in each bin, from rates in Mbit/s over the `dur` seconds before `t`."""
+    ordered = sorted(rates, key=lambda of: of["t"])
     times = np.array([t for of in ordered for t in (of["t"] - of["dur"], of["t"])])
     total = np.cumsum([of["val"] * of["dur"] / 8e-6 for of in ordered])
     levels = np.stack([np.concatenate([[0.0], total[:-1]]), total], axis=1).ravel()

@@ -272,5 +272,5 @@ def _text(word: str) -> str:
 def _sentence(error: Exception) -> str:
     """Reduces DuckDB's error message to one line, without the lines that mark the position."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("LINE ", "^"))]
-    return " ".join(told)[:500] or "cannot be answered"
+    kept = [line for line in lines if not line.startswith(("LINE ", "^"))]
+    return " ".join(kept)[:500] or "cannot be answered"
