@@ -4,7 +4,7 @@
 Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
 ratio to it. Cases with a thousand flows or more also have the memory as the allocator counts it: bytes per flow without
-its segments in flight, bytes that both ends keep for each segment in flight, and bytes per flow with these. If ns-2 and
+its segments in flight, bytes that both ends keep for each segment in flight, and bytes per flow in total. If ns-2 and
 ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratio is to our result in the same run.
 Every line is also written as JSON to the file of -o.
 

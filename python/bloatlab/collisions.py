@@ -104,7 +104,7 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 
 
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts trials after 0, 1, ... sessions: with any overfull group, and with an overfull group of the first session.
+    """Counts, for 0, 1, ... sessions, the trials with any overfull group, and those whose first session is in one.
 
     `choices` has a row per trial: the groups of the sessions in order of arrival.
     """

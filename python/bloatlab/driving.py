@@ -328,7 +328,7 @@ def _with_unit(path: str, value: object, unit: str | None) -> object:
 
 
 class Flow(_Part):
-    """A TCP sender of a simulation: that of the latest connection of an application's flow.
+    """The TCP sender of the latest connection of an application's flow.
 
     The attributes in bytes are `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged
     payload of the connection), `sacked` (payload SACKed above a hole) and `mss`. `srtt` is in s (None before the first

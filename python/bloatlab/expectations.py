@@ -7,7 +7,7 @@
 
 With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
 clipped at 0, because no number of a summary is negative. With one seed, the run's value is tested. A missing value
-fails the condition: for example, a call of which no packet arrived has no MOS.
+fails the condition: for example, a call has no MOS if none of its packets arrived.
 """
 
 import fnmatch

@@ -266,7 +266,7 @@ def lateness(real: Result) -> Lateness:
 def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link with `both_ways` gets it in both directions. A link that has its own lateness keeps that. A link that may
+    A link with `both_ways` gets it in both directions. A link that has its own lateness keeps it. A link that may
     reorder packets gets none, because packets that leave the bench late keep their order.
     """
     measured = lateness(real)

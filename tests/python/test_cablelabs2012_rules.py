@@ -166,7 +166,7 @@ def test_derived_columns(as_published):
     assert find(card, "C04 vs 417", "FTP CoDel/DropTail").ours == pytest.approx(100 * 369714 / 376472)
     assert find(card, "C04 vs 417", "MOS delta CoDel-DropTail").ours == pytest.approx(2.5)
     ratio = find(card, "C04 vs 21", "median PLT CoDel/DropTail")
-    assert ratio.ours == 0.0  # "<0.6" is published because one of the two never finished
+    assert ratio.ours == 0.0  # "<0.6" is published because pages behind one of the queues never finished
     assert find(card, "C01 vs 21", "FTP CoDel/DropTail").as_data()["ours"] is None  # the ratio would be 0 / 0
 
 

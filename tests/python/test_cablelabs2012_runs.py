@@ -43,7 +43,7 @@ def test_the_system_of_figure_1():
         "peak_traffic_rate": "20mbit",
         "peak_burst": "1522B",
     }
-    # the round trip of 100 ms is 2 x (1 + 49) ms; those of the web servers, 20, 30, 50 and 100 ms, are made likewise
+    # the round trip of 100 ms is 2 x (1 + 49) ms; the web servers' 20, 30, 50 and 100 ms are made likewise
     assert links["ftp"]["delay"] == "49ms"
     assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
     assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
@@ -74,8 +74,7 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # round trips of 100 ms and 2 ms more for each further one; each way has (RTT - 2) / 2, because the DOCSIS link has
-    # the rest
+    # round trips of 100, 102, ... 108 ms: each way takes (RTT - 2) / 2, and the DOCSIS link 2 ms
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
     single: Any = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
@@ -158,7 +157,7 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     assert len(list((quick / "figures").glob("fig[2-9]_*.svg"))) == 8
     assert len(list((quick / "figures").glob("fig[2-9]_*.png"))) == 8
     page = (quick / "report.html").read_text()
-    assert page.count("<svg") == 1 + 2 + 8  # one in the answer, two overlays, and Figures 2 to 9
+    assert page.count("<svg") == 1 + 2 + 8  # a figure in the answer, two overlays, Figures 2 to 9
     assert "A quick look" in page
     assert "bytes: a DropTail buffer" in page
     runs = pl.read_parquet(quick / "runs.parquet")

@@ -128,7 +128,8 @@ def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_pat
     assert scenario_file.parent == tmp_path
     code, out, _ = say("check", sweep)
     assert code == 1
-    # two grid points have two expectations each: those of the scenario are met, those of the sweep cannot be
+    # each of two grid points has an expectation of the scenario, which is met, and one of the sweep, which cannot be
+    # met
     assert "4 expectations, 2 not met" in out
     assert "link.up.rate=1mbit" in out
 

@@ -187,7 +187,7 @@ def test_schema_and_lists_are_json(say):
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
     assert "ocument 0" not in say("list", "-f", "json")[1]
-    # an absent value is not printed as none if the variant or the law has a default
+    # the default of an absent value is not "none" if the variant or the law has a default
     rows = [line.split(maxsplit=1) for line in say("list", "codel")[1].splitlines() if not line.startswith(" ")]
     codel = dict(row for row in rows if len(row) == 2)
     assert codel["reentry"].startswith("see meaning")
@@ -208,7 +208,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert words in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
-    # the parameters of a modem are listed by their paths in a scenario, with the words that they can be
+    # the parameters of a modem are listed by their paths in a scenario, with their possible keywords
     docsis = say("list", "docsis")[1]
     assert "flow.max_traffic_burst" in docsis
     assert "recorded, live" in docsis

@@ -150,7 +150,7 @@ def test_a_value_that_no_case_can_have_is_one_line(tmp_path: Path, capsys: pytes
 
 
 def test_a_ranking_needs_its_margin():
-    """Lower means by 5 % of the larger value; mostly means for 60 % of the time."""
+    """In claims, "lower" means lower by 5 % of the larger value, and "mostly" means for 60 % of the time."""
 
     def held(ident: str, runs: Runs) -> bool | None:
         (found,) = check_all([c for c in CLAIMS if c.ident == ident], runs)

@@ -377,7 +377,7 @@ def test_policies_are_judged_in_the_same_episodes():
     assert drawn[:3] == drawn[3:6] == drawn[6:]
     assert len(set(drawn)) == 3
     rows = {name: judged.filter(pl.col("policy") == name) for name in policies}
-    # with another method: the mean of a run's reward from its steps
+    # computed in another way: the mean reward of a run, from its steps
     steps = episode(env, 21, controller="cubic")[1:]
     whole = sum(one[4]["seconds"] for one in steps)
     assert rows["cubic"]["reward"][1] == pytest.approx(sum(one[1] * one[4]["seconds"] for one in steps) / whole)

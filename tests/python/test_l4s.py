@@ -139,8 +139,8 @@ def test_a_ratio_is_within_a_factor_and_on_the_side_that_repeats_do_not_reach():
     # 24.89 / 22.43 = 1.110 exceeds the effect of exchanging the two flows, so the band does not go below 1
     assert (ratio_band(1.11).low, ratio_band(1.11).high) == pytest.approx((1.0, 1.665))
     assert ratio_band(12.24 / 35.44).high == pytest.approx(0.518, abs=0.001)
-    # 24.18 / 23.11 = 1.046 does not exceed it; and 4.97 / 4.26 = 1.167 of two equal flows has no order, so both bands
-    # go below 1
+    # 24.18 / 23.11 = 1.046 does not exceed this effect, and 4.97 / 4.26 = 1.167 is the ratio of two equal flows; so
+    # both bands go below 1
     assert ratio_band(1.046).low == pytest.approx(0.697, abs=0.001)
     assert ratio_band(1.167, alike=True).low == pytest.approx(0.778, abs=0.001)
 

@@ -104,7 +104,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     assert apps["ping"]["ping"]["sent"] == 20
     assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
     assert apps["talk"]["voip"]["received"] > 0
-    # an application sent every packet that crossed the bench
+    # every packet that crossed the bench is from an application
     crossed = result.table("conversations")
     assert sorted(crossed["protocol"].unique()) == ["icmp", "tcp", "udp"]
     windows = result.table("flow_series").filter(app="long", direction="forward")["cwnd_bytes"].drop_nans()
@@ -339,9 +339,7 @@ def test_clean_without_anything_to_clean(capsys: pytest.CaptureFixture[str]):
 
 @bench
 def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
-    """In this PID namespace the owner of that run has another number or none; neither `--clean` nor another run ends
-    its processes.
-    """
+    """In this PID namespace a run's owner has another PID or none; `--clean` and other runs spare its processes."""
     unshare = [shutil.which("unshare") or "unshare", "--pid", "--fork", "--mount-proc"]
     try:
         subprocess.run([*unshare, "true"], check=True, capture_output=True)

@@ -88,7 +88,7 @@ def test_a_probe_lists_the_queues_of_flows():
 
 
 def test_addresses_and_dscp_reach_the_discipline():
-    # of two hosts one has nine flows; each host gets half of the link, and not one tenth and nine tenths
+    # one of two hosts has nine flows, the other one; each host gets half of the link nevertheless
     queue = machines.discipline("cake", isolation="dual_srchost")
     for n in range(200):
         for flow in range(10):
@@ -145,7 +145,7 @@ def test_sack_retransmits_what_is_missing_and_halves():
     sender = machines.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, limited_transmit=False)
     first, *rest = sender.write(0, 10_000_000)
     sent = []
-    for n in range(1, 5):  # segments 2 to 5 arrive one after another, and the first does not
+    for n in range(1, 5):  # the first segment is lost; segments 2 to 5 arrive one by one
         sent += sender.ack(100 * MS, first.seq, [(rest[0].seq, rest[n - 1].seq + 1000)])
     again = [s for s in sent if s.retransmission]
     assert [s.seq for s in again] == [first.seq]

@@ -340,7 +340,7 @@ def test_the_example_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "transports.md", "exec"), {"__name__": "page"})  # noqa: S102
     *marks, goodput = capsys.readouterr().out.splitlines()
-    # 1200 bytes every millisecond are 9.6 Mbit/s, of which the last 10 ms and more are still under way
+    # 1200 bytes every millisecond are 9.6 Mbit/s; the packets of at least the last 10 ms are still under way
     assert 9.5 < float(goodput) < 9.6
     assert marks
     assert all(line.endswith(" s: marked") for line in marks)

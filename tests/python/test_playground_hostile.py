@@ -131,7 +131,7 @@ def test_names_full_of_markup_are_text_everywhere_and_the_policy_is_strict(page:
 
 
 def drop(found: Opened, *files: tuple[str, bytes | int]) -> None:
-    """Drops files on the page: a name, and bytes or how many of them."""
+    """Drops files on the page; each has a name, and its bytes or their number."""
     found.page.evaluate(
         """files => { const carried = new DataTransfer();
         for (const [name, bytes] of files)

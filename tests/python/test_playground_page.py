@@ -224,7 +224,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     found = page(HOME)
     shown = {s: found.page.inner_text(s) for s in ("#sentence", "#cards", "#delay-title")}
     assert not found.page.is_visible("#stale")
-    # in the new scenario another link is the slowest, which also exists in the old one
+    # the slowest link of the new scenario is also in the old one, where another link is the slowest
     other = {
         "name": "other",
         "duration": "5s",

@@ -274,7 +274,8 @@ def test_flows_stack_to_the_goodput_and_jain_is_by_hand(folders: tuple[Path, Pat
     covered = np.minimum(np.diff(heights.edges), summary["duration_s"] - heights.edges[:-1])
     goodput = sum(summary["apps"][app]["goodput_bytes"] for app in ("upload", "call"))
     assert np.sum(heights.values * covered) / 8e-6 == pytest.approx(goodput, rel=1e-6)
-    # two flows of 1 and 3: 4^2 / (2 x 10) = 0.8; no flow: none; one of two: 0.5; two of 2 each: 4^2 / (2 x 8) = 1
+    # flows of 1 and 3 have the index 4^2 / (2 x 10) = 0.8, no active flow has none, one of two has 0.5, and flows of 2
+    # and 2 have 1
     index = jain(np.array([[1.0, 0.0, 2.0, 2.0], [3.0, 0.0, 0.0, 2.0]]))
     assert np.allclose(index, [0.8, np.nan, 0.5, 1.0], equal_nan=True)
     assert "Jain's index" in figure.axes[1].get_ylabel()

@@ -72,7 +72,7 @@ def test_a_table_of_far_values_has_a_logarithmic_axis():
     delay = pl.col("links.up.sojourn_ms.p99")
     far = TABLE.with_columns(pl.when(pl.col("queue") == "codel").then(delay).otherwise(delay * 100.0))
     scales = [axes.get_yscale() for axes in plot(far, kind="lines").axes]
-    assert scales == ["log", "linear"]  # the axis of the delay is logarithmic, that of the score is not
+    assert scales == ["log", "linear"]  # the delay's axis is logarithmic, the score's is not
     assert plot(far, kind="lines", log="none").axes[0].get_yscale() == "linear"
     assert plot(far, kind="lines", x="queue").axes[0].get_xscale() == "log"
     assert plot(TABLE, kind="lines").axes[0].get_yscale() == "linear"
@@ -122,6 +122,6 @@ def test_lines_of_different_rates_do_not_compete():
     # the upload's goodput is chosen, not the constant rate of the call
     assert both == ("links.up.sojourn_ms.p99", "apps.up.goodput_mbit")
     fronts = {line: [spot.name for spot in spots if spot.best] for line, spots in lines_of(found, both, [-1, 1])}
-    # at 1 Mbit/s a is better than b in both measures (and everything at 9 Mbit/s better than both); at 9 Mbit/s each is
-    # better in one
+    # at 1 Mbit/s, a is better than b in both measures; at 9 Mbit/s, both are better than at 1 Mbit/s, and each is
+    # better in one measure
     assert fronts == {"1mbit": ["a"], "9mbit": ["a", "b"]}

@@ -176,7 +176,7 @@ def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
     # 100 ms is the default of DOCSIS 3.1, and a standard names it
     assert preferred(course.question, done).option.name == "docsis-pie 100 ms"
     old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
-    # CM-GL-Buffer names 50 ms; the present second is too large
+    # CM-GL-Buffer names 50 ms; today's buffer of 1 s is too large
     assert preferred(old.question, old.run(seeds=5)).option.name == "droptail 50 ms"
     far = Course([90.0, 90.0 - CLOSE - 3.0], scatter=4.0, device="docsis3.1")
     far.options.reverse()

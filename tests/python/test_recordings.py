@@ -102,8 +102,8 @@ def test_a_line_is_found_again(tmp_path: Path, form: str, capsys: pytest.Capture
     rates = {0.0: bloatlab.scenario.quantity(again["rate"])}
     rates |= {bloatlab.scenario.quantity(c["at"]): bloatlab.scenario.quantity(c["rate"]) for c in again["changes"]}
     at = lambda t: rates[max(k for k in rates if k <= t)]  # noqa: E731
-    # steps begin with the first byte, some ms after the start of the run; away from changes, the rates agree to some
-    # packets
+    # steps begin with the first byte, some ms after the start of the run; away from changes, the rates agree within a
+    # few packets
     for t, rate in ((5.0, 10e6), (15.0, 4e6), (25.0, 8e6)):
         assert at(t) == pytest.approx(rate, rel=0.01)
     first, second = (

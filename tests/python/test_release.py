@@ -23,7 +23,7 @@ CHANGELOG = "# Changelog\n\n## Unreleased\n\n* new\n\n## 0.2.0, 2026-11-24\n\n* 
 def test_the_notes_are_the_section_of_one_version():
     assert release.notes(CHANGELOG, "0.2.0") == "* one\n* two\n\n"
     assert release.notes(CHANGELOG, "0.1.0") == "* first\n"
-    # a dot is a dot: 0.1.0 is not a section of 0x1.0
+    # the dot of a version matches only a dot
     assert "no section for 0x2" in release.notes(CHANGELOG, "0x2")
 
 

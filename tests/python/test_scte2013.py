@@ -207,8 +207,8 @@ def test_identities_of_a_run():
 
 
 def test_a_viewer_and_a_swarm():
-    # Two downloads and a viewer share 5 Mbit/s, each in a queue of its own. A third is 1.67 Mbit/s, of which the viewer
-    # uses at most 0.8: 1.33. The next rates of the ladder are 1 Mbit/s below and 1.5 above.
+    # Two downloads and a viewer share 5 Mbit/s, each in a queue of its own. A third is 1.67 Mbit/s. The viewer uses at
+    # most 0.8 of it, which is 1.33. The next rates of the ladder are 1 Mbit/s below and 1.5 above.
     video = ASKED["video"].grid((1,), 60).build(discipline="fq_codel", sessions=2, seed=1)
     seen = measure(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5
@@ -288,7 +288,7 @@ def test_every_explanation_names_an_experiment_that_computes_it():
         # without runs nothing is explained
         assert entry.words({}) == f"{NOT_EXPLAINED}: -e {entry.experiment} was not run"
     assert explain("set-assoc 64x4, 20 sessions", "P(collision)", {}) == NOT_EXPLAINED
-    # if the runs show another value, nothing is explained either
+    # runs whose value does not support the cause explain nothing
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 205.0}] for p in (0.01, 0.05, 0.2, 1.0)}
     assert explain("Fig12 x", "latency range", runs).startswith("not explained: -e sharpness shows p99 205 ms with 1%")
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 227.0}] for p in (0.01, 0.05, 0.2, 1.0)}

@@ -244,7 +244,7 @@ def test_waiting_packets_keep_their_distance(stage: Open):
     for instant in (6.01, 6.0123, 7.3, 8.0071, 9.005, 10.0099):
         packets = [p for p in at(found, instant)["panes"][0]["packets"] if p["kind"] == "waiting" and p["link"] == "up"]
         assert len(packets) > 60
-        # those that have just come slide in from the sender, above the others
+        # packets that have just come slide in from the sender, above the others
         still = [p for p in packets if p["entered"] < 1e9 * instant - 4e7]
         nearest = sorted(
             min(max(abs(p["x"] - q["x"]), abs(p["y"] - q["y"])) for q in still if q is not p) for p in still

@@ -55,7 +55,7 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
             assert ("downstream" in link["docsis31"]) == (way == DOWN)
             assert list(link["queue"]) == [discipline]
             assert discipline == "docsis_pie" or link["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
-    # the code point of the game is for non-queue-building traffic, and that of the call for expedited forwarding
+    # the game's code point is for non-queue-building traffic, and the call's is for expedited forwarding
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 
 
@@ -196,7 +196,7 @@ def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(
     for change in ({"app.game.from": "console"}, {"link.up.queue.cake.isolation": "flows"}):
         game = fifty(sender | change)["game"]
         assert game["dropped_packets"] == 0
-        if preset != "bbr3":  # flows of bbr3 are sometimes new, and then precede the game
+        if preset != "bbr3":  # for CAKE, flows of bbr3 are sometimes new and come before the game
             # 10 ms of propagation, 0.25 ms of its own, and 2.57 ms for the packet that is being sent
             assert game["delay_ms"]["max"] < 10.0 + 0.25 + 2.57
 

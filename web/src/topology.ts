@@ -54,7 +54,7 @@ export function linkRate(tree: Tree, key: string): number {
 const quantity = (value: Json | undefined, read: (text: string) => number): number =>
   typeof value === "string" ? read(value) : typeof value === "number" ? value : NaN;
 
-/** The links of the shortest route from one node to another. Of several with the same number of links, the first by name. */
+/** The links of the shortest route from one node to another. Among routes with the same number of links, the first by name. */
 export function route(links: Directed[], from: string, to: string): Directed[] | null {
   const before = new Map<string, Directed | null>([[from, null]]);
   const line = [from];

@@ -23,7 +23,7 @@ from bloatlab.gym.driven import DrivenEnv, seconds
 from bloatlab.gym.episodes import Episode, Given
 from bloatlab.scenario import ScenarioError, catalogue, overrides, quantity
 
-#: A sender, a bottleneck with a drop-tail queue, and a receiver. Nothing of it is recorded.
+#: A sender, a bottleneck with a drop-tail queue, and a receiver. No series are recorded.
 LINE: Mapping[str, Any] = {
     "name": "line",
     "duration": "10s",
@@ -215,7 +215,7 @@ class CongestionControl(DrivenEnv):
         marked = min(marks / segments, 1.0) if segments else 0.0
         rate = (rate + self._rate()) / 2
         carried = rate * taken / 8 * mss / (mss + HEADERS)
-        # the smallest round trip is the handshake's; a data segment takes longer by the time of its bytes
+        # the smallest round trip is the handshake's; a data segment is larger than a SYN and takes longer to send
         base = self._least + 8 * (mss + HEADERS - SYN) / rate
         self._rates.append(8 * delivered / taken)
         parts = {"throughput": delivered / carried, "delay": min(base / srtt, 1.0), "loss": loss}

@@ -59,7 +59,7 @@ DECADES = 100.0
 
 
 def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | None) -> bool:
-    """Returns whether an axis is logarithmic: as `log` says. None: if all values are above 0 and span two decades."""
+    """Returns whether an axis is logarithmic. Without `log`, it is if all values are above 0 and span two decades."""
     if log is not None:
         return log != "none" and axis in log
     found = [v for v in values if math.isfinite(v)]

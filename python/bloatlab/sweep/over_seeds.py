@@ -124,7 +124,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
-    """Counts the grid points with several seeds, and how many of them measure the same with every seed."""
+    """Counts the grid points with several seeds, and those of them whose measures are equal for every seed."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
     for _, runs in by_place(frame, axes):

@@ -55,7 +55,7 @@ class Part:
     def hashes(self) -> list[str]:
         """Returns the hash of each run's scenario. Damage elsewhere in the file may go unnoticed."""
         try:
-            # raises an OSError; for an unreadable file, polars raises the same error as for a damaged one
+            # this raises an OSError for an unreadable file; the error of polars would be the same as for a damaged file
             self.path.open("rb").close()
             return pl.read_parquet(self.path, columns=["run.hash"], glob=False)["run.hash"].to_list()
         except pl.exceptions.PolarsError:

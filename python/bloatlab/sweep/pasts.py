@@ -32,7 +32,8 @@ MOST_KEPT = 16
 #: Seconds between checks for Ctrl-C while another thread simulates a past.
 POLL_SECONDS = 0.1
 
-#: A hash of what affects a run from the start, then each later action as its time (ns) and a hash. The last is the end.
+#: A hash of what affects a run from the start, then each later action as its time (ns) and a hash, up to the end of the
+#: run.
 Timeline = tuple[bytes, Sequence[tuple[int, bytes]]]
 #: A run: its index, its scenario and its timeline.
 Run = tuple[int, Scenario, Timeline]

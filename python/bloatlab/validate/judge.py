@@ -65,7 +65,7 @@ class Cell:
 
     @property
     def within(self) -> bool | None:
-        """Whether our value is within tolerance; None if there is none."""
+        """Whether our value is within tolerance; None without a value."""
         return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
 
     def as_data(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Parameters:
         return int(text)
 
     def queue(self, name: str = "queue") -> Any:
-        """Reads a queue as in a scenario: a word, or a table."""
+        """Reads a queue as in a scenario: a keyword, or a table."""
         try:
             return tomllib.loads(f"queue = {self.values[name]}")["queue"]
         except tomllib.TOMLDecodeError:

@@ -107,7 +107,7 @@ def _torrent(p: Parameters) -> Data:
 
 
 def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
-    """Builds `number` flows in each of `ways`; the parameter `flows` gives the number if it is 0."""
+    """Builds `number` flows in each of `ways`; if `number` is 0, the parameter `flows` gives it."""
 
     def make(p: Parameters) -> Data:
         flows = number or p.number("flows", 1, 1000)

@@ -43,9 +43,9 @@ export class Scene {
 
 /** Durations of movements on the screen.   Unit: ns of the run. */
 export interface Motion {
-  /** Of a packet that slides into its place. */
+  /** The slide of a packet into its place. */
   ease: number;
-  /** Of a dropped packet that falls. */
+  /** The fall of a dropped packet. */
   fall: number;
 }
 

@@ -72,12 +72,12 @@ def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
     return found
 
 
-#: Last words of the names of axes that describe the line.
+#: An axis describes the line if the last word of its name is one of these.
 _LINE = ("rate", "delay", "rtt", "loss", "jitter")
 
 
 def conditions(of: Sweep) -> list[Axis]:
-    """Returns the axes that describe the line, which a user cannot choose; not the parameters of a queue."""
+    """Returns the axes that describe the line instead of a queue: what a user cannot choose."""
     found = axes_of(of)
     lines = [a for a in found if "queue" not in a.name and re.split(r"[._ ]", a.name)[-1] in _LINE]
     return lines if len(lines) < len(found) else []
