@@ -6,6 +6,8 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -14,9 +16,10 @@ from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
 from bloatlab.studies.cablelabs2012.experiments import BEFORE, EXPERIMENTS, READINGS
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
 from bloatlab.studies.cablelabs2012.rules import EXPLANATIONS, band, calibration, difference_holds, explained, wanted
-from bloatlab.studies.cablelabs2012.study import STUDY
+from bloatlab.studies.cablelabs2012.study import STUDY, further
 from bloatlab.studies.claims import check_all
 from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
+from bloatlab.studies.study import Options, Results
 from bloatlab.workloads.cable_home import Setup
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue, grid
 
@@ -210,6 +213,16 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
     # without a run there is no explanation, and a cell that agrees needs none
     assert pick(explained(card.cells, runs, {}), "D04/417", LOST).reason.endswith("; not explained")
     assert pick(explained(card.cells, runs, {"live": far}), "C04", MOS).reason == "within tolerance"
+
+
+@pytest.mark.parametrize(("seeds", "of_reading"), [(3, 1), (9, 1), (10, 3), (20, 3)])
+def test_readings_get_one_seed_in_a_study_with_fewer_seeds_than_its_rules(as_published, tmp_path, seeds, of_reading):
+    runs = as_published()
+    runs["D04/417"] = [s | {LOST: 30.0} for s in runs["D04/417"]]
+    results = SimpleNamespace(scorecard=STUDY.scorecard(runs), options=Options(out=tmp_path, seeds=seeds))
+    batches = further(cast("Results", results))
+    assert [batch.name for batch in batches] == [f"why: {name}" for name in wanted(results.scorecard.cells)]
+    assert {len(batch.of_seeds(range(1, seeds + 1)).seeds) for batch in batches} == {of_reading}
 
 
 def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
