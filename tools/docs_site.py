@@ -50,6 +50,7 @@ GUIDES = {
         "recommend",
         "sweeps",
         "check",
+        "judge",
         "store",
         "cluster",
         "live",

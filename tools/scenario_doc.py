@@ -174,6 +174,7 @@ TABLES = {
     "BittorrentParams": ("Traffic bittorrent", "`app.NAME.traffic.bittorrent`"),
     "VideoParams": ("Traffic video", "`app.NAME.traffic.video`"),
     "ShortParams": ("Traffic short", "`app.NAME.traffic.short`"),
+    "WriteRate": ("A limit of the application's rate", "`app.NAME.traffic.ftp.rates`, a list"),
     "Pareto": ("A Pareto distribution", "`app.NAME.traffic.short.size.pareto`"),
     "BurstParams": ("Traffic burst", "`app.NAME.traffic.burst`"),
     "PingParams": ("Traffic ping", "`app.NAME.traffic.ping`"),

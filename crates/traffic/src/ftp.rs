@@ -17,17 +17,40 @@
 //!
 //! With `length`, like netperf's -l, a transfer without a size ends that long after its flow began: after that only
 //! retransmissions are sent, no new data, and both ends close.
+//!
+//! With `rates`, the application limits the transfer without a size. Every [`TICK`] it writes whole blocks:
+//!
+//! ```text
+//! no limit:    as much as keeps 64 kB unsent          limit r:  r * t / 8 bytes, t since the limit began, at most 64 kB unsent
+//! ```
 
 use crate::conns::Conns;
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Duration, Problem, Time};
+use units::{BitRate, Bytes, Duration, Problem, Time};
 use units::{positive_or_none, require, within};
 
 /// Upper bound on the flows of one application, which is the number of flow slots in a world.
 const MAX_FLOWS: u32 = 1 << 20;
+/// Interval at which an application with `rates` writes. With [`UNSENT`], it can feed 500 Mbit/s.
+const TICK: Duration = Duration::from_millis(1);
+/// Unsent bytes that an application with `rates` keeps in its socket while its rate has no limit, and at most at other times.
+const UNSENT: u64 = 64_000;
+/// Size of the blocks that an application with `rates` writes: the payload of a full segment in Linux.
+const BLOCK: u64 = 1448;
+
+/// A scheduled limit of the rate at which an application writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteRate {
+    /// Time of the change, from the start of the flow.
+    pub at: Duration,
+    /// Rate of payload from then on; 0 is a pause. Omitted: no limit. Default none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+}
 
 /// File transfers over TCP between the client and its first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +65,10 @@ pub struct FtpParams {
     /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
+    /// Limits of the rate at which the application writes, in the order of time; before the first there is none. Cannot be
+    /// combined with `size`. Default none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<WriteRate>,
     /// Files per flow; omitted: until the end of the run. Needs `size`. Default none.
     pub count: Option<u64>,
     /// Pause between the end of a file and the start of the next one in the same flow. Needs `size`. Default 0s.
@@ -67,6 +94,7 @@ impl Default for FtpParams {
             direction: Direction::Up,
             size: None,
             length: None,
+            rates: Vec::new(),
             count: None,
             pause: Duration::ZERO,
             pause_spread: Duration::ZERO,
@@ -82,7 +110,7 @@ impl FtpParams {
     /// Returns true if a flow always has data to send until it ends, without pauses between files.
     pub(crate) fn greedy(&self) -> bool {
         let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
-        self.size.is_none() || !silent
+        self.rates.is_empty() && (self.size.is_none() || !silent)
     }
 }
 
@@ -95,6 +123,10 @@ impl Params for FtpParams {
         positive_or_none("length", self.length)?;
         let both = self.length.is_some() && self.size.is_some();
         require(!both, "length", "excludes `size`: a file ends with its last byte")?;
+        let both = !self.rates.is_empty() && self.size.is_some();
+        require(!both, "rates", "excludes `size`: limits apply to a transfer without a size")?;
+        let ordered = self.rates.is_sorted_by(|a, b| a.at < b.at);
+        require(ordered, "rates", "expected times in ascending order, each once")?;
         positive_or_none("count", self.count)?;
         positive_or_none("interval", self.interval)?;
         let pauses = !(self.pause.is_zero() && self.pause_spread.is_zero());
@@ -126,7 +158,14 @@ impl Params for FtpParams {
         Ftp {
             params: self.clone(),
             flows: vec![
-                Flow { conn: None, busy: false, started: Time::ZERO, received: 0, done: 0 };
+                Flow {
+                    conn: None,
+                    busy: false,
+                    started: Time::ZERO,
+                    received: 0,
+                    done: 0,
+                    limit: Limit::default()
+                };
                 self.flows as usize
             ],
             conns: Conns::default(),
@@ -139,8 +178,22 @@ impl Params for FtpParams {
     }
 }
 
+/// The present limit of a flow with `rates`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Limit {
+    /// Number of limits that have begun.
+    place: usize,
+    /// Time at which this one began.
+    since: Time,
+    /// Bytes written before it began.
+    before: u64,
+    /// Bytes written on this connection.
+    written: u64,
+}
+
 /// One flow. At most one timer that begins its next file is pending, and only while the flow is not `busy`; the token of that
-/// timer is the flow's index. The token of the timer at the end of `length` is the index plus the number of flows.
+/// timer is the flow's index. The token of the timer at the end of `length` is the index plus the number of flows, and that of the
+/// timer that writes at the `rates` the index plus twice that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
     /// The open connection, if there is one.
@@ -153,6 +206,7 @@ struct Flow {
     received: u64,
     /// Number of finished files.
     done: u64,
+    limit: Limit,
 }
 
 /// The machine of [`FtpParams`].
@@ -201,11 +255,40 @@ impl Ftp {
                 conn
             }
         };
-        *flow = Flow { conn: Some(conn), busy: true, started: host.now(), received: 0, done: flow.done };
+        let (now, done) = (host.now(), flow.done);
+        let limit = Limit { since: now, ..Limit::default() };
+        *flow = Flow { conn: Some(conn), busy: true, started: now, received: 0, done, limit };
+        if !self.params.rates.is_empty() {
+            self.feed(i, host);
+            return;
+        }
         host.write(conn, sender, size.map_or(u64::MAX, |s| s.0));
         if self.params.new_connection && size.is_some() {
             host.close(conn, sender);
         }
+    }
+
+    /// Writes what the `rates` permit on flow `i`, and sets the timer for the next time.
+    fn feed<H: Host>(&mut self, i: usize, host: &mut H) {
+        let (now, begin, sender) = (host.now(), self.begin_of(i), self.params.direction.sender());
+        let rates = &self.params.rates;
+        let flow = &mut self.flows[i];
+        let Some(conn) = flow.conn else { return };
+        let place = rates.partition_point(|r| begin + r.at <= now);
+        let limit = &mut flow.limit;
+        if limit.place != place {
+            *limit = Limit { place, since: now, before: limit.written, ..*limit };
+        }
+        let rate = place.checked_sub(1).and_then(|p| rates[p].rate);
+        let due =
+            rate.map_or(u64::MAX, |r| r.bytes_in(now.since(limit.since)).saturating_sub(limit.written - limit.before));
+        let room = host.write_offset(conn, sender, UNSENT).saturating_sub(limit.written);
+        let blocks = due.min(room) / BLOCK;
+        if blocks > 0 {
+            limit.written += blocks * BLOCK;
+            host.write(conn, sender, blocks * BLOCK);
+        }
+        host.timer(now + TICK, (2 * self.flows.len() + i) as u64);
     }
 
     /// Ends flow `i` after its `length`.
@@ -271,9 +354,11 @@ impl Application for Ftp {
     }
 
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
-        match (token as usize).checked_sub(self.flows.len()) {
-            None => self.begin(token as usize, host),
-            Some(i) => self.end(i, host),
+        let (kind, i) = (token as usize / self.flows.len(), token as usize % self.flows.len());
+        match kind {
+            0 => self.begin(i, host),
+            1 => self.end(i, host),
+            _ => self.feed(i, host),
         }
     }
 

@@ -1,7 +1,7 @@
 """`bloatlab`: subcommands, exit codes, and one line per error.
 
-Exit codes: 0 done; 1 a study's shares or a file's expectations are not met; 2 bad input; 3 a live run was too late to
-be used; 70 a bug; 130 Ctrl-C. Tracebacks are printed only if BLOATLAB_TRACEBACK is set.
+Exit codes: 0 done; 1 a study's shares, a file's expectations or a document's criteria are not met; 2 bad input; 3 a
+live run was too late to be used; 70 a bug; 130 Ctrl-C. Tracebacks are printed only if BLOATLAB_TRACEBACK is set.
 """
 
 import contextlib
@@ -54,8 +54,9 @@ app = App(
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
-    "run", "live", "sweep", "query", "check", "recommend", "compare", "validate", "lab", "reproduce", "report", "show",
-    "plot", "diff", "play", "film", "export", "list", "schema", "tc", "completion", "collisions", "links", "store",
+    "run", "live", "sweep", "query", "check", "judge", "recommend", "compare", "validate", "lab", "reproduce", "report",
+    "show", "plot", "diff", "play", "film", "export", "list", "schema", "tc", "completion", "collisions", "links",
+    "store",
 )  # fmt: skip
 
 

@@ -24,13 +24,14 @@ class Measure:
 
     Both functions get only the result (with its scenario and seed), so that equal scenarios have equal measures. `name`
     is part of a folder's name in the store. Results are stored under a hash of the functions' source; change `version`
-    for a change that the source does not show.
+    for a change that the source does not show. With `trace`, results have the traces that their scenarios enable.
     """
 
     name: str
     row: Callable[[Result], Mapping[str, Any]]
     frames: Callable[[Result], Mapping[str, pl.DataFrame]] | None = None
     version: int = 1
+    trace: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", self.name):
@@ -68,7 +69,7 @@ class _Work:
     def __call__(self, point: Point[Any], progress: Progress) -> Measured:
         if point.past is not None:
             return self.measure(self.shared.run(point.seeded(), point.past, progress))
-        return self.measure(run(point.scenario, point.seed, progress, trace=False))
+        return self.measure(run(point.scenario, point.seed, progress, trace=self.measure.trace))
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,11 @@ def gather(
     values = {} if shelf is None else {s: kept for s in first if (kept := shelf.get(s)) is not None}
     found = len(values)
     left = sorted(index for scenario, index in first.items() if scenario not in values)
-    plan = [(left[place], past) for place, past in pasts.planned([seeded[index] for index in left])]
+    # a run that shares its past has no trace of it
+    order = (
+        pasts.planned([seeded[index] for index in left]) if not measure.trace else [(n, None) for n in range(len(left))]
+    )
+    plan = [(left[place], past) for place, past in order]
 
     def done(place: int, value: Measured) -> None:
         scenario = seeded[plan[place][0]]

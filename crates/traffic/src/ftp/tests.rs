@@ -147,3 +147,24 @@ fn refusals_name_the_field() {
     assert_eq!(bad(FtpParams { length, size: Some(Bytes(1)), ..Default::default() }), "length");
     assert_eq!(bad(FtpParams { length: Some(Duration::ZERO), ..Default::default() }), "length");
 }
+
+#[test]
+fn an_application_writes_at_its_rates() {
+    let mut fake = Fake::new(&[20 * MS]);
+    let rate =
+        |at, mbit: Option<u64>| WriteRate { at: Duration::from_secs(at), rate: mbit.map(|m| BitRate(m * 1_000_000)) };
+    let rates = vec![rate(0, Some(8)), rate(2, Some(0)), rate(3, Some(4))];
+    let app = run(FtpParams { rates, ..Default::default() }, &mut fake, 5 * S);
+    assert!(!app.counts() && !app.params.greedy());
+    // the last writes come 1 ms before a limit ends: 1 MB/s for 1.999 s are 1380.5 blocks, 0.5 MB/s for 1.999 s are 690.2
+    let blocks = fake.writes.iter().map(|w| w.bytes / BLOCK).sum::<u64>();
+    assert!(fake.writes.iter().all(|w| w.bytes % BLOCK == 0) && blocks == 1380 + 690, "{blocks}");
+}
+
+#[test]
+fn limits_are_in_order_and_without_a_size() {
+    let bad = |p: FtpParams| p.validate().unwrap_err().path;
+    let at = |s| WriteRate { at: Duration::from_secs(s), rate: None };
+    assert_eq!(bad(FtpParams { rates: vec![at(2), at(2)], ..Default::default() }), "rates");
+    assert_eq!(bad(FtpParams { rates: vec![at(2)], size: Some(Bytes(1)), ..Default::default() }), "rates");
+}

@@ -193,7 +193,9 @@ impl Control for Bbr3 {
         out.number("pacing_gain", pacing_gain);
         out.number("cwnd_gain", cwnd_gain);
         out.number("rounds", self.path.round_count as f64);
+        out.flag("full_bw_now", self.path.full_bw_now);
         out.flag("full_bw_reached", self.path.full_bw_reached);
+        out.flag("idle_restart", self.cycle.idle_restart);
         out.value("inflight_longterm", Unit::Segments, known(self.bounds.inflight_longterm / self.mss));
         out.value("inflight_shortterm", Unit::Segments, known(self.bounds.inflight_shortterm / self.mss));
         out.segments("extra_acked", self.path.excess.extra_acked() / self.mss);

@@ -1,0 +1,11 @@
+"""The referee: runs the test cases of a document for a controller, with a verdict for each criterion.
+
+A suite is a folder of `suites`: `suite.toml` and a file per case. A case is a scenario with a table `judge`, which has
+the document's statement, the criteria and their limits. `runs` makes the runs, `verdicts` compares, `page` writes.
+"""
+
+from bloatlab.judge.runs import judged
+from bloatlab.judge.suites import STACK, JudgeError, Suite, names, suite
+from bloatlab.judge.verdicts import Judged
+
+__all__ = ["STACK", "JudgeError", "Judged", "Suite", "judged", "names", "suite"]

@@ -1,0 +1,129 @@
+"""The numbers of a run that criteria use: paths of the summary, and SQL over tables.
+
+    flow      a row per event of the judged sender: the columns of `trace_flows`, and `phase`, `visit`
+    visits    a row per stay in a phase: visit, phase, previous, next, start_s, end_s, rounds (that passed in it), and
+              every column of flow as first_NAME and last_NAME, its values at the first and the last row
+    flows     flow_series: a row per flow and bin, app, t_s, goodput_bytes, cwnd_bytes, srtt_ms ...
+    queues    queue_series: a row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
+    files, pings, pages       the tables of these names, if the run has them
+
+`phase` is the first column of words that the controller itself traces. A controller that does not trace a column makes
+a query about it fail; then the criterion does not apply to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import polars as pl
+
+from bloatlab.simulation import Result
+from bloatlab.sweep import Measure, grid_file
+
+#: The application and the stack that are judged.
+JUDGED = "judged"
+
+#: Columns of words that every sender has.
+_WORDS = ("app", "direction", "state")
+
+#: Rows of a table that is kept for a figure.
+_POINTS = 400
+
+#: The value of a query that needs a column which the controller does not trace: this, and the name.
+MISSING = "no column "
+
+
+def measure(queries: Mapping[str, Sequence[str]]) -> Measure:
+    """Returns the measure of a suite's runs: the numbers of the summary, and the queries by the scenario's name."""
+    return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=True)
+
+
+def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, float | int | str | bool | None]:
+    tables = _tables(result)
+    row = dict(grid_file.flat(result.summary)) | {sql: _value(tables, sql) for sql in queries[result.scenario.name]}
+    phases = (
+        tables["flow"]["phase"].unique(maintain_order=True)
+        if "phase" in tables.get("flow", pl.DataFrame()).columns
+        else []
+    )
+    return row | {"phases": " ".join(p for p in phases if p)}
+
+
+def _value(tables: Mapping[str, pl.DataFrame], sql: str) -> float | str | None:
+    try:
+        found = pl.SQLContext(dict(tables)).execute(sql, eager=True)
+    except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError) as error:
+        name = re.search(r"['\"]([\w.]+)['\"]", str(error).partition("\n")[0])
+        if name is None or not re.search("found|unable to find", str(error)):
+            raise
+        return MISSING + name[1].removeprefix("first_").removeprefix("last_")
+    value = found.item(0, 0) if found.height else None
+    return None if value is None else float(value)
+
+
+def _tables(result: Result) -> dict[str, pl.DataFrame]:
+    """Returns the tables by the names that queries use. NaN becomes null, as SQL expects."""
+    tables = {
+        own: result.tables[name].fill_nan(None)
+        for own, name in (
+            ("flows", "flow_series"),
+            ("queues", "queue_series"),
+            ("files", "files"),
+            ("pings", "pings"),
+            ("pages", "pages"),
+        )
+        if name in result.tables
+    }
+    if "trace_flows" not in result.tables:
+        return tables
+    flow = result.trace("flows").fill_nan(None).filter(pl.col("app") == JUDGED, pl.col("flow") == 0)
+    words = [name for name, kind in flow.schema.items() if kind == pl.String and name not in _WORDS]
+    tables["flow"] = flow
+    if words:
+        phase = pl.col(words[0])
+        visit = (phase != phase.shift()).fill_null(value=True).cum_sum().cast(pl.Int64)
+        tables["flow"] = flow = flow.with_columns(phase=phase, visit=visit)
+        tables["visits"] = _visits(flow)
+    return tables
+
+
+def _visits(flow: pl.DataFrame) -> pl.DataFrame:
+    rest = [name for name in flow.columns if name not in ("app", "flow", "direction", "phase", "visit")]
+    visits = flow.group_by("visit", maintain_order=True).agg(
+        pl.col("phase").first(),
+        *(pl.col(name).first().alias(f"first_{name}") for name in rest),
+        *(pl.col(name).last().alias(f"last_{name}") for name in rest),
+    )
+    end = pl.col("first_t_s").shift(-1)
+    passed = pl.col("first_rounds").shift(-1) - pl.col("first_rounds")
+    return visits.with_columns(
+        *([passed.alias("rounds")] if "first_rounds" in visits.columns else []),
+        start_s=pl.col("first_t_s"),
+        end_s=end,
+        previous=pl.col("phase").shift(),
+        next=pl.col("phase").shift(-1),
+    )
+
+
+def _frames(result: Result) -> dict[str, pl.DataFrame]:
+    """Returns what the figures of the page show: the judged sender, and the rate of each application."""
+    frames: dict[str, pl.DataFrame] = {}
+    if "trace_flows" in result.tables and (flow := _tables(result)["flow"]).height:
+        own = [
+            c
+            for c in ("t_s", "phase", "cwnd_bytes", "in_flight_bytes", "pacing_rate_mbit", "max_bw_mbit", "srtt_ms")
+            if c in flow.columns
+        ]
+        frames["judge_flow"] = flow.select(own).gather_every(max(1, flow.height // _POINTS))
+    if "flow_series" in result.tables:
+        series, bins = result.table("flow_series"), 100
+        step = float(result.summary["duration_s"]) / bins
+        frames["judge_rates"] = (
+            series.with_columns(t_s=(pl.col("t_s") / step).floor() * step)
+            .group_by("app", "t_s", maintain_order=True)
+            .agg(rate_mbit=pl.col("goodput_bytes").sum() * 8e-6 / step)
+            .sort("app", "t_s")
+        )
+    return frames

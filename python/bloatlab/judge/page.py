@@ -1,0 +1,207 @@
+"""The results for people and programs: a page for each controller and suite, the matrix, JSON, JUnit, scenarios."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bloatlab import files
+from bloatlab.judge.verdicts import TONES, Judged, Ruling, Tried, junit
+from bloatlab.plots import Panel, Series
+from bloatlab.report import (
+    Answer,
+    Block,
+    Drawn,
+    Lines,
+    Page,
+    Prose,
+    Provenance,
+    Section,
+    TableBlock,
+    figure_block,
+    write,
+)
+from bloatlab.results import json_text
+from bloatlab.scenario import version
+from bloatlab.tables import TextCell, TextTable, row
+
+_BY = {"document": "the document", "ours": "ours"}
+
+
+def table(judged: Judged) -> TextTable:
+    """Makes the table of a controller's criteria, with figures and limits."""
+    rows = [
+        row(one.case.section if place == 0 else "", *_cells(r))
+        for one in judged.tried
+        for place, r in enumerate(one.rulings)
+    ]
+    rows += [
+        row(o.section, TextCell("cannot be judged here", "muted"), o.title, o.reason, "", "") for o in judged.outside
+    ]
+    columns = ["case", "verdict", "criterion", "measured", "limit", "limit by"]
+    return TextTable(judged.suite.title, columns, rows, left=len(columns))
+
+
+def _cells(r: Ruling) -> list[str | TextCell]:
+    against = f" of {' or '.join(r.criterion.against)}" if r.criterion.against else ""
+    verdict = TextCell(r.word, TONES[r.word])
+    return [verdict, r.criterion.says, r.measured, r.criterion.expect + against, _BY[r.criterion.by]]
+
+
+def write_pages(done: Sequence[Judged], folder: Path) -> None:
+    """Writes a page, verdicts and scenarios into the folder; for several controllers, the matrix and their pages.
+
+    Raises `OSError`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write(folder / "verdicts.json", json_text([one.as_data() for one in done]))
+    files.write(folder / "junit.xml", junit(done))
+    if len(done) == 1:
+        _write_one(done[0], folder)
+        return
+    write(matrix_page(done), folder / "index.html")
+    for one in done:
+        _write_one(one, folder / one.suite.name / _safe(one.name))
+
+
+def _write_one(one: Judged, folder: Path) -> None:
+    (folder / "scenarios").mkdir(parents=True, exist_ok=True)
+    for tried in one.tried:
+        if tried.scenario is not None:
+            files.write(folder / "scenarios" / f"{tried.case.id}.toml", tried.scenario.as_toml())
+    write(page(one), folder / "index.html")
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+
+
+def page(judged: Judged) -> Page:
+    """Makes the page of one controller and suite."""
+    suite = judged.suite
+    sections = [_section(judged, one) for one in judged.tried]
+    if judged.outside:
+        rows = [row(o.section, o.title, o.reason) for o in judged.outside]
+        left = TextTable("Cannot be judged here", ["section", "title", "reason"], rows, left=3)
+        sections.append(Section("Cannot be judged here", "outside", [TableBlock(left)]))
+    rows = [row(one.case.section, one.case.title, TextCell(one.word, TONES[one.word])) for one in judged.tried]
+    return Page(
+        title=f"{judged.name} by {suite.document}",
+        subtitle=suite.title,
+        sections=sections,
+        answer=Answer(
+            f"Does {judged.name} do what {suite.document} asks?",
+            f"{judged.sentence}.",
+            table=TextTable("", ["case", "title", "verdict"], rows, left=3),
+            basis="A case is met if no criterion is missed and at least one is met.",
+        ),
+        provenance=Provenance(
+            [
+                ("Document", suite.source),
+                (
+                    "Limits",
+                    'a limit "by the document" is in its text; a limit "ours" was written down before the first run',
+                ),
+                ("Ours", f"one run per case with a fixed seed, by bloatlab {version()}"),
+                ("Written by", f"bloatlab judge --suite {suite.name} --cc {shlex.quote(judged.name)} --out FOLDER"),
+                ("Every number", "in verdicts.json; the scenarios are in scenarios/"),
+            ]
+        ),
+    )
+
+
+def _section(judged: Judged, one: Tried) -> Section:
+    case = one.case
+    rows = [row(*_cells(r)) for r in one.rulings]
+    columns = ["verdict", "criterion", "measured", "limit", "limit by"]
+    changed = [
+        f'The limit of "{r.criterion.says}" was changed after a run: {r.criterion.changed}'
+        for r in one.rulings
+        if r.criterion.changed
+    ]
+    level = f" ({case.level})" if case.level else ""
+    again = f"bloatlab judge --suite {judged.suite.name} --cc {shlex.quote(judged.name)} --case {case.section}"
+    lines = [f"bloatlab run scenarios/{case.id}.toml", again] if one.scenario is not None else [again]
+    blocks: list[Block] = [
+        Prose([f"The document{level}: {case.says}", f"The run: {case.run}"]),
+        TableBlock(TextTable("", columns, rows, left=len(columns))),
+        *([Prose(changed)] if changed else []),
+        *_figures(case.section, one.frames or {}),
+        Lines("Repeat it", lines),
+    ]
+    return Section(f"{case.section} {case.title}: {one.word}", case.id, blocks)
+
+
+def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
+    """Draws the judged sender over time, and the rate of each application if there are several."""
+    panels: list[Panel] = []
+    flow: pl.DataFrame | None = frames.get("judge_flow")
+    rates: pl.DataFrame | None = frames.get("judge_rates")
+    if flow is not None:
+        t = flow["t_s"].to_numpy()
+        sizes = [("window", "cwnd_bytes"), ("in flight", "in_flight_bytes")]
+        panels.append(
+            Panel(
+                "Window", "time (s)", "kB", [Series(label, t, flow[c].to_numpy() / 1e3, "line") for label, c in sizes]
+            )
+        )
+    if rates is not None and rates.height:
+        lines = [
+            Series(str(name), frame["t_s"].to_numpy(), frame["rate_mbit"].to_numpy(), "line")
+            for (name,), frame in rates.partition_by("app", as_dict=True, maintain_order=True).items()
+        ]
+        panels.append(Panel("Goodput", "time (s)", "Mbit/s", lines[:6]))
+    if panels:
+        yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(2, len(panels)), section))
+
+
+def matrix_page(done: Sequence[Judged]) -> Page:
+    """Makes the page of all controllers by all cases."""
+    sections: list[Section] = []
+    for name in dict.fromkeys(one.suite.name for one in done):
+        own = [one for one in done if one.suite.name == name]
+        marks = {"met": "met", "not met": "NOT", "not applicable": "n/a", "cannot be judged here": "-"}
+        rows = [
+            row(
+                tried.case.section,
+                tried.case.title,
+                *(
+                    TextCell(marks[one.tried[place].word], TONES[one.tried[place].word], _hint(one.tried[place]))
+                    for one in own
+                ),
+            )
+            for place, tried in enumerate(own[0].tried)
+        ]
+        columns = ["case", "title", *(one.name for one in own)]
+        note = "met, NOT (not met), n/a (not applicable), - (cannot be judged here). A cell shows the reason."
+        grid = TextTable(own[0].suite.document, columns, rows, note, left=2, keep=True)
+        answers = [f"{one.sentence}." for one in own]
+        sections.append(Section(own[0].suite.title, name, [Prose(answers), TableBlock(grid)]))
+    suites = len(sections)
+    return Page(
+        title="Congestion controllers by the documents of their field",
+        subtitle=f"{len(done) // suites} controllers, {suites} suites",
+        sections=sections,
+        answer=Answer("Which controller does what the documents ask?", _best(done)),
+        provenance=Provenance(
+            [("Written by", "bloatlab judge --suite all --cc all --out FOLDER"), ("Ours", f"bloatlab {version()}")]
+        ),
+    )
+
+
+def _best(done: Sequence[Judged]) -> str:
+    parts: list[str] = []
+    for name in dict.fromkeys(one.suite.name for one in done):
+        own = [one for one in done if one.suite.name == name]
+        least = min(sum(t.word == "not met" for t in one.tried) for one in own)
+        best = [one.name for one in own if sum(t.word == "not met" for t in one.tried) == least]
+        parts.append(f"{name}: {', '.join(best)} miss the fewest cases ({least})")
+    return "; ".join(parts) + "."
+
+
+def _hint(one: Tried) -> str:
+    return "; ".join(f"{r.criterion.says}: {r.measured} ({r.word})" for r in one.rulings if r.word == one.word)

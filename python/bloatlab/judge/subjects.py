@@ -1,0 +1,94 @@
+"""The subjects of suites: a controller of ours, a class in a Python file, or a stack of a scenario's file."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bloatlab.errors import nearest
+from bloatlab.judge.suites import STACK, JudgeError, Suite
+from bloatlab.scenario import catalogue, load, schema
+
+#: Controllers without a behaviour of their own to judge.
+_NOT_OURS = ("python",)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The judged controller: its name, its stack as a table of a scenario, and the folder of its Python file."""
+
+    name: str
+    stack: Mapping[str, Any]
+    folder: Path | None = None
+
+    def placed(self, tree: dict[str, Any], place: str) -> dict[str, Any]:
+        """Puts the stack into a scenario at `STACK`, beside its other keys; at any other place, puts the name there."""
+        *path, last = place.split(".")
+        found: dict[str, Any] = functools.reduce(lambda table, key: table[key], path, tree)
+        if place == STACK:
+            own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
+            found[last] = {**own, **self.stack}
+        else:
+            found[last] = self.name
+        return tree
+
+
+def chosen(suite: Suite, cc: str) -> list[Subject]:
+    """Returns what a suite judges for the argument of `--cc`. Raises `JudgeError`, `ScenarioError`."""
+    if cc != "all":
+        return [subject(cc, suite.subject)]
+    return [subject(name, suite.subject) for name in suite.everyone or sorted({*_words(), "bbr3-linux"})]
+
+
+def subject(name: str, place: str = STACK) -> Subject:
+    """Finds a controller: a name of ours, FILE.py:CLASS, or FILE.toml:STACK; at another place, any value.
+
+    Raises `JudgeError`, `ScenarioError`.
+    """
+    if place != STACK:
+        return Subject(name, {})
+    file, _, part = name.rpartition(":")
+    if file.endswith(".py"):
+        if not Path(file).is_file():
+            raise JudgeError(f"judge: {file}: no such file")
+        return Subject(
+            name, {"preset": "linux-6", "python": {"controller": f"{Path(file).name}:{part}"}}, Path(file).parent
+        )
+    if file.endswith((".toml", ".json")):
+        try:
+            stacks = load(file).data["tcp"]
+        except OSError:
+            raise JudgeError(f"judge: {file}: no such file") from None
+        if part not in stacks:
+            raise JudgeError(f"judge: {file} has no stack tcp.{part}{nearest(part, stacks)}")
+        return Subject(name, stacks[part], Path(file).parent)
+    presets = [entry["name"] for entry in catalogue()["tcp"]]
+    if name in presets:
+        return Subject(name, {"preset": name})
+    if name in _words():
+        return Subject(name, {"preset": "linux-6", "congestion_control": name})
+    known = sorted({*presets, *_words()})
+    valid = f"{', '.join(known)}, FILE.py:CLASS or FILE.toml:STACK"
+    raise JudgeError(f"judge: no controller {name}; expected {valid}{nearest(name, known)}")
+
+
+def _words() -> list[str]:
+    """Returns the names of the controllers, from the schema."""
+    types = schema()["$defs"]
+    found = next(
+        of["properties"]["congestion_control"]
+        for of in types.values()
+        if "congestion_control" in of.get("properties", {})
+    )
+    refs = [
+        v["$ref"].rpartition("/")[2] for v in (found, *found.get("anyOf", []), *found.get("allOf", [])) if "$ref" in v
+    ]
+    words = [
+        w
+        for t in [found, *(types[r] for r in refs)]
+        for w in (*t.get("enum", []), *(o.get("const") for o in t.get("oneOf", [])))
+    ]
+    return [word for word in words if word is not None and word not in _NOT_OURS]

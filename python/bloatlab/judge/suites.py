@@ -1,0 +1,164 @@
+"""Reads suites: the cases of a document as data.
+
+    suites/NAME/suite.toml    [suite] title, document, source, subject, everyone;  [[outside]] section, title, reason
+    suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
+
+`subject` is the place of the scenario that is judged: `STACK`, or the path of any other key. `everyone` lists what
+`all` stands for at another place. A criterion is a number of the run with a condition on it. `by` says who chose the
+limit: the document or this suite.
+
+A moment is a time that a first run determines, such as the entry into a phase. In the scenario, `at = "@NAME"` or
+`"@NAME + 20ms"` stands for it. Entries of a list that have such a time are left out of the first run. Runs are
+deterministic, so the second run is equal to the first up to that time, and it is a scenario like any other.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from bloatlab import files
+from bloatlab.errors import InputError, nearest
+from bloatlab.scenario import quantity
+
+#: The folder of the suites in the package.
+FOLDER = Path(__file__).with_name("suites")
+
+#: The place of a scenario where a congestion controller is judged.
+STACK = "tcp.judged"
+
+By = Literal["document", "ours"]
+
+
+class JudgeError(InputError):
+    """A suite, a case or a controller that does not exist, or a wrong suite; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A number of a run, and the condition that it must meet.
+
+    `measure` is the path of a number in the summary, or SQL over the tables of `measures`. With `against`, the figure
+    is the ratio to the same number with another subject. `needs` names the phase that must occur; without it, the
+    criterion does not apply. `changed` says why a limit was changed after a run.
+    """
+
+    says: str
+    measure: str
+    expect: str
+    by: By
+    needs: str = ""
+    against: Sequence[str] = ()
+    changed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case: the document's statement, the scenario as plain values, moments and criteria."""
+
+    suite: str
+    section: str
+    title: str
+    says: str
+    run: str
+    tree: Mapping[str, Any]
+    criteria: Sequence[Criterion]
+    moments: Mapping[str, str] = field(default_factory=dict)
+    level: str = ""
+
+    @property
+    def id(self) -> str:
+        """The section as part of a file's name: "A.1" is "a1"."""
+        return re.sub(r"[^a-z0-9]+", "-", self.section.lower().replace("a.", "a", 1)).strip("-")
+
+    def scenario(self, moments: Mapping[str, float] | None = None) -> dict[str, Any]:
+        """Returns the scenario with the moments in s; without them, it has no entries that need one."""
+        return _timed(copy.deepcopy(dict(self.tree)), moments)
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A section of the document that runs over one bottleneck cannot judge, with the reason."""
+
+    section: str
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A document's cases, in the order of its sections."""
+
+    name: str
+    title: str
+    document: str
+    source: str
+    cases: Sequence[Case]
+    outside: Sequence[Outside]
+    subject: str = STACK
+    everyone: Sequence[str] = ()
+
+    def only(self, section: str) -> Suite:
+        """Returns the suite with one case. Raises `JudgeError`."""
+        found = [case for case in self.cases if section.lower() in (case.section.lower(), case.id)]
+        if not found:
+            known = [case.section for case in self.cases]
+            raise JudgeError(
+                f"judge: {self.name} has no case {section}; it has {', '.join(known)}{nearest(section, known)}"
+            )
+        return replace(self, cases=found, outside=())
+
+
+def names() -> list[str]:
+    """Returns the names of the suites."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/suite.toml"))
+
+
+def suite(name: str) -> Suite:
+    """Reads a suite. Raises `JudgeError`."""
+    if name not in names():
+        raise JudgeError(f"judge: no suite {name}; expected {', '.join([*names(), 'all'])}{nearest(name, names())}")
+    folder = FOLDER / name
+    head = tomllib.loads(files.read_text(folder / "suite.toml"))
+    cases = [_case(name, path) for path in sorted(folder.glob("*.toml")) if path.name != "suite.toml"]
+    outside = [Outside(**one) for one in head.get("outside", [])]
+    return Suite(name, cases=cases, outside=outside, **head["suite"])
+
+
+def _case(name: str, path: Path) -> Case:
+    tree = tomllib.loads(files.read_text(path))
+    try:
+        told = tree.pop("judge")
+        criteria = [Criterion(**_listed(one)) for one in told.pop("criteria")]
+        return Case(name, tree={"name": f"{name} {told['section']}", **tree}, criteria=criteria, **told)
+    except (KeyError, TypeError) as error:
+        raise JudgeError(f"{path}: judge: {error}") from None
+
+
+def _listed(one: Mapping[str, Any]) -> dict[str, Any]:
+    against = one.get("against", ())
+    return {**one, "against": [against] if isinstance(against, str) else against}
+
+
+_MOMENT = re.compile(r"@(\w+)(?:\s*\+\s*(\S+))?")
+
+
+def _timed(value: Any, moments: Mapping[str, float] | None) -> Any:
+    match value:
+        case dict():
+            return {key: _timed(one, moments) for key, one in value.items()}
+        case list():
+            return [_timed(one, moments) for one in value if moments is not None or not _at_a_moment(one)]
+        case str() if (found := _MOMENT.fullmatch(value)) and moments is not None:
+            return f"{round((moments[found[1]] + (quantity(found[2]) if found[2] else 0.0)) * 1e6)}us"
+        case _:
+            return value
+
+
+def _at_a_moment(entry: Any) -> bool:
+    return isinstance(entry, dict) and _MOMENT.fullmatch(str(entry.get("at"))) is not None

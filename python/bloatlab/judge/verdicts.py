@@ -1,0 +1,164 @@
+"""Verdicts: met, not met, not applicable, or not judged here; for a criterion, a case, a controller."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from xml.etree import ElementTree as ET
+
+from bloatlab.expectations import keeps
+from bloatlab.judge.measures import MISSING
+from bloatlab.judge.suites import Case, Criterion, Outside, Suite
+from bloatlab.scenario import Scenario
+from bloatlab.tables import Tone
+
+Word = Literal["met", "not met", "not applicable", "cannot be judged here"]
+WORDS: Sequence[Word] = ("met", "not met", "not applicable", "cannot be judged here")
+TONES: Mapping[Word, Tone] = {
+    "met": "good",
+    "not met": "bad",
+    "not applicable": "muted",
+    "cannot be judged here": "muted",
+}
+
+#: A run's numbers by name.
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The verdict on one criterion, the figure, and the reason if there is no figure."""
+
+    criterion: Criterion
+    word: Word
+    figure: float | None = None
+    reason: str = ""
+
+    @property
+    def measured(self) -> str:
+        """The figure as text, or the reason why there is none."""
+        return self.reason if self.figure is None else f"{self.figure:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A case with its verdicts and the scenario that was run; None if it was not run."""
+
+    case: Case
+    rulings: Sequence[Ruling]
+    scenario: Scenario | None = None
+    frames: Mapping[str, Any] | None = None
+
+    @property
+    def word(self) -> Word:
+        """The verdict of the case: not met if a criterion is not met; else met if one is met."""
+        words = {ruling.word for ruling in self.rulings}
+        order: Sequence[Word] = ("not met", "met", "cannot be judged here", "not applicable")
+        return next(word for word in order if word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A suite's verdicts on one controller."""
+
+    suite: Suite
+    name: str
+    tried: Sequence[Tried]
+
+    @property
+    def outside(self) -> Sequence[Outside]:
+        """The sections that runs cannot judge."""
+        return self.suite.outside
+
+    @property
+    def kept(self) -> bool:
+        """True if no criterion is not met."""
+        return all(one.word != "not met" for one in self.tried)
+
+    @property
+    def sentence(self) -> str:
+        """The number of cases for each verdict, in one line."""
+        count = Counter(one.word for one in self.tried) + Counter({"cannot be judged here": len(self.outside)})
+        return f"{self.name}: {', '.join(f'{count[word]} {word}' for word in WORDS if count[word] or word == 'met')}"
+
+    def as_data(self) -> dict[str, Any]:
+        """Returns the verdicts as JSON."""
+        return {
+            "suite": self.suite.name,
+            "document": self.suite.document,
+            "controller": self.name,
+            "answer": self.sentence,
+            "cases": [_as_data(one) for one in self.tried]
+            + [
+                {"section": o.section, "title": o.title, "verdict": "cannot be judged here", "reason": o.reason}
+                for o in self.outside
+            ],
+        }
+
+
+def _as_data(one: Tried) -> dict[str, Any]:
+    criteria = [
+        {
+            "says": r.criterion.says,
+            "measure": r.criterion.measure,
+            "against": list(r.criterion.against),
+            "expected": r.criterion.expect,
+            "limit_by": r.criterion.by,
+            "changed_after_run": r.criterion.changed or None,
+            "verdict": r.word,
+            "figure": r.figure,
+            "reason": r.reason or None,
+        }
+        for r in one.rulings
+    ]
+    return {"section": one.case.section, "title": one.case.title, "verdict": one.word, "criteria": criteria}
+
+
+def ruling(criterion: Criterion, row: Row, others: Sequence[Row], phases: Iterable[str]) -> Ruling:
+    """Judges a criterion by a run's numbers; `others` are those of `against`, `phases` all phases of the controller."""
+    if criterion.needs and criterion.needs not in row["phases"].split():
+        if not phases:
+            return Ruling(criterion, "not applicable", reason="the controller traces no phases")
+        if criterion.needs not in phases:
+            return Ruling(criterion, "not applicable", reason=f"the controller has no phase {criterion.needs}")
+        return Ruling(criterion, "not met", reason=f"the run never reached {criterion.needs}")
+    value = row.get(criterion.measure)
+    if isinstance(value, str):
+        return Ruling(criterion, "not applicable", reason=f"the controller traces no {value.removeprefix(MISSING)}")
+    if value is None:
+        return Ruling(criterion, "not met", reason="no value")
+    if criterion.against:
+        values = [row.get(criterion.measure) for row in others]
+        worst = (min if criterion.expect.startswith(">") else max)((v for v in values if v is not None), default=0.0)
+        if not worst:
+            return Ruling(
+                criterion, "cannot be judged here", reason=f"{' and '.join(criterion.against)} give no figure"
+            )
+        value = value / worst
+    figure = float(value)
+    word: Word = "met" if math.isfinite(figure) and keeps(criterion.expect, figure, figure) else "not met"
+    return Ruling(criterion, word, figure)
+
+
+def junit(every: Sequence[Judged]) -> str:
+    """Writes the verdicts as JUnit XML: a suite per controller and document, a case per criterion."""
+    root = ET.Element("testsuites", {"name": "bloatlab judge"})
+    for judged in every:
+        rulings = [(one, r) for one in judged.tried for r in one.rulings]
+        suite = ET.SubElement(root, "testsuite", {"name": f"{judged.suite.name} {judged.name}", "errors": "0"})
+        suite.set("tests", str(len(rulings)))
+        suite.set("failures", str(sum(r.word == "not met" for _, r in rulings)))
+        suite.set("skipped", str(sum(r.word not in ("met", "not met") for _, r in rulings)))
+        for one, r in rulings:
+            name = f"{one.case.section} {r.criterion.says}"
+            case = ET.SubElement(suite, "testcase", classname=f"{judged.suite.name}.{judged.name}", name=name)
+            text = f"expected {r.criterion.expect}, measured {r.measured}"
+            if r.word == "not met":
+                ET.SubElement(case, "failure", message=text, type="criterion").text = f"{name}: {text}"
+            elif r.word != "met":
+                ET.SubElement(case, "skipped", message=f"{r.word}: {r.reason}")
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

@@ -1,0 +1,96 @@
+"""`bloatlab judge`: verdicts, moments, what does not apply, and controllers that must fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bloatlab.cli.main import call
+from bloatlab.judge import names, suite
+from bloatlab.judge.suites import Criterion
+from bloatlab.judge.verdicts import ruling
+
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
+    monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        code = call([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, " ".join(out.split()), err
+
+    return command
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_case_says_where_it_comes_from(name: str) -> None:
+    one = suite(name)
+    sections = [case.section for case in one.cases] + [o.section for o in one.outside]
+    assert len(set(sections)) == len(sections)
+    for case in one.cases:
+        assert case.says
+        assert case.run
+        assert case.criteria
+        for criterion in case.criteria:
+            assert criterion.by in ("document", "ours")
+            assert criterion.says
+            assert criterion.measure.startswith(("select ", "apps.", "links."))
+
+
+def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, text, err = say("judge", "--suite", "bbr", "--cc", "bbr3", "--case", "A.3", "--out", out)
+    assert (code, err) == (0, "")
+    assert text.startswith("bbr3: 1 met")
+    (verdicts,) = json.loads((out / "verdicts.json").read_text())
+    (case,) = verdicts["cases"]
+    assert (case["section"], case["verdict"]) == ("A.3", "met")
+    assert {c["verdict"] for c in case["criteria"]} == {"met"}
+    assert {c["limit_by"] for c in case["criteria"]} == {"document"}
+    suites = ET.parse(out / "junit.xml").getroot()  # noqa: S314  our own file
+    assert [(s.get("tests"), s.get("failures")) for s in suites] == [(str(len(case["criteria"])), "0")]
+    page = (out / "index.html").read_text()
+    assert "The document" in page
+    assert "scenarios/a3.toml" in page
+    assert say("run", out / "scenarios" / "a3.toml")[0] == 0
+
+
+def test_a_controller_without_phases_is_not_judged_by_phases(say: Say) -> None:
+    code, text, _ = say("judge", "--suite", "bbr", "--cc", "cubic", "--case", "A.3", "--no-store")
+    assert code == 0
+    assert text.startswith("cubic: 0 met, 1 not applicable")
+    assert "traces no phases" in text
+
+
+def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:
+    criterion = Criterion("rate", "apps.x.rate", ">= 0.5", "ours", against=["reno", "cubic"])
+    rows = [{"apps.x.rate": 4.0}, {"apps.x.rate": 2.0}]
+    assert ruling(criterion, {"apps.x.rate": 1.0, "phases": ""}, rows, []).figure == 0.5
+    none = [{"apps.x.rate": 0.0}, {"apps.x.rate": 0.0}]
+    assert ruling(criterion, {"apps.x.rate": 1.0, "phases": ""}, none, []).word == "cannot be judged here"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--suite", "bb", "--cc", "bbr3"), 'did you mean "bbr"?'),
+        (("--suite", "bbr", "--cc", "bbr33"), 'did you mean "bbr3"?'),
+        (("--suite", "bbr", "--cc", "bbr3", "--case", "A.99"), "bbr has no case A.99"),
+        (("--suite", "bbr", "--cc", "none.py:X"), "none.py: no such file"),
+        (("--suite", "bbr", "--cc", "none.toml:x"), "none.toml: no such file"),
+        (("--suite", "bbr"), "give --suite"),
+    ],
+)
+def test_bad_input_gets_one_line(say: Say, arguments: tuple[str, ...], line: str) -> None:
+    code, _, err = say("judge", *arguments)
+    assert code == 2
+    assert line in " ".join(err.split())
+    assert len(err.strip().splitlines()) == 1
