@@ -110,18 +110,18 @@ def run(
     progress: Callable[[float], None] | None = None,
     captures: str | None = None,
     capture_link: str | None = None,
-    makers: Mapping[str, Callable[[], object]] | None = None,
+    factories: Mapping[str, Callable[[], object]] | None = None,
     trace: Callable[[str, dict[str, Any]], object] | None = None,
 ) -> RunOutput:
     """Build and run a scenario (canonical JSON, see `resolve`).
 
     `seed` replaces the seed of the scenario. `progress` is called a few times a second with the fraction done, in
     [0, 1]; an exception in it ends the run and is raised here. `captures` is a folder for left.pcap and right.pcap,
-    captured at the ends of `capture_link` (by default the slowest link). `makers` has a callable that makes an object,
-    for each table with a class in Python ("link.up", "tcp.mine"); such a run keeps the GIL, all others release it.
-    `trace` receives the chunks of the tables that the scenario's `trace` selects: the table's name, and its columns.
-    Each column is an array; a column of texts is a tuple (index of each row's text, the texts). Raises `ScenarioError`,
-    `OSError`, `ClassFailure`.
+    captured at the ends of `capture_link` (by default the slowest link). For each table with a class in Python
+    ("link.up", "tcp.mine"), `factories` has a callable that makes an object; such a run keeps the GIL, all others
+    release it. `trace` receives the chunks of the tables that the scenario's `trace` selects: the table's name, and its
+    columns. Each column is an array; a column of texts is a tuple (index of each row's text, the texts). Raises
+    `ScenarioError`, `OSError`, `ClassFailure`.
     """
 
 class DeliveryTrace(TypedDict):
@@ -149,7 +149,7 @@ def delivery_file(resolved: str, link: str) -> str:
 class ClassFailure(Exception):  # noqa: N818  users see it as a ClassError
     """A class of the user failed in a run.
 
-    `args` are the key of its maker, the method, the mistake (None if the exception has a cause), and the place in the
+    `args` are the key of its factory, the method, the mistake (None if the exception has a cause), and the place in the
     run (None if it has none).
     """
 
@@ -519,8 +519,8 @@ class DrivenRun:
     Raises `ScenarioError` for invalid input, and the failures of code in Python.
     """
 
-    def __new__(cls, resolved: str, makers: Mapping[str, Callable[[], object]] | None = None) -> Self:
-        """Build a run of a scenario (canonical JSON, see `resolve`) at time 0; `makers` as in `run`."""
+    def __new__(cls, resolved: str, factories: Mapping[str, Callable[[], object]] | None = None) -> Self:
+        """Build a run of a scenario (canonical JSON, see `resolve`) at time 0; `factories` as in `run`."""
     @property
     def now_ns(self) -> int:
         """Time that the run has reached, ns."""
@@ -585,8 +585,8 @@ class NetworkRun:
     Raises `ScenarioError` for invalid input, `EndpointFailure`, and the failures of code in Python.
     """
 
-    def __new__(cls, resolved: str, makers: Mapping[str, Callable[[], object]] | None = None) -> Self:
-        """Build a network of a scenario (canonical JSON, see `resolve`) at time 0; `makers` as in `run`."""
+    def __new__(cls, resolved: str, factories: Mapping[str, Callable[[], object]] | None = None) -> Self:
+        """Build a network of a scenario (canonical JSON, see `resolve`) at time 0; `factories` as in `run`."""
     @property
     def now_ns(self) -> int:
         """Time that the run has reached, ns."""

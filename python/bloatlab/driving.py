@@ -52,9 +52,9 @@ def open(  # noqa: A001  bloatlab.open, as in gzip.open
     controllers: Mapping[str, type] | None = None,
 ) -> Simulation:
     """Opens a scenario as a simulation at time 0; the arguments are those of `bloatlab.run`. Nothing is traced."""
-    scenario, makers = prepared(scenario, seed, sets, laws, controllers)
-    with _explained(makers):
-        return Simulation(scenario, makers, _core.DrivenRun(scenario.text, makers or None))
+    scenario, factories = prepared(scenario, seed, sets, laws, controllers)
+    with _explained(factories):
+        return Simulation(scenario, factories, _core.DrivenRun(scenario.text, factories or None))
 
 
 def prepared(
@@ -63,28 +63,28 @@ def prepared(
     sets: Sets,
     laws: Mapping[str, type] | None,
     controllers: Mapping[str, type] | None,
-) -> tuple[Scenario, outside.Makers]:
-    """Returns the scenario with its seed, and the makers of its Python code. Raises `ScenarioError`."""
+) -> tuple[Scenario, outside.Factories]:
+    """Returns the scenario with its seed, and the factories of its Python code. Raises `ScenarioError`."""
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
-    return scenario, outside.makers(scenario.text, laws, controllers)
+    return scenario, outside.factories(scenario.text, laws, controllers)
 
 
 @contextmanager
-def _explained(makers: outside.Makers) -> Generator[None]:
+def _explained(factories: outside.Factories) -> Generator[None]:
     """Raises the failure of an object in Python as `ClassError`."""
     try:
         yield
     except _core.ClassFailure as failure:
-        raise outside.explained(failure, makers) from failure.__cause__
+        raise outside.explained(failure, factories) from failure.__cause__
 
 
 class Core(Generic[Run]):
     """A run in the core, for one call at a time. A simulation shares it with its links and flows."""
 
-    def __init__(self, run: Run, makers: outside.Makers) -> None:
-        self.run, self.makers = run, makers
+    def __init__(self, run: Run, factories: outside.Factories) -> None:
+        self.run, self.factories = run, factories
         self._busy = threading.Lock()
 
     @contextmanager
@@ -93,7 +93,7 @@ class Core(Generic[Run]):
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("this simulation is running: another thread uses it, or its own law or endpoint does")
         try:
-            with _explained(self.makers):
+            with _explained(self.factories):
                 yield self.run
         finally:
             self._busy.release()
@@ -125,9 +125,9 @@ class Simulation:
     A change happens before all other events of its moment, like one in the `changes` of a scenario's link.
     """
 
-    def __init__(self, scenario: Scenario, makers: outside.Makers, run: _core.DrivenRun) -> None:
+    def __init__(self, scenario: Scenario, factories: outside.Factories, run: _core.DrivenRun) -> None:
         """Wraps a run of the core. Use `bloatlab.open` instead."""
-        self._opened, self._core = scenario, Core(run, makers)
+        self._opened, self._core = scenario, Core(run, factories)
         #: The end of the run in s.
         self.duration = quantity(scenario.data["duration"])
 
@@ -186,7 +186,7 @@ class Simulation:
         Raises `LawError` or `ControllerError` for a law or controller in Python that `copy.deepcopy` cannot copy.
         """
         with self._core.use() as run:
-            return Simulation(self._opened, self._core.makers, run.fork())
+            return Simulation(self._opened, self._core.factories, run.fork())
 
     def __copy__(self) -> Simulation:
         """Returns a fork."""

@@ -81,8 +81,8 @@ class Network:
         controllers: Mapping[str, type] | None = None,
     ) -> None:
         """Opens a scenario; the arguments are those of `bloatlab.run`."""
-        scenario, makers = prepared(scenario, seed, sets, laws, controllers)
-        self._core = Core(_core.NetworkRun(scenario.text, makers or None), makers)
+        scenario, factories = prepared(scenario, seed, sets, laws, controllers)
+        self._core = Core(_core.NetworkRun(scenario.text, factories or None), factories)
         self._endpoints: dict[str, Endpoint] = {}
         #: The end of the run in s.
         self.duration = quantity(scenario.data["duration"])
@@ -147,7 +147,7 @@ class Network:
         with self._core.use() as run:
             for name, endpoint in self._endpoints.items():
                 copies[name] = _copied(name, endpoint, memo)
-            fork._core = Core(run.fork([*copies.values()]), self._core.makers)
+            fork._core = Core(run.fork([*copies.values()]), self._core.factories)
         fork._endpoints, fork.duration = copies, self.duration
         return fork
 

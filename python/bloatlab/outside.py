@@ -1,7 +1,7 @@
 """The Python code of a scenario: the laws and controllers that it names.
 
 When a scenario is read, the source and the parameters of each class are added to it (`completed`). A run makes the
-objects (`makers`). An error in an object ends the run with one line (`explained`).
+objects (`factories`). An error in an object ends the run with one line (`explained`).
 """
 
 import inspect
@@ -55,7 +55,7 @@ def refuse(text: str, where: str) -> None:
 
 
 @dataclass(frozen=True)
-class Maker:
+class Factory:
     """Makes objects for one table of a scenario: instances of the class with the scenario's parameters."""
 
     user: UserClass
@@ -72,13 +72,13 @@ class Maker:
         return self.user.of(**self.values)
 
 
-#: The makers of a run, by the keys of their tables: "link.up", "tcp.mine".
-Makers = Mapping[str, Maker]
+#: The factories of a run, by the keys of their tables: "link.up", "tcp.mine".
+Factories = Mapping[str, Factory]
 
 
-def makers(text: str, laws: Mapping[str, type] | None, controllers: Mapping[str, type] | None) -> Makers:
-    """Returns the makers of a resolved scenario; `laws` and `controllers` have classes by name. Raises `ClassError`."""
-    found: dict[str, Maker] = {}
+def factories(text: str, laws: Mapping[str, type] | None, controllers: Mapping[str, type] | None) -> Factories:
+    """Returns the factories of a resolved scenario; `laws` and `controllers` name classes. Raises `ClassError`."""
+    found: dict[str, Factory] = {}
     for kind, given in zip(KINDS, (laws or {}, controllers or {}), strict=True):
         used: set[str] = set()
         for key, path, table in _tables(text, kind):
@@ -95,7 +95,7 @@ def makers(text: str, laws: Mapping[str, type] | None, controllers: Mapping[str,
             used.add(name)
             user.check(path)
             own = {key: value for key, value in table.items() if key not in kind.reserved}
-            found[key] = Maker(user, user.parameters(own, path), path)
+            found[key] = Factory(user, user.parameters(own, path), path)
         if rest := [name for name in given if name not in used]:
             named = f'{kind.written} = {{ {kind.noun} = "{rest[0]}" }}'
             raise kind.error([f'{kind.argument}: no {kind.place} of the scenario names "{rest[0]}": {named}'])
@@ -111,15 +111,15 @@ def _given(kind: Kind, of: Any, name: str, path: str) -> UserClass:
     return UserClass(kind, of, Path(file).name, file)
 
 
-def explained(failure: Exception, makers: Makers) -> ClassError:
+def explained(failure: Exception, factories: Factories) -> ClassError:
     """Makes the error for an object that failed in a run: its file, line, method, and what it raised or returned."""
     key, method, text, place = failure.args
-    maker, cause = makers[key], failure.__cause__
-    user = maker.user
+    factory, cause = factories[key], failure.__cause__
+    user = factory.user
     if text is None and cause is not None:
         line = user.line(method, cause)
     else:
         line = f"{user.label}:{line_of(user.of, method)}: {text}"
-    error = user.kind.error([f"{maker.path}: {line}{f' ({place})' if place else ''}"])
+    error = user.kind.error([f"{factory.path}: {line}{f' ({place})' if place else ''}"])
     error.__cause__ = cause
     return error

@@ -171,17 +171,17 @@ def run(
     if captures is not None:
         captures.mkdir(parents=True, exist_ok=True)
     folder = str(captures) if captures is not None else None
-    makers = outside.makers(scenario.text, laws, controllers)
+    factories = outside.factories(scenario.text, laws, controllers)
     kept = Traces(packets)
     simulated = scenario
     if trace and packets is None and scenario.traces("packets"):
         simulated = scenario.with_sets(("trace.packets", "false"))
     try:
         output = _core.run(
-            simulated.text, None, progress or _go_on, folder, capture_link, makers or None, kept if trace else None
+            simulated.text, None, progress or _go_on, folder, capture_link, factories or None, kept if trace else None
         )
     except _core.ClassFailure as failure:
-        raise outside.explained(failure, makers) from failure.__cause__
+        raise outside.explained(failure, factories) from failure.__cause__
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
 
 

@@ -48,12 +48,12 @@ impl DrivenRun {
 
 #[pymethods]
 impl DrivenRun {
-    /// Builds a run of a scenario (canonical JSON, see `resolve`) at time 0. `makers` as in `run`.
+    /// Builds a run of a scenario (canonical JSON, see `resolve`) at time 0. `factories` as in `run`.
     #[new]
-    #[pyo3(signature = (resolved, makers=None))]
-    fn new(resolved: &str, makers: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    #[pyo3(signature = (resolved, factories=None))]
+    fn new(resolved: &str, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut scenario = scenario_of(resolved)?;
-        let outside = Outside::insert(&mut scenario, makers)?;
+        let outside = Outside::insert(&mut scenario, factories)?;
         let run = Driven::new(scenario).map_err(wrong)?;
         outside.check()?;
         Ok(Self { run, outside })

@@ -210,12 +210,12 @@ impl NetworkRun {
 
 #[pymethods]
 impl NetworkRun {
-    /// Builds a network of a scenario (canonical JSON, see `resolve`) at time 0. `makers` as in `run`.
+    /// Builds a network of a scenario (canonical JSON, see `resolve`) at time 0. `factories` as in `run`.
     #[new]
-    #[pyo3(signature = (resolved, makers=None))]
-    fn new(resolved: &str, makers: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    #[pyo3(signature = (resolved, factories=None))]
+    fn new(resolved: &str, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut scenario = scenario_of(resolved)?;
-        let outside = Outside::insert(&mut scenario, makers)?;
+        let outside = Outside::insert(&mut scenario, factories)?;
         let duration = scenario.duration;
         let run = Mutex::new(Some(Run::Plain(Network::new(scenario).map_err(wrong)?)));
         let (over, until, captures, error) = (None, Time::ZERO, PathBuf::new(), FirstError::default());

@@ -16,7 +16,7 @@ pyo3::create_exception!(
     _core,
     ClassFailure,
     pyo3::exceptions::PyException,
-    "A class of the user failed in a run. Its arguments: the key of its maker, the method, the mistake (None if it has a cause), \
+    "A class of the user failed in a run. Its arguments: the key of its factory, the method, the mistake (None if it has a cause), \
      and the place in the run (None if it has none)."
 );
 

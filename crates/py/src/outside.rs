@@ -16,12 +16,12 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// Inserts the Python code that `scenario` names. `makers` has a callable that returns a new object for each table that names
-    /// a class, by its key ("link.up", "tcp.mine").   Errors: a callable that is missing.
-    pub(crate) fn insert(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    /// Inserts the Python code that `scenario` names. For each table that names a class, `factories` has a callable that returns a
+    /// new object, by the table's key ("link.up", "tcp.mine").   Errors: a callable that is missing.
+    pub(crate) fn insert(scenario: &mut Scenario, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let error = FirstError::default();
         let find = |key: &str| {
-            let found = makers.and_then(|d| d.get_item(key).ok().flatten());
+            let found = factories.and_then(|d| d.get_item(key).ok().flatten());
             found.map(|make| object::Class::new(make.unbind(), key.to_owned(), error.clone()))
         };
         let laws = law::insert(scenario, &find).map_err(wrong)?;

@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 /// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the seed of
 /// the scenario. `progress(fraction)` is called a few times a second; an exception in it ends the run and is raised here.
 /// `captures` is a folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default the slowest link).
-/// `makers` has a callable that makes an object, for each table with a class in Python ("link.up", "tcp.mine"); such a run keeps the GIL.
-/// `trace(table, columns)` receives the chunks of the tables that the scenario's `trace` selects. Each column is an array, or for
-/// words a tuple (indices, words).
+/// For each table with a class in Python ("link.up", "tcp.mine"), `factories` has a callable that makes an object; such a run keeps
+/// the GIL. `trace(table, columns)` receives the chunks of the tables that the scenario's `trace` selects. Each column is an array,
+/// or for words a tuple (indices, words).
 #[pyfunction]
-#[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None, makers=None, trace=None))]
+#[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None, factories=None, trace=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -34,14 +34,14 @@ pub(crate) fn run(
     progress: Option<Py<PyAny>>,
     captures: Option<PathBuf>,
     capture_link: Option<&str>,
-    makers: Option<&Bound<'_, PyDict>>,
+    factories: Option<&Bound<'_, PyDict>>,
     trace: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyDict>> {
     let mut scenario = scenario_of(resolved)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
-    let outside = Outside::insert(&mut scenario, makers)?;
+    let outside = Outside::insert(&mut scenario, factories)?;
     let mut raised = None;
     let trace_error = FirstError::default();
     let mut traced =
