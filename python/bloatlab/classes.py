@@ -273,7 +273,7 @@ def _library(name: str) -> bool:
 
 
 def line_of(of: type, method: str = "") -> int:
-    """Returns the first line of a method of a class, or of its first method; 1 if unknown."""
+    """Returns the line where a method begins (without `method`, the class's first method); 1 if it is unknown."""
     functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
     lines = [
         f.__code__.co_firstlineno for f in functions if inspect.isfunction(f) and f.__code__.co_filename != "<string>"

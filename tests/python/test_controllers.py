@@ -47,7 +47,7 @@ start_spread = "0s"
 traffic.ftp = {}
 """
 
-#: The differences of the twins from `PLAIN`.
+#: Changes of `PLAIN` by name, each for a pair of runs: with the core's controller and with its copy in Python.
 TWINS: dict[str, dict[str, Any]] = {
     "one flow": {},
     "loss": {"link.up.loss": 0.01},

@@ -46,7 +46,7 @@ def test_closed_forms_by_hand():
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
     assert theory.floor_wait(10, 5.0, 0.6) == pytest.approx(7.0)
-    # a packet of C takes 3 ms and is being sent half of the time; its rest is uniform, so 0.01 = 0.5 (1 - x / 3)
+    # a packet of C takes 3 ms and is being sent half of the time; its remaining time is uniform: 0.01 = 0.5 (1 - x / 3)
     assert theory.under_way(3.0) == pytest.approx(2.94)
 
 
@@ -188,7 +188,7 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})
     assert between.endswith("0.60, on the other side")
-    # the wait for a packet of C that is being sent is mentioned if it alone exceeds the limit
+    # a reason mentions the packet of C that is being sent if the wait for it alone exceeds the limit
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)

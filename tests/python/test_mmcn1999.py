@@ -57,8 +57,8 @@ def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
     for rate, share in (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent")):
         assert ours[rate] / total == pytest.approx(ours[share] / 100.0, rel=0.05)
     # The law assumes that all classes wait equally long. The flood comes in bursts, which are accepted while its
-    # average is low, and waits a tenth less. Its share is a seventeenth of the link, so this is half a point. The law
-    # holds for every class if sources have no bursts: tests/class.rs.
+    # average is low, so its packets wait a tenth less. It has a seventeenth of the link, so its two shares differ by
+    # half a percentage point. The law holds for every class if sources have no bursts: tests/class.rs.
     assert ours["blast_kbs"] / total == pytest.approx(ours["share_udp_percent"] / 100.0, abs=0.01)
     assert ours["tcp_kbs"] == pytest.approx(1030.0, rel=0.05)
     assert ours["mm_drop_percent"] < 2.0

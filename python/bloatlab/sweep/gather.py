@@ -118,7 +118,7 @@ def gather(
     values = {} if shelf is None else {s: kept for s in first if (kept := shelf.get(s)) is not None}
     found = len(values)
     left = sorted(index for scenario, index in first.items() if scenario not in values)
-    # a run that shares its past has no trace of it
+    # a run that shares its past has no trace of that time, so traced runs share none
     order = (
         pasts.planned([seeded[index] for index in left]) if not measure.trace else [(n, None) for n in range(len(left))]
     )
