@@ -10,7 +10,8 @@ impl<T> Omittable for Option<T> {
     type Value = T;
 }
 
-/// Declares the parameters of a discipline or a law. Each has a doc comment, which becomes the help text, a type and a default.
+/// Declares the parameters of a discipline or a law. Each has a type, a default, and a doc comment, which becomes its help
+/// text.
 ///
 /// ```text
 /// params! {
@@ -23,8 +24,8 @@ impl<T> Omittable for Option<T> {
 /// ```
 ///
 /// The expression after `=>` is the value that the published version uses if the parameter is left out. It may read the other
-/// parameters. For each of these parameters, a method of the same name returns the effective value. `resolved` returns all
-/// parameters with such values filled in.
+/// parameters. A parameter with such an expression has a method of the same name, which returns the effective value.
+/// `resolved` returns the parameters with all these values filled in.
 macro_rules! params {
     (
         $(#[$of:meta])*
@@ -68,7 +69,7 @@ macro_rules! params {
                 }
             )?)+
 
-            /// Returns these parameters with the values of the published version filled in.
+            /// Returns a copy in which omitted parameters have the values of the published version.
             #[allow(dead_code, reason = "parameters that build others are read by their accessors alone")]
             pub(crate) fn resolved(&self) -> Self {
                 let mut resolved = self.clone();

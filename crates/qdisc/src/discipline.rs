@@ -38,7 +38,8 @@ pub trait QueueDiscipline: Send {
     fn wake(&mut self, _cx: &mut Context<'_>) {}
     /// Returns the packets and bytes queued.
     fn backlog(&self) -> Backlog;
-    /// Returns the arrival time of the head that has waited longest; `None` if no packet waits, or if the time is not known.
+    /// Returns the arrival time of the oldest packet that is the head of a queue; `None` if no packet waits, or if the time
+    /// is not known.
     fn head_arrival(&self) -> Option<Time> {
         None
     }
@@ -65,7 +66,7 @@ pub trait ServiceFlows {
     fn aggregate(&mut self, of: &Aggregate);
     /// Returns the next packet of `flow`, for a modem that has a grant for it.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
-    /// Returns the backlog of each service flow in bytes as the modem sends them, for its requests.
+    /// Returns the backlog of each service flow, for the modem's requests, in bytes of frames with the MAC header.
     fn frames(&self) -> [u64; 2];
     /// Returns the bytes of the IP packet at the head of each queue; 0 for an empty queue.
     fn head_bytes(&self) -> [u64; 2];

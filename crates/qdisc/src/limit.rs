@@ -56,7 +56,7 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
-    /// Does what [`Room::validate`] does, for the limit at `path`. A limit that is left out is valid.
+    /// Checks the limit at `path` as [`Room::validate`] does. A limit that is left out is valid.
     pub(crate) fn holds(path: &str, limit: Option<Limit>) -> Result<(), Problem> {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }

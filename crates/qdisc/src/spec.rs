@@ -122,7 +122,8 @@ impl Spec {
         self.params().service_flows()
     }
 
-    /// Returns true if packets of several segments are split on arrival. The host splits them, as only it has their contents.
+    /// Returns true if packets of several segments are split on arrival. The host does this, because only the host has their
+    /// contents.
     pub fn split_gso(&self) -> bool {
         self.params().split_gso()
     }

@@ -46,7 +46,7 @@ fn same(a: &PacketMeta, b: &PacketMeta) -> bool {
     a.flow == b.flow && a.flags.has(Flags::REVERSE) == b.flags.has(Flags::REVERSE)
 }
 
-/// Returns true if `old`, of the same flow, carries nothing that `new` does not.
+/// Returns true if `old`, of the same flow, carries no information that is missing from `new`.
 #[inline]
 fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     if !old.flags.has(Flags::PURE_ACK) || old.flags.any(SAYS_MORE) {
@@ -55,8 +55,8 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     // ACK numbers of real packets have 32 bits and wrap
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
     if old.flags.has(Flags::SACK) {
-        // If both list everything that the receiver holds, the newer blocks include the older ones. That no longer holds when the
-        // ACK number has passed a block, so the numbers must be equal.
+        // If both list everything that the receiver holds, the newer blocks include the older ones. This fails once the ACK
+        // number has passed a block, so the ACK numbers must be equal.
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }
     newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))

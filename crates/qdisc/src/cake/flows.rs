@@ -7,12 +7,12 @@
 //! bulk      any other flow with packets: served in turn                               (DRR++)
 //! decaying  an empty flow whose law has not come to rest yet: each dequeue visits one
 //!
-//! A flow whose deficit is 0 or less gets quantum / host load and moves to the end of the bulk list: a sparse flow becomes bulk,
-//! or, if it is empty, waits there for a new packet.
+//! A flow whose deficit is 0 or less gets quantum / host load and moves to the end of the bulk list. A sparse flow becomes bulk
+//! this way, or, if it is empty, waits in the bulk list for a new packet.
 //! ```
 //!
 //! Only bulk flows count towards their hosts' load, so a sparse flow's first turn is free. If one host has sixty bulk flows, each
-//! gets a sixtieth of a quantum per turn; the number of rounds until a packet may leave is computed, not iterated.
+//! gets a sixtieth of a quantum per turn. A packet may then need many rounds: their number is computed, not found by iterating.
 //!
 //! Source: Piece of CAKE; Linux' sch_cake.c (facts only); RFC 8290 for DRR++.
 //! Departs: a share of a quantum keeps its fraction of a byte (CAKE rounds it up or down at random).
@@ -39,7 +39,7 @@ enum Set {
     SparseWait,
     /// In the bulk list.
     Bulk,
-    /// Empty, with a law that is not at rest.
+    /// Empty, but its law has not come to rest yet.
     Decaying,
 }
 
@@ -144,7 +144,7 @@ impl Flows {
         }
     }
 
-    /// Finds the queue that a packet of `tuple` joins.   Bound: visits each place of a set twice.
+    /// Finds the queue that a packet of `tuple` joins.   Bound: visits each of a set's eight places twice.
     #[inline]
     pub(crate) fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {
@@ -295,14 +295,14 @@ impl Flows {
 
     /// Gives the bulk list turns, round after round, until its head is in credit.
     ///
-    /// The new head is the queue that needs the fewest turns, and among equals the first. Each queue gets that number of turns.
+    /// The new head is the queue that needs the fewest turns (the first among equals). Every queue gets this number of turns.
     /// The queues before the new head move to the end of the list and get one turn more.
     fn rounds(&mut self) {
         let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
         while i != NONE {
             let (debt, turn) = (-self.deficits[i], self.turn(i));
-            // a queue needs floor(debt / turn) + 1 turns, or 0 if it is in credit; this divides only if the result is below
-            // `rounds`
+            // a queue needs floor(debt / turn) + 1 turns, or 0 if it is in credit; the division is skipped if the result
+            // cannot be below `rounds`
             if debt < 0 {
                 (rounds, first) = (0, i);
                 break;

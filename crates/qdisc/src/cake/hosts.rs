@@ -15,7 +15,7 @@ use super::table::{Table, place_of};
 /// Source hosts or destination hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Side {
-    /// True if the isolation counts this side; otherwise no host has bulk flows here.
+    /// True if the isolation counts this side; if false, every host here has 0 bulk flows.
     counts: bool,
     tags: Table<u32>,
     /// Bulk flows of each host.
@@ -23,8 +23,8 @@ struct Side {
 }
 
 impl Side {
-    /// Finds the place of a host: the one that it already has, otherwise one whose host has no bulk flows, otherwise one that it
-    /// shares with another host.
+    /// Finds the place of a host: the place that it already has, otherwise a place whose host has no bulk flows, otherwise a
+    /// place shared with another host.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;

@@ -105,7 +105,7 @@ pub struct Cake {
     /// The tin of each code point.
     map: Box<[u8; 64]>,
     shaper: Option<Shaper>,
-    /// A link with the shaper's rate, used to convert limits given as times; `None` without a shaper.
+    /// A link with the shaper's rate, for limits that are given as times; `None` without a shaper.
     shaped: Option<LinkView>,
     overhead: Overhead,
     ack_filter: AckFilter,

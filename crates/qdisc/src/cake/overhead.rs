@@ -35,7 +35,7 @@ pub(crate) struct Overhead {
 }
 
 impl Overhead {
-    /// Computes the bytes that a packet of `size` costs.
+    /// Computes the bytes on the line of a packet of `size` bytes.
     #[inline]
     pub(crate) fn of(&self, size: u64) -> u64 {
         let frame = size.saturating_add_signed(self.add).max(self.mpu);

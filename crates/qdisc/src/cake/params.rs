@@ -75,20 +75,21 @@ params! {
         mpu: u16 = 0,
         /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
         framing: Framing = Framing::None,
-        /// Bytes before the IP header that a packet's size includes: 14 if sizes count Ethernet frames. `overhead` counts
-        /// from the IP header on.
+        /// Bytes before the IP header that packet sizes include: 14 if sizes are those of Ethernet frames. They are
+        /// subtracted before `overhead` is added.
         header: u16 = 0,
         /// Filter that drops ACKs made redundant by newer ones.
         ack_filter: AckFilter = AckFilter::Off,
-        /// Ingress mode, for a shaper behind the bottleneck: packets dropped here count as sent, and each bulk flow may keep two
-        /// packets queued.
+        /// Ingress mode, for a shaper behind the bottleneck: dropped packets count as sent, because they have used the
+        /// bottleneck, and each bulk flow may keep two packets queued.
         ingress: bool = false,
         /// Sets the code point of each packet to 0 once the packet is assigned to a tin.
         wash: bool = false,
         /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue, and is
         /// charged the overhead of every segment.
         split_gso: bool = true,
-        /// A second limit, in bytes; null: four times the bytes that `bandwidth` carries in `rtt`, at least 4 MiB.
+        /// Maximum length of all tins in bytes, in addition to `limit`; null: four times the bytes that `bandwidth`
+        /// carries in `rtt`, at least 4 MiB.
         memory_limit: Option<Bytes> = None,
         /// Maximum length of all tins together.
         limit: Limit = Limit::Packets(10_240),

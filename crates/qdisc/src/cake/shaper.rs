@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A clock saves no credit while the queue is empty, so there is no burst. While packets wait, it advances by their bytes alone,
-//! so a late timer loses no capacity. By the failsafe clock, packets leave at two thirds of the rate or more, however many were
+//! so a late timer loses no capacity. The failsafe clock lets packets leave at two thirds of the rate or more, however many are
 //! dropped.
 //!
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only).   Units: ns with 32 fractional bits, so that rounding does not accumulate.
@@ -20,7 +20,7 @@ use units::{BitRate, Duration, Time};
 pub(crate) struct Pace(u64);
 
 impl Pace {
-    /// Returns the pace of `rate`, which is not zero.
+    /// Creates the pace of `rate`, which is positive.
     pub(crate) fn new(rate: BitRate) -> Self {
         let ns = (8_000_000_000u128 << 32) / u128::from(rate.0.max(1));
         Self(u64::try_from(ns).unwrap_or(u64::MAX))
@@ -91,7 +91,7 @@ impl Shaper {
         self.failsafe.add(span + span / 2);
     }
 
-    /// Charges `bytes` that were dropped and count as sent.
+    /// Charges `bytes` of dropped packets, which count as sent.
     #[inline]
     pub(crate) fn dropped(&mut self, bytes: u64) {
         self.next.add(self.pace.exact(bytes));

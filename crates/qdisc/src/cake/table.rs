@@ -41,7 +41,7 @@ impl<T> Table<T> {
     }
 }
 
-// Every place is below 1024, so the remainder changes nothing; it spares the bounds check.
+// Every place is below 1024, so the remainder changes nothing, but the compiler then omits the bounds check.
 impl<T> std::ops::Index<u16> for Table<T> {
     type Output = T;
     #[inline(always)]

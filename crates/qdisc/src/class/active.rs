@@ -6,7 +6,7 @@ use packet::{Backlog, LinkView, PacketMeta, Reading};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
-/// The active flows, and the average of the whole queue, which they share.
+/// The active flows, and the average length of the whole queue, from which their shares are computed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Active {
     unit: Unit,
@@ -22,8 +22,8 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Creates the state without active flows. `min_th` has a value and a unit, `packet` is the size of a typical packet in
-    /// bytes, and `classes` is the number of classes.
+    /// Creates the state without active flows. `min_th` is a value with its unit, `packet` is the size of a typical packet
+    /// in bytes, and `classes` is the number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,
@@ -86,7 +86,7 @@ impl Active {
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
     }
 
-    /// Reports the average of the whole queue, which the active flows share, and the number of these flows.
+    /// Reports the average of the whole queue and the number of active flows that share it.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.value("avg", self.unit.of_probe(), Some(self.total.get()));
         out.number("active_flows", self.flows.len() as u32);

@@ -6,9 +6,9 @@
 //!   time       avg <- q + (avg - q) (1 - w)^m    m = (since q changed) / s, on every event of the class
 //! ```
 //!
-//! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero. That is
-//! right for a class that fills the link alone; a class with a lower packet rate gets more than its threshold, one with a higher
-//! rate less. With `time`, the average is over time, independent of arrivals.
+//! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero. This
+//! suits a class that fills the link alone; a class with fewer packets per second gets more than its threshold, and a class with
+//! more gets less. With `time`, the average is over time, independent of arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
 //! Departs: after the decay of an idle queue, ns-2, ns-3 and ALTQ also add the current sample, 0.
@@ -83,7 +83,8 @@ impl Average {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // This time must not be counted again: if the arrival is dropped, q stays unchanged and nothing else sets `since`.
+        // Set here too, so that this time is not counted twice: if the arrival is dropped, q does not change, and nothing
+        // else sets `since`.
         self.since = now;
     }
 }

@@ -13,8 +13,9 @@
 //!
 //! Source: MMCN 1999 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
 //! 1995 for the scheduler.
-//! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their limit;
-//! ours needs no estimator: deficit round robin gives the shares exactly, and a class that may not borrow is shaped.
+//! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their
+//! limit. Ours needs no estimator: deficit round robin gives the shares exactly, and a class that may not borrow is
+//! shaped.
 
 use super::average::Sampling;
 use super::classify::{Classifier, Match, mmcn1999};
@@ -29,7 +30,7 @@ use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
 /// Quantum of the class with the smallest share, bytes: a full Ethernet packet, so that every turn can send one.
 const QUANTUM: f64 = 1500.0;
-/// Credit that a class without borrowing saves during a pause, in packets of `QUANTUM` bytes.
+/// Credit that a class that may not borrow saves while it is idle, in packets of `QUANTUM` bytes.
 const BURST_PACKETS: u64 = 2;
 
 /// One class of traffic.
@@ -44,7 +45,7 @@ pub struct Class {
     pub matches: Match,
     /// Guaranteed share of the link; the shares of all classes add up to 1.
     pub share: Prob,
-    /// Lets the class also use capacity that the others leave. Default true.
+    /// Lets the class also use capacity that other classes leave unused. Default true.
     #[serde(default = "yes")]
     pub borrow: bool,
     /// Maximum length of the class's queue. Default 60p.
@@ -159,7 +160,7 @@ struct Leaf {
     red: Option<Red>,
     occupancy: Occupancy,
     deficit: u64,
-    /// Without borrowing: time at which the next packet may leave.
+    /// Time at which the next packet may leave, for a class that may not borrow.
     clear: Time,
 }
 

@@ -9,11 +9,12 @@
 //!   share of class c                   B_c = C * q_c / sum_j q_j   (its share of the queued bytes: the allocation law)
 //! ```
 //!
-//! The state is one occupancy per class, independent of the number of flows. Thresholds are in packets or bytes.
+//! The state is one occupancy per class; it does not grow with the number of flows. Thresholds are in packets or bytes.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999.
-//! Departs: the weight of the average is published for TCP's class only; ours defaults to RED's 0.002. While a class has nothing
-//! queued, its average decays like the average of an idle RED queue, by elapsed packet times; otherwise it would not change.
+//! Departs: the weight of the average is published for TCP's class only; the other classes use RED's 0.002 by default. While
+//! a class has nothing queued, its average decays like the average of an idle RED queue, by elapsed packet times; otherwise
+//! it would not change.
 
 use super::active::Active;
 use super::average::Sampling;
@@ -150,7 +151,7 @@ pub struct Cbt {
     fifo: Fifo,
     classifier: Classifier,
     accounts: Vec<Account>,
-    /// Active flows, for classes with a share of the whole queue's average (D-CBT).
+    /// Active flows, for classes under D-CBT's `share` test.
     active: Option<Active>,
 }
 

@@ -86,8 +86,8 @@ pub struct Match {
     /// Destination ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dport: Vec<u16>,
-    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, node i, counted from 0 in the order of names,
-    /// has the address 10.0.0.0 + i.
+    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, the nodes are numbered from 0 in the order of
+    /// their names, and node i has the address 10.0.0.0 + i.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub src: Vec<u32>,
     /// Destination addresses, as 32-bit numbers: 167772161 is 10.0.0.1.
@@ -213,8 +213,9 @@ impl Classifier {
             }
             for (other, o) in &classes[..i] {
                 if let Some(why) = ambiguous(&m.relations(o)) {
-                    let message =
-                        format!("{why} \"{other}\" and \"{name}\"; expected one to lie inside the other, or apart");
+                    let message = format!(
+                        "{why} \"{other}\" and \"{name}\"; expected one to contain the other, or no packets in common"
+                    );
                     return Err(Problem::new(at("match"), message));
                 }
             }
@@ -332,7 +333,7 @@ mod tests {
         let p = check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp"]}"#]).unwrap_err();
         assert!(p.message.contains("icmp") && p.message.contains("match = {}"), "{p}");
         assert!(check(&[r#"{"protocol":["tcp","udp","icmp"],"dport":[80]}"#]).is_err());
-        // two classes cover all protocols without a class for all others
+        // these two classes cover all protocols, so no class for all others is needed
         check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"]}"#]).unwrap();
         assert_eq!(check(&[r#"{"dscp":[64]}"#, "{}"]).unwrap_err().path, "classes.0.match.dscp");
         assert_eq!(check(&[]).unwrap_err().path, "classes");

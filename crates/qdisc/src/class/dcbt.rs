@@ -9,9 +9,9 @@
 //!
 //! Source: Chung & Claypool, NOSSDAV 2000 (we have only its abstract); MMCN 1999 (future work).
 //! Departs: the details are our design. (1) Shares are counted in the unit of `min_th`, bytes by default: counting packets would
-//! disadvantage flows that send small ones. (2) Tagged traffic has a slack of 2, as it sends in bursts of a video frame. (3) A
-//! flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's RED on its own
-//! occupancy.
+//! disadvantage flows that send small ones. (2) Tagged traffic has a slack of 2, because it sends bursts: the packets of a video
+//! frame. (3) A flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's RED on
+//! its own occupancy.
 //!
 //! The state is one occupancy per class and one time stamp per active flow.
 

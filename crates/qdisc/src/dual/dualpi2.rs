@@ -11,7 +11,7 @@
 //! ```
 //!
 //! If a packet of L should be marked but is not ECN-capable, Linux drops it; in rfc9332, C's law applies to it instead (RFC 9332
-//! §2.5.1.1), and an ECT(1) packet in C is marked with k p'. Linux calls a packet that is in L because of its code point alone
+//! §2.5.1.1), and an ECT(1) packet in C is marked with k p'. In Linux, a packet that is in L because of its code point alone has
 //! class 1, or class 2 with `l_dscp_exempt`.
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.

@@ -6,8 +6,8 @@
 //!                        +--- C queue: marks and drops with p'^2 --+
 //! ```
 //!
-//! One controller computes a probability from the delay. The coupling turns it into two signals, under which flows of both kinds
-//! get about equal shares. The queues separate delay, not bandwidth.
+//! One controller computes a probability from the delay. The coupling derives from it a signal for each queue, so that flows of
+//! both kinds get about equal shares. The queues separate delay, not bandwidth.
 //!
 //! Source: RFC 9332.
 

@@ -17,7 +17,7 @@ const MTU: u64 = 1500;
 /// Upper bound of both gains, 1/s.
 const MOST_GAIN: f64 = 1e4;
 
-/// A published version, which gives the values of parameters that are null.
+/// A published version. It determines the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {
@@ -32,7 +32,7 @@ pub enum Dualpi2Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Native {
-    /// Marks every packet that has waited longer than `step_thresh`.
+    /// Marks every packet that exceeds `step_thresh`.
     Step,
     /// Marks with a probability that grows from 0 at `min_th` to 1 at `max_th`.
     Ramp,
@@ -49,13 +49,13 @@ params! {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),
         },
-        /// A second limit on both queues together, in bytes; null: two frames of 1514 bytes for each packet of `limit` (linux),
-        /// no such limit (rfc9332).
+        /// Maximum length of both queues together in bytes, in addition to `limit`; null: two frames of 1514 bytes for each
+        /// packet of `limit` (linux), no such limit (rfc9332).
         memory_limit: Option<Bytes> = None,
         /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
         /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's constants (linux).
-        /// If `tupdate`, `alpha` or `beta` is null, it is derived from this: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
+        /// Null values of `tupdate`, `alpha` and `beta` are derived from it: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
         /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
@@ -72,24 +72,24 @@ params! {
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
         /// k: packets in L are marked with probability k p', packets in C with p'^2. Linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
-        /// How packets of L are marked for L's own delay; null: step, ramp (rfc9332).
+        /// How packets of L are marked for L's own delay; null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// With `native` step: a packet of L is marked if its sojourn time is longer than this. With a number of packets ("5p"),
-        /// a packet is marked if more than that many remain in L behind it.
+        /// If `native` is step: sojourn time above which a packet of L is marked. If this is a number of packets ("5p"), a
+        /// packet is marked if more than this number remain in L behind it.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
-        /// With `native` step: the step applies only to packets that found at least this many packets in L on arrival.
+        /// If `native` is step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,
-        /// With `native` ramp: delay above which marks begin.
+        /// If `native` is ramp: delay above which marks begin.
         min_th: Duration = Duration::from_micros(800),
-        /// With `native` ramp: delay at and above which every packet is marked.
+        /// If `native` is ramp: delay at and above which every packet is marked.
         max_th: Duration = Duration::from_micros(1200),
-        /// With `native` ramp: the ramp marks nothing while at most this many packets are in L, including the departing one
-        /// (Th_len).
+        /// If `native` is ramp: the ramp marks nothing while L has at most this number of packets, including the departing
+        /// one (Th_len).
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
-        /// Serves both queues in the order of arrival, as if L's packets had arrived earlier by this time (RFC 9332: 50ms); null:
-        /// by shares (`classic_protection`).
+        /// Serves both queues in the order of arrival, as if each packet of L had arrived this much earlier (RFC 9332: 50ms);
+        /// null: by shares (`classic_protection`).
         time_shift: Option<Duration> = None,
         /// How marks and drops with a given probability are drawn; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
@@ -129,7 +129,7 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns the minimum size with which an arrival counts against the limit, bytes.
+    /// Returns the least number of bytes that an arrival counts as when it is compared with the limit.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }
@@ -193,7 +193,7 @@ impl Dualpi2Params {
         ensure!(
             self.time_shift.is_none() || self.classic_protection.is_none(),
             "time_shift",
-            "shares and a shift are two ways to take turns; expected time_shift or classic_protection"
+            "shares and a shift are two ways to take turns; expected only one of time_shift and classic_protection"
         );
         ensure!(
             !self.drop_early || self.native() == Native::Step,

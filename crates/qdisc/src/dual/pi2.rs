@@ -9,7 +9,8 @@
 //! [`Base::Integer`] is Linux's arithmetic: p' in units of 2^-32, gains per 64 ns; divisions discard the remainder.
 //!
 //! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
-//! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, even if p' is 0; ours never hits then.
+//! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, so it may hit even at p' = 0; ours
+//! does not.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use units::{Duration, Rng};
 
 /// Time unit of Linux's gains, ns.
 const GAIN_UNIT: u64 = 64;
-/// Linux's parameters of the gains have a unit of 1/256 Hz.
+/// Linux states the gains in units of 1/256 Hz.
 const GAIN_SCALE: f64 = 256.0;
 
 /// How marks and drops with a given probability are drawn.
@@ -103,7 +104,7 @@ pub struct Pi2 {
     /// The coupling factor k.
     coupling: f64,
     target: Duration,
-    /// True if packets are dropped on overload; if false, p' is at most 1/k.
+    /// Drops packets on overload; if false, p' is limited to 1/k instead.
     drop_overload: bool,
     draws: Draws,
     qdelay_old: Duration,
@@ -126,7 +127,7 @@ impl Pi2 {
         (self.coupling * self.p()).min(1.0)
     }
 
-    /// Returns true if p' and the last delay are 0, so that an update without delay changes nothing.
+    /// Returns true if p' and the last delay are 0: an update at a delay of 0 then changes nothing.
     pub(crate) fn at_rest(&self) -> bool {
         self.p() == 0.0 && self.qdelay_old.is_zero()
     }

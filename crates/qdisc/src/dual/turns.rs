@@ -25,7 +25,7 @@ pub(crate) enum Turns {
         weight_l: i64,
         /// Weight of C.
         weight_c: i64,
-        /// It is C's turn while this is above 0. Bytes times millionths.
+        /// Credit, in bytes times millionths. It is C's turn while this is above 0.
         credit: i64,
     },
     /// First in, first out, with L's packets treated as this much older.
@@ -103,7 +103,7 @@ mod tests {
         // L's turn, and 10 after nine. Then one packet of C subtracts 90, and the credit is -80 again.
         assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
         // with a share of 1/16, the credit starts at -14/16 of a frame and is 0 after 14 packets of L, so a 15th leaves before
-        // C's
+        // the packet of C
         assert_eq!(order(0.0625, 1514, 1514, 32), "LLLLLLLLLLLLLLLC".repeat(2));
         assert_eq!(
             Turns::weighted(0.1),
@@ -115,7 +115,7 @@ mod tests {
     fn bytes_are_shared_nine_to_one_whatever_the_sizes() {
         for (l, c) in [(1514, 300), (100, 1514), (66, 66)] {
             let order = order(0.1, l, c, 20_000);
-            // the first 1000 packets do not count: there, L has a head start of 8 frames
+            // the first 1000 packets are left out, because L has a head start of 8 frames
             let sent = |who, size| order.chars().skip(1000).filter(|o| *o == who).count() as f64 * size as f64;
             let ratio = sent('L', l) / sent('C', c);
             assert!((ratio - 9.0).abs() < 0.05, "{l} {c}: {ratio}");

@@ -7,13 +7,13 @@
 //! prio            queue = band of the filter that matches the packet, or else of its type of service
 //! ```
 //!
-//! A flow is one direction of a connection: packets in the other direction are another flow, with the 5-tuple reversed. While a
-//! packet of a flow waits, the flow keeps its queue. So its packets stay in order when the hash is perturbed, or when a queue of
-//! its group becomes free.
+//! A flow is one direction of a connection; the other direction, with the 5-tuple reversed, counts as a separate flow.
+//! While a packet of a flow waits, the flow keeps its queue. So the flow's packets stay in order when the hash is
+//! perturbed, or when a queue of its group becomes free.
 //!
 //! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.3.
-//! Departs: SFQ as published reorders a flow when the hash is perturbed; here, the flow moves once none of its packets wait.
-//! Serial search differs from set-associative hashing (CAKE) only when a group is full.
+//! Departs: SFQ as published reorders a flow when the hash is perturbed; here, the flow moves only when none of its
+//! packets is queued. Serial search differs from set-associative hashing (CAKE) only when a group is full.
 
 use super::PrioParams;
 use super::hash::{HashKey, hash, place};
@@ -92,8 +92,8 @@ params! {
 params! {
     /// Parameters of perfect isolation.
     pub struct IsolatedParams {
-        /// Forces collisions: all flows with the same code point share one queue, if this list contains the code point
-        /// (`app.NAME.dscp`, 0 to 63).
+        /// Code points (`app.NAME.dscp`, 0 to 63) that force collisions: all flows with the same listed code point
+        /// share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
     }
 }
@@ -105,7 +105,7 @@ impl HashParams {
         ensure!(n > 0, "queues", "0 is not valid; expected at least 1");
         ensure!(u64::from(n) <= MOST_QUEUES, "queues", "{n} is not valid; expected at most {MOST_QUEUES}");
         let enough = n > 1 || !self.datagrams_apart;
-        ensure!(enough, "queues", "1 is not valid with one set apart for datagrams; expected at least 2");
+        ensure!(enough, "queues", "1 is not valid with datagrams_apart, which reserves one; expected at least 2");
         let never = self.perturb == Some(Duration::ZERO);
         ensure!(!never, "perturb", "0s is not valid; expected a positive duration, or null for never");
         Ok(())
@@ -191,7 +191,8 @@ const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, g
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     spec: ClassifierSpec,
-    /// Queue numbers, indexed by hash value or by (group, way). For `isolated`: numbers of the shared queues, by code point.
+    /// Queue numbers, indexed by hash value or by (group, way). For `isolated`: the numbers of the shared queues, indexed by
+    /// code point.
     places: Vec<u32>,
     /// The sessions, indexed by slot and direction.
     sessions: Vec<Session>,
@@ -229,7 +230,8 @@ impl Classifier {
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
-            // The slot has a new flow. Packets of its previous flow may still wait, but they do not count as this flow's.
+            // The slot has a new flow. Packets of the slot's previous flow may still be queued, but they do not count as
+            // packets of the new flow.
             let last = self.sessions[i].queue;
             let own = matches!(self.spec, ClassifierSpec::Isolated(_)) && !self.places.contains(&last);
             let kept = if own { last } else { NONE };
@@ -274,7 +276,7 @@ impl Classifier {
         band
     }
 
-    /// Returns the index of the session of `packet`, which is added if it is new.
+    /// Returns the index of the session of `packet`; adds the session if it is new.
     #[inline]
     fn session(&mut self, packet: &PacketMeta) -> usize {
         let i = index(packet.flow, packet.flags.has(Flags::REVERSE));

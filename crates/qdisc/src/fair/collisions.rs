@@ -1,7 +1,7 @@
 //! Collision probabilities, measured by sending random 5-tuples through a discipline's own classifier.
 //!
 //! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted, and the queues are examined after
-//! each. So one trial gives a result for every number of sessions up to n. The discipline is the same as in a scenario.
+//! each packet. So one trial gives a result for every number of sessions up to n. The discipline is built as for a scenario.
 //!
 //! Source: ARRIS 2013 Figures 8 and 9, for the closed forms with which the tests compare.
 
@@ -13,12 +13,12 @@ use units::{BitRate, Limit, Rng, Time};
 /// Numbers of trials with each kind of collision, for a given number of active sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
-    /// Trials in which at least two sessions share a queue. With serial search, trials in which a group has more sessions than
+    /// Trials in which at least two sessions share a queue. With serial search: trials in which a group has more sessions than
     /// queues.
     pub any: u64,
     /// Trials in which the first session shares its queue.
     pub given_shares: u64,
-    /// Trials in which the first session is in a group with more sessions than queues, whether it shares its own queue or not.
+    /// Trials in which the first session is in a group with more sessions than queues, whether or not it shares its queue.
     pub given_in_full_group: u64,
 }
 

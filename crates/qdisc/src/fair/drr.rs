@@ -21,7 +21,7 @@ params! {
         limit: Limit = Limit::Bytes(Bytes(25_000)),
         /// Number of queues.
         queues: u32 = 10,
-        /// Bytes that a queue may send in one turn; unused bytes are kept for the next. If a packet is larger, it takes several
+        /// Bytes that a queue may send in one turn; unused bytes are kept for its next turn. A larger packet takes several
         /// turns.
         quantum: Bytes = Bytes(250),
         /// Header fields that are hashed.

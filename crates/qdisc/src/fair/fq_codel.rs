@@ -47,9 +47,9 @@ params! {
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
         /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all. "0x1/0x3"
-        /// selects ECT(1), so that L4S flows have short queues of their own.
+        /// selects ECT(1), which keeps the queues of L4S flows short.
         ce_threshold_selector: Option<Selector> = None,
-        /// A second limit on all queues together, in bytes.
+        /// Maximum length of all queues together in bytes, in addition to `limit`.
         memory_limit: Bytes = Bytes(32_000_000),
         /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,
@@ -89,7 +89,8 @@ impl Preset for FqCodelParams {
         match path {
             "classifier.hash.queues" => "flows".into(),
             "overflow.longest.batch" => "drop_batch".into(),
-            // the last part of other paths is a parameter here as well: law.codel.target, scheduler.drr_plus_plus.quantum
+            // of other paths, such as law.codel.target and scheduler.drr_plus_plus.quantum, the last part is a parameter
+            // here
             _ => path.rsplit('.').next().unwrap_or(path).into(),
         }
     }

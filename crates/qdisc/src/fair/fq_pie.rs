@@ -26,7 +26,7 @@ params! {
         flows: u32 = 1024,
         /// Bytes that a queue may send in one turn.
         quantum: Bytes = Bytes(1514),
-        /// A second limit on all queues together, in bytes.
+        /// Maximum length of all queues together in bytes, in addition to `limit`.
         memory_limit: Bytes = Bytes(32_000_000),
         /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,

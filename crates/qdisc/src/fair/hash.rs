@@ -57,7 +57,7 @@ fn lookup3(a: u32, b: u32, c: u32, salt: u32) -> u32 {
         s[x] = s[x].wrapping_sub(s[z]) ^ s[z].rotate_left(rotation);
         s[z] = s[z].wrapping_add(s[y]);
     }
-    // final: x ^= y; x -= rot(y), where (x, y) is (c, b), (a, c), (b, a), and again from the start, seven steps in all
+    // final: x ^= y; x -= rot(y), where (x, y) is (c, b), (a, c), (b, a), then the same four again, seven steps in all
     for (i, rotation) in [14, 11, 25, 16, 4, 14, 24].into_iter().enumerate() {
         let (x, y) = ((i + 2) % 3, (i + 1) % 3);
         s[x] = (s[x] ^ s[y]).wrapping_sub(s[y].rotate_left(rotation));

@@ -19,11 +19,11 @@ pub struct Fair {
     law_sees: LawSees,
     /// Maximum length of all queues together.
     room: Room,
-    /// A second limit on all queues together, in bytes.
+    /// Maximum length of all queues together in bytes, in addition to `room`.
     memory: Option<Room>,
     /// Maximum length of each queue.
     queue_room: Option<Room>,
-    /// `limit` in packets, and the number of queues, for ns-2's overflow rule.
+    /// `limit` in packets and the number of queues, which ns-2's overflow rule needs.
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
@@ -51,7 +51,8 @@ impl Fair {
         }
     }
 
-    /// Returns the number of the queue last assigned to a flow or, with `reverse`, to the packets in its reverse direction.
+    /// Returns the number of the queue last assigned to a flow, or, if `reverse`, to the flow's packets in the other
+    /// direction.
     pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.classifier.queue_of(flow, reverse)
     }
@@ -112,12 +113,12 @@ impl Fair {
         self.room.fits(others, packet, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(others, packet, cx.link))
     }
 
-    /// Drops from the longest queue until `arrival`, the newest packet of queue `home`, fits. Returns false if it was dropped
-    /// itself.
+    /// Drops from the longest queue until `arrival`, the newest packet of queue `home`, fits. Returns false if it drops
+    /// `arrival` itself.
     ///
     /// Bound: every iteration drops a packet.
     fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Context<'_>) -> bool {
-        // `total` does not include the arrival yet, although it is in its queue already
+        // the arrival is already in its queue, but not yet counted in `total`
         while !self.fits(arrival, cx) {
             let Some(victim) = self.queues.longest() else { return false };
             let half = self.queues[victim].fifo.backlog().bytes / 2;
@@ -222,7 +223,8 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // The queue may be empty but still active. Then its law's clock may be stopped, and even a refused packet starts it.
+            // The queue may be empty but still active. The clock of its law may then be stopped; even a refused packet restarts
+            // it.
             self.watch(i);
         }
         if verdict == Verdict::Drop {
@@ -271,8 +273,8 @@ impl QueueDiscipline for Fair {
         self.soonest
     }
 
-    /// Updates the laws of active queues. The law of an idle queue makes up for missed updates on its next arrival, with the same
-    /// result (Linux fq_pie updates all queues every time).
+    /// Updates the laws of active queues. An idle queue's law makes up for missed updates on the next arrival, with the same
+    /// result as if all queues were updated every time (as in Linux fq_pie).
     fn wake(&mut self, cx: &mut Context<'_>) {
         self.soonest = None;
         let active = self.in_line();

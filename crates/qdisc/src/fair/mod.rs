@@ -9,13 +9,12 @@
 //!                   +-- law of that queue: pass, mark, drop;  if there is no room, overflow: which packets are dropped?
 //! ```
 //!
-//! Every registered discipline of this module is a choice of the four parts with its source's defaults. In `fair`, all four are
-//! parameters. A text such as `"sfq_hss + pie"` composes a discipline and a law by name.
+//! Every registered discipline of this module is one choice of the four parts, with the defaults of its source. In `fair`, all
+//! four parts are parameters. A text such as `"sfq_hss + pie"` combines a discipline and a law by name.
 //!
-//! Source: McKenney 1990; ARRIS 2013; RFC 8290.
-//! Bounds: enqueue and dequeue take constant time, except to find the longest queue (`Queues::longest`, only on overflow), to
-//! search a group, to go round queues without credit (`Scheduler::turn`), and for the law's timer, which visits each active
-//! queue.
+//! Source: McKenney 1990; ARRIS 2013; RFC 8290. Bounds: enqueue and dequeue take constant time, except to find the longest
+//! queue (`Queues::longest`, only on overflow), to search a group, to pass over queues without credit (`Scheduler::turn`),
+//! and for the law's timer, which visits each active queue.
 
 mod classifier;
 mod collisions;

@@ -60,8 +60,8 @@ params! {
         by: Measure = Measure::Bytes,
         /// The end of the queue from which packets are dropped.
         from: End = End::Head,
-        /// Maximum number of packets dropped at once; dropping also ends when half of the queue's bytes are gone. 1: one at a
-        /// time.
+        /// Maximum number of packets dropped at once; dropping stops earlier once half of the queue's bytes are gone. With 1,
+        /// packets are dropped one at a time.
         batch: u32 = 1,
     }
 }
@@ -86,8 +86,8 @@ impl Overflow {
     }
 }
 
-/// Applies ns-2's test. Returns true if an arrival may join a queue of `own` packets, one of `queues` queues, while `total`
-/// packets of `limit` are queued.
+/// Applies ns-2's test. Returns true if an arrival may join a queue that holds `own` packets, while `total` packets are
+/// queued in all `queues` queues, out of `limit`.
 pub(super) fn ns2_sfq_fits(own: u32, total: u32, limit: u32, queues: u32) -> bool {
     let free = limit.saturating_sub(total);
     !(own >= free / 2 || (free < queues && own > limit / queues) || free == 0)
@@ -102,7 +102,7 @@ mod tests {
         // ns-2's defaults are 40 packets and 16 queues, so a share is 40 / 16 = 2 packets, rounded down
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
         // if there is only one queue, it grows until own >= (40 - own) / 2: with 13 packets, 27 places are free, and half of
-        // these, rounded down, is 13
+        // 27, rounded down, is 13
         assert!(fits(12, 12) && !fits(13, 13));
         // with fewer than 16 places free, a queue with more than 2 packets may not grow
         assert!(fits(2, 25) && !fits(3, 25), "15 free");

@@ -7,8 +7,8 @@
 //!
 //! A forced collision: flows that carry a code point listed in `shared_dscp` share one queue.
 //!
-//! Source: ARRIS 2013 Figures 5 to 7.
-//! Departs: none known; ARRIS 2013 does not specify the overflow rule, so it is a parameter.
+//! Source: ARRIS 2013 Figures 5 to 7. Departs: none known. The overflow rule is a parameter, because ARRIS 2013 does
+//! not specify one.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, IsolatedParams, Overflow, Quantum, SchedulerSpec};
@@ -21,8 +21,8 @@ params! {
     pub struct PerfectParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Forces collisions: all flows with the same code point share one queue, if this list contains the code point
-        /// (`app.NAME.dscp`, 0 to 63).
+        /// Code points (`app.NAME.dscp`, 0 to 63) that force collisions: all flows with the same listed code point
+        /// share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,

@@ -21,10 +21,14 @@ impl Params for FairParams {
         let two = self.queue_limit.is_some() && self.law.limit().is_some();
         ensure!(!two, "queue_limit", "the law also has a limit, and both apply to each queue; set one");
         let seen = self.law_sees == LawSees::Own || self.law != LawSpec::None;
-        ensure!(seen, "law_sees", "only own is valid without a law; expected own, or a law");
+        ensure!(seen, "law_sees", "without a law, only own is valid; expected own, or a law");
         let bands =
             self.scheduler != SchedulerSpec::StrictPriority || matches!(self.classifier, ClassifierSpec::Prio(_));
-        ensure!(bands, "scheduler", "strict_priority goes by bands; expected it with classifier = \"prio\"");
+        ensure!(
+            bands,
+            "scheduler",
+            "strict_priority serves bands, which only the classifier prio has; expected classifier = \"prio\""
+        );
         if self.overflow == Overflow::Ns2Sfq {
             ensure!(
                 self.classifier.queues().is_some(),
@@ -32,7 +36,11 @@ impl Params for FairParams {
                 "ns2_sfq shares the memory among a fixed number of queues, which isolated does not have; expected tail or longest"
             );
             let (limit, packets) = (self.limit, matches!(self.limit, Limit::Packets(_)));
-            ensure!(packets, "overflow", "ns2_sfq counts packets, and the limit is {limit}; expected one like \"40p\"");
+            ensure!(
+                packets,
+                "overflow",
+                "ns2_sfq counts packets, and the limit is {limit}; expected a limit in packets, such as \"40p\""
+            );
         }
         Ok(())
     }
@@ -51,12 +59,13 @@ impl Params for FairParams {
     }
 }
 
-/// The parameters of a registered composition: some parameters of its parts, with the names and defaults of its source.
+/// The parameters of a registered composition: a selection of the parameters of its four parts, with the names and
+/// defaults of its source.
 pub(super) trait Preset {
     /// Returns the parameters of all four parts.
     fn composition(&self) -> FairParams;
-    /// Maps a path in [`FairParams`] to this discipline's own name, where parameters of classifier and scheduler are at the top
-    /// level.
+    /// Maps a path in [`FairParams`] to the name in this discipline, where the parameters of classifier and scheduler are at
+    /// the top level.
     fn own_name(path: &str) -> String {
         let mut parts = path.splitn(3, '.');
         match (parts.next(), parts.next(), parts.next()) {
@@ -64,7 +73,7 @@ pub(super) trait Preset {
             _ => path.to_owned(),
         }
     }
-    /// Returns the composition's first problem, under this discipline's own names.
+    /// Returns the first problem of the composition, by the name of the parameter in this discipline.
     fn check(&self) -> Result<(), Problem> {
         self.composition().validate().map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
     }

@@ -4,8 +4,8 @@
 //! priority = TOS2PRIO[(tos & 0x1e) / 2]                band = priomap[priority], unless a filter matches the packet
 //! ```
 //!
-//! The map uses IPv4's old type of service, not code points: it reads EF (46) as "maximize throughput and minimize delay", and
-//! puts it into band 1. Filters match code points, ports, protocols and addresses.
+//! The map uses IPv4's old type of service, not code points: EF (46) is read as "maximize throughput and minimize delay",
+//! which has band 1. Filters match code points, ports, protocols and addresses.
 //!
 //! Source: tc-prio(8), tc-pfifo_fast(8).
 

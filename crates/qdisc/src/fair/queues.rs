@@ -43,7 +43,7 @@ pub(crate) struct FlowQueue {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Queues {
     all: Vec<FlowQueue>,
-    /// The length of every queue, maintained only if [`Queues::longest`] is used.
+    /// The length of every queue, kept up to date only if [`Queues::longest`] is used.
     lengths: Lengths,
     /// The law in its initial state.
     fresh: AnyLaw,

@@ -155,8 +155,8 @@ impl Scheduler {
         Self { spec, new: Line::EMPTY, old: Line::EMPTY, in_turn: false }
     }
 
-    /// Adds queue `i`, which was idle, to a list. With `fresh`, DRR++ and `new_first` treat it as new; otherwise it goes to the
-    /// old list, and DRR++ keeps its credit.
+    /// Adds the idle queue `i` to a list. If `fresh`, DRR++ and `new_first` treat the queue as new; otherwise it joins the old
+    /// list, and DRR++ keeps its credit.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -174,8 +174,8 @@ impl Scheduler {
 
     /// Returns the queue whose turn it is, which may be empty; `None` if no queue is active.
     ///
-    /// Bound: every iteration adds a quantum to a queue whose debt, or whose head's size, is at most 64 KB. So there are at most
-    /// 65 535 / quantum + 2 rounds of the active queues, and a single step if the first queue has enough credit.
+    /// Bound: every iteration adds a quantum to one queue, and no queue lacks more than 64 KB. So there are at most 65 535 /
+    /// quantum + 2 rounds of the active queues; if the first queue has enough credit, there is one step.
     #[inline]
     pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -232,7 +232,8 @@ impl Scheduler {
             self.leave(queues);
             return true;
         }
-        // RFC 8290 §4.2: an empty new queue moves to the old list; if it were removed, its next packet would make it new again
+        // RFC 8290 §4.2: an empty new queue moves to the old list; if it left the lists, its next packet would make it new
+        // again
         self.requeue(queues);
         false
     }

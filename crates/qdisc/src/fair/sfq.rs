@@ -10,9 +10,10 @@
 //! ```
 //!
 //! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
-//! Departs: McKenney does not specify sizes, so 128 packets and 128 queues are taken from Linux. Linux has 1024 hash values but
-//! only 128 queues for them, and drops an arrival that finds no free queue; here every hash value can have a queue. Perturbation
-//! does not reorder a flow (see `classifier`); nor does it in Linux since 2011, which moves a flow's packets to the new queue.
+//! Departs: McKenney does not specify sizes, so 128 packets and 128 queues are taken from Linux. Linux has 1024 hash values
+//! but only 128 queues for them, and drops an arrival that finds no free queue; here every hash value can have a queue.
+//! Perturbation does not reorder a flow (see `classifier`); nor does it in Linux, which has moved a flow's packets to the new
+//! queue since 2011.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -23,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
-/// A published version, which gives the values of parameters that are null.
+/// A published version. It determines the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqVariant {

@@ -6,12 +6,12 @@
 //! full                             drops the tail of the bin with the most packets
 //! ```
 //!
-//! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013.
-//! With `isolate_cbr`, constant-rate flows share the last bin, and other flows are hashed among the other bins (ns-2 `isolate_`,
-//! which its code calls experimental).
-//! Departs: among equally full bins, the one created first loses a packet, where ns-2 takes the next one each time. A queue
-//! cannot see the application, so constant-rate means UDP, where ns-2 uses its packet type ("all voice packets in our
-//! simulations").
+//! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013. With `isolate_cbr`, constant-rate
+//! flows share the last bin, and other flows are hashed among the other bins (ns-2 `isolate_`, which its code calls
+//! experimental).
+//! Departs: among equally full bins, the one created first loses a packet, where ns-2 drops from each of them in turn. A
+//! queue has no information about the application, so UDP counts as constant-rate; ns-2 uses its packet type ("all voice
+//! packets in our simulations").
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};

@@ -5,9 +5,8 @@
 //! P(no group has more than k sessions) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G        n sessions, G groups of k queues
 //! ```
 //!
-//! Source: ARRIS 2013 ("hashing/serial searching").
-//! Departs: none known. Choices that the document leaves open (the shared queue, the end of a session, the overflow rule) are
-//! parameters. Its "Ethertype" is read as the IP protocol.
+//! Source: ARRIS 2013 ("hashing/serial searching"). Departs: none known. The document leaves the shared queue, the end
+//! of a session and the overflow rule open; here they are parameters. Its "Ethertype" is read as the IP protocol.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, Overflow, SerialSearchParams, WhenFull};

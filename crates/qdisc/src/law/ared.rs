@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999.
-//! Departs: as in ns-2, Floyd's rule adapts on arrivals only: once, at the first arrival after each half second. Feng's rule also
-//! keeps max_p between `bottom` and `top`.
+//! Departs: as in ns-2, Floyd's rule adapts only on arrivals: at the first arrival after each half second. Feng's rule also keeps
+//! max_p between `bottom` and `top`.
 
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
 use super::red::{AutoWeight, Red, RedParams, RedVariant};
@@ -29,15 +29,15 @@ const BAND: (f64, f64) = (0.4, 0.6);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
-    /// Floyd, Gummadi & Shenker 2001: in small steps, until the average is in a band in the middle between the thresholds.
+    /// Floyd, Gummadi & Shenker 2001: in small steps, until the average lies in a band midway between the thresholds.
     Floyd2001,
     /// Feng, Kandlur, Saha & Shin 1999: by a factor whenever the average crosses a threshold.
     Feng1999,
 }
 
 params! {
-    /// Parameters of Adaptive RED: gentle RED as in ns-2, whose max_p is adapted. Defaults that the paper does not give are
-    /// ns-2's.
+    /// Parameters of Adaptive RED: RED as in ns-2 (gentle), with a max_p that adapts. Defaults that the paper does not give
+    /// are ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
@@ -77,7 +77,7 @@ params! {
 }
 
 impl AredParams {
-    /// Returns the parameters of the RED inside.
+    /// Returns the parameters of the RED whose max_p is adapted.
     fn red(&self) -> RedParams {
         RedParams {
             variant: RedVariant::Ns2,
@@ -145,7 +145,7 @@ impl AdaptiveRed {
         self.max_p
     }
 
-    /// Returns the RED inside, for probes.
+    /// Returns the RED whose max_p is adapted, for probes.
     pub fn red(&self) -> &Red {
         &self.red
     }
@@ -172,7 +172,7 @@ impl AdaptiveRed {
         }
     }
 
-    /// Applies Feng's rule: scales max_p if the average has left the range between the thresholds.
+    /// Applies Feng's rule: scales max_p each time the average leaves the range between the thresholds.
     fn feng(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let avg = self.red.average();

@@ -20,7 +20,7 @@ params! {
         limit: Option<Limit> = None,
         /// d1, the step up when the queue overflows.
         increment: Prob = Prob::constant(0.02),
-        /// d2, the step down when the link finds nothing to send; well below `increment`.
+        /// d2, the step down when the link finds nothing to send; much smaller than `increment`.
         decrement: Prob = Prob::constant(0.002),
         /// Shortest time between two steps.
         freeze_time: Duration = Duration::from_millis(100),

@@ -10,15 +10,15 @@
 //!         probability p, even if it is ECN-capable
 //! ```
 //!
-//! The second rule of `rest` also applies after a mark: a late mark does not bring the next one forward, whereas a late drop
-//! does. `rest` uses the drop_next from before the beginning of dropping: after an interval or more without packets, the first
-//! packet above target sets drop_next to now, so the second packet is dropped.
+//! The second rule of `rest` also applies after a mark: a late drop brings the next drop forward, a late mark does not bring
+//! the next mark forward. `rest` uses the value of drop_next from before dropping began. So after an interval or more without
+//! packets, the first packet above target sets drop_next to now, and the second packet is dropped.
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
-//! ns-3, only `target` is compared with the delay; CAKE, and so the discipline `cake`, requires more than four packet times as
-//! well. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN; with a
-//! target of 10 ms, 1 % and 2 %. As in CAKE, the last packet of a queue is never dropped at the head.
+//! ns-3, the delay is compared with `target` only; CAKE, and so the discipline `cake`, also requires it to exceed four packet
+//! times. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN; with
+//! a target of 10 ms, 1 % and 2 %. As in CAKE, the last packet of a queue is never dropped at the head.
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};
@@ -45,7 +45,7 @@ params! {
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// With DRR++, an emptied queue keeps its credit and does not count as new until this law is at rest (CAKE).
+        /// Under DRR++, an empty queue keeps its credit, and is not new again until this law is at rest (CAKE).
         holds_queue: bool = false,
     }
 }

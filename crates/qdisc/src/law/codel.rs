@@ -65,10 +65,10 @@ enum Turn {
 pub struct CodelState {
     /// Time at which the delay will have been above target for an interval; `None` while it is below.
     pub first_above_time: Option<Time>,
-    /// Time of the next drop or, while not dropping, the time at which the last cycle would have dropped next.
+    /// Time of the next drop; while not dropping, the time at which the last cycle would have dropped again.
     pub drop_next: Time,
-    /// Number of drops that sets the drop rate: it grows with the drops of a cycle, and a new cycle may resume near its last
-    /// value.
+    /// Sets the drop rate: the number of drops in this cycle, plus what a new cycle takes over from the last one
+    /// (`reentry`).
     pub count: u32,
     /// `count` when the dropping state was entered.
     pub lastcount: u32,
@@ -100,7 +100,8 @@ impl Default for CodelState {
 fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     let x = u64::from(inv_sqrt) << 16;
     let x2 = (x * x) >> 32;
-    // After a large jump of count this wraps, like the 64-bit unsigned original. Later steps then correct the small x.
+    // After a large jump of count this wraps, as the original does with 64-bit unsigned integers. The resulting x is
+    // too small; later steps correct it.
     let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
@@ -151,7 +152,7 @@ impl CodelState {
         let soon = now.since(self.drop_next) < p.soon();
         let resumed = match p.reentry() {
             Reentry::Delta => self.count.saturating_sub(self.lastcount),
-            // a result of 0 becomes 1 below
+            // a result of 0 is raised to 1 below
             Reentry::MinusTwo => self.count.saturating_sub(2),
             Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => {
                 (KMN_KEEP * f64::from(self.count)) as u32

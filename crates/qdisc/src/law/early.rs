@@ -39,7 +39,7 @@ impl Measure {
         }
     }
 
-    /// Returns the queue that an arrival finds, in this measure.
+    /// Returns the length of the queue that an arrival finds, in this measure.
     #[inline]
     pub(crate) fn queue(self, view: &View<'_>) -> f64 {
         match self {
@@ -97,11 +97,12 @@ pub enum IdleDecay {
     /// sample of 0 is added, which is one more factor of 1 - w (ns-2, ALTQ).
     DecayAndSample,
     /// As `decay`, but m counts from the time at which the link found the queue empty (Linux). Under a shaper that never polls an
-    /// empty queue (HTB), the average does not decay; only the samples of arrivals change it.
+    /// empty queue (HTB), the average does not decay, and changes only with the samples of arrivals.
     DecayOnceAsked,
 }
 
-/// The weight of a sample, w, and the logarithm of 1 - w, so that an idle period costs an exponential instead of a power.
+/// The weight of a sample, w, and the logarithm of 1 - w, so that an idle period takes an exponential to compute instead
+/// of a power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight {
     w: f64,
@@ -226,8 +227,8 @@ pub enum Spacing {
     /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
     /// One draw u from [0, 1) for each gap, which ends when count p >= u (Linux). At a constant p, the gap is uniform on 1 ...
-    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap: if p rises from 0.02 to 0.05 after 10 packets,
-    /// 35 % of all gaps end at the next packet; with method 2, 8 % would do so.
+    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap. For example, if p rises from 0.02 to 0.05
+    /// after 10 packets, 35 % of all gaps end at the next packet, instead of 8 % with method 2.
     OneDraw,
 }
 
@@ -247,7 +248,7 @@ impl Spacing {
         if self == Self::Wait && cp < 1.0 {
             0.0
         } else if whole - cp <= p {
-            // the last packet of the gap is dropped for certain, even with a rounding error
+            // certain, so that a rounding error cannot keep the last packet of the gap
             1.0
         } else {
             p / (whole - cp)
@@ -256,8 +257,8 @@ impl Spacing {
 
     /// Returns the `count` of the first packet after a drop.
     ///
-    /// Method 2 counts the packets that were kept since the drop, from 0, so that the gap is uniform on 1 ... 1/p. The code of
-    /// ns-2 and ALTQ also counts the packet itself, so it starts at 1.
+    /// Method 2 counts the packets kept since the drop, starting at 0, so that the gap is uniform on 1 ... 1/p. The code of
+    /// ns-2 and ALTQ also counts the packet itself, so its count starts at 1.
     #[inline]
     pub fn first_count(self) -> f64 {
         if matches!(self, Self::Uniform | Self::OneDraw) { 0.0 } else { 1.0 }
@@ -302,8 +303,8 @@ pub(crate) struct Rules {
     pub first_passes: bool,
 }
 
-/// State of a gap between drops: the packets (or mean packets) since the last drop, `None` below the minimum threshold; and the
-/// gap's random draw.
+/// State of a gap between drops. First the packets (or mean packets) since the last drop, `None` below the minimum threshold;
+/// then the gap's random draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count(Option<f64>, f64);
 
@@ -363,7 +364,8 @@ impl Count {
         Early::Keep
     }
 
-    /// Decides with [`Spacing::OneDraw`]: counts this packet, which is dropped and ends the gap if count p has reached the draw.
+    /// Decides with [`Spacing::OneDraw`]: counts this packet; if count p has reached the draw, the packet is dropped and the gap
+    /// ends.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;

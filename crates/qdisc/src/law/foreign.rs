@@ -19,8 +19,8 @@ pub type AnyForeign = Box<dyn ForeignLaw>;
 
 /// A law of a type that is defined elsewhere.
 pub trait ForeignLaw: Law + Sync {
-    /// Returns a copy with the same state, for the clone of a run. A law that cannot be copied reports this failure to its
-    /// maker, and returns any other law.
+    /// Returns a copy with the same state, for the clone of a run. A law that cannot be copied reports the failure to its
+    /// factory, and returns an arbitrary law.
     fn copy(&self) -> AnyForeign;
 }
 
@@ -28,7 +28,7 @@ pub trait ForeignLaw: Law + Sync {
 pub trait Maker: Send + Sync {
     /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;
-    /// Returns the maker for the clone of a run. Laws that it makes later must not depend on the original run.
+    /// Returns the factory for the clone of a run. The laws that it creates must not depend on the original run.
     fn copy(&self) -> Arc<dyn Maker>;
 }
 
@@ -53,13 +53,13 @@ pub struct ForeignParams {
 }
 
 impl ForeignParams {
-    /// Returns these parameters with a maker for their laws.
+    /// Returns these parameters with a factory for their laws.
     #[must_use]
     pub fn made_by(self, maker: Arc<dyn Maker>) -> Self {
         Self { maker: Supplied::by(maker), ..self }
     }
 
-    /// Checks that the law can be built.   Errors: no maker was supplied.
+    /// Checks that the law can be built.   Errors: no factory was supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         self.maker.ready("law", &self.law)
     }
@@ -164,7 +164,7 @@ mod tests {
     use crate::{LawSpec, QueueDiscipline, Spec};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// A maker that counts the laws it has made.
+    /// A factory that counts the laws it has created.
     #[derive(Default)]
     struct Counting(AtomicU64);
 

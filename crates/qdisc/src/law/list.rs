@@ -76,7 +76,7 @@ macro_rules! law_enums {
         }
 
         impl LawSpec {
-            /// All names except the external law's, which has no defaults.
+            /// All names of laws, except the external law, which has no defaults.
             pub const NAMES: &'static [&'static str] = &["none", $($listed,)+];
 
             /// Returns the law of this name, with its defaults.
@@ -181,7 +181,7 @@ fn of_laws(schema: &mut Schema) {
 }
 
 impl AnyLaw {
-    /// Returns this law, which has not run yet, for another queue.
+    /// Returns a copy of this law, which has not run yet, for another queue.
     pub(crate) fn fresh(&self) -> Self {
         if let Self::Python(law) = self { Self::Python(law.fresh()) } else { self.clone() }
     }

@@ -11,10 +11,10 @@
 //! Source: ARRIS 2013 Figure 10. Its values of (MINth, MAXth, Pmin, Pmax) are (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12, and
 //! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. It does not define ECN. Its conclusion recommends "Latency-based WRED", which
 //! is LRED with packet priorities; `profiles` provides this, with values that the document leaves open.
-//! Departs: the document does not define its average. Here it is an EWMA over the heads examined, with the weight `weight`; a
-//! weight of 1 is no average, which the document calls "real-time". `integral` is not in the document. A curve alone is a
-//! proportional controller, whose error grows with the drops that are needed; an integral term removes the error and makes MINth
-//! the target (studies/scte2013/README.md).
+//! Departs: the document does not define its average. Here it is an EWMA over the heads examined, with the weight `weight`; with
+//! a weight of 1 there is no averaging, which the document calls "real-time". `integral` is not in the document. A curve alone
+//! is a proportional controller: the more drops are needed, the larger is its error. An integral term removes the error and
+//! makes MINth the target (studies/scte2013/README.md).
 
 use super::codel::Sojourn;
 use super::early::{self, Measure};
@@ -26,7 +26,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure, within};
 
-/// Largest gain of the integral term, 1/s: at a delay of twice the target, the term then grows from 0 to 1 in a second.
+/// Largest gain of the integral term, 1/s: at this gain and a delay of twice the target, the term grows from 0 to 1 in
+/// a second.
 const MAX_INTEGRAL: f64 = 1.0;
 /// Longest time step of the integral term: an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);

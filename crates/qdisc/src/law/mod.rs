@@ -100,7 +100,8 @@ pub trait LawParams {
     /// Returns the limit of the queue. `None` means [`LawParams::default_limit`] for a stand-alone law, and only the shared limit
     /// in a fair discipline.
     fn limit(&self) -> Option<Limit>;
-    /// Returns the limit of a stand-alone queue whose parameters omit it (it may differ between published versions).
+    /// Returns the limit of a stand-alone queue if the parameters omit `limit`; it may differ between published
+    /// versions.
     fn default_limit(&self) -> Limit {
         Limit::Packets(1000)
     }

@@ -14,8 +14,8 @@
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
 //! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and drop_prob
 //! and both delays are 0: they would change nothing (§5.3's "inactive"). After that, the measurement of the departure rate
-//! starts again. A measuring cycle of the departure rate does not count the packet that starts it, where ns-2 does. The time per
-//! byte is averaged, as in the RFC; ns-2 averages the rate.
+//! starts again. The packet that starts a measuring cycle of the departure rate does not count, whereas ns-2 counts it. The time
+//! per byte is averaged, as in the RFC; ns-2 averages the rate.
 
 mod params;
 
@@ -39,7 +39,7 @@ impl LawParams for PieParams {
         ensure!(
             share.get() == 0.0 || self.limit.is_some(),
             "activation",
-            "{share} is a share of `limit`; expected a limit beside it"
+            "{share} is a share of `limit`, which is not given; expected a limit"
         );
         let by_departures = self.allowance() == AllowanceClock::Departures && self.measures_departures();
         ensure!(
@@ -60,8 +60,8 @@ impl LawParams for PieParams {
 
 /// The estimate of the departure rate, as time per byte.
 ///
-/// It is measured in cycles of `dq_threshold` bytes, which start only while the backlog is at least that large. Source: RFC 8033
-/// §5.2.
+/// The rate is measured over cycles of `dq_threshold` bytes. A cycle starts only while at least this number of bytes is queued.
+/// Source: RFC 8033 §5.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
     /// Start of the current cycle, and the bytes that have left in it.
@@ -102,7 +102,7 @@ pub struct PieState {
     pub active: bool,
     /// Sojourn time of the last departure.
     sojourn: Duration,
-    /// Time of the last departure since the allowance was full.
+    /// Time of the last departure; `None` if there was none since the burst allowance was full.
     left_at: Option<Time>,
     departures: Departures,
     next: Option<Time>,
@@ -187,8 +187,9 @@ impl Pie {
     }
 }
 
-/// Shortest time between updates. An idle queue makes up for every missed update, and updates 2 ns apart would be 500 million
-/// for each idle second. The sources use 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
+/// Shortest time between updates. An idle queue makes up for every missed update, which would be 500 million for each idle
+/// second if updates were 2 ns apart. The sources use 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120
+/// Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that are too frequent.

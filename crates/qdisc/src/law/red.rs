@@ -30,7 +30,7 @@ const NS2_TARGET_DELAY: Duration = Duration::from_millis(5);
 /// Minimum of the automatic `min`. Source: ns-2.35 (5 packets).   Unit: packets.
 const NS2_LEAST_MIN: f64 = 5.0;
 
-/// A published version, which gives the values of parameters that are null.
+/// A published version. It determines the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RedVariant {

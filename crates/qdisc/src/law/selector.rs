@@ -55,7 +55,7 @@ impl FromStr for Selector {
                 shown(text)
             )),
             Some(Self { value, mask }) if value & !mask != 0 => {
-                Err(format!("\"{}\" chooses nothing: the value has bits that the mask has not", shown(text)))
+                Err(format!("\"{}\" chooses nothing: the value has bits that are not in the mask", shown(text)))
             }
             Some(selector) => Ok(selector),
         }

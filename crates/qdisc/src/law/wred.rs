@@ -9,9 +9,9 @@
 //!
 //! Source: Cisco IOS documentation (exponential weight 9, mark probability denominator 10, minimum thresholds 20, 22, 24, 26,
 //! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
-//! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
-//! queued in-packets, but a law sees only arrivals, refusals and departures. If a host removes packets for lack of shared room,
-//! the number is reduced to the length of the queue when that is shorter, and to 0 when the queue is empty.
+//! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number
+//! of queued in-packets, but a law sees only arrivals, refusals and departures. A law does not see packets that a host
+//! removes for lack of shared room, so the number is limited to the length of the queue.
 
 use super::early::{
     self, ANY_RATE, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount,
@@ -72,9 +72,9 @@ params! {
     pub struct WredParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Maximum threshold of packets without a profile: at this average, every such packet is dropped. Their minimum
-        /// threshold, at which early drops begin, is (9 + precedence) / 18 of it, rounded down, so it rises with the precedence
-        /// like a ladder.
+        /// Maximum threshold of packets without a profile: at this average, every such packet is dropped. Their early drops
+        /// begin at `ladder_max` x (9 + precedence) / 18, rounded down: each precedence has a higher threshold than the one
+        /// below.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p of packets without a profile (mark probability denominator 10).
         probability: Prob = Prob::constant(0.1),

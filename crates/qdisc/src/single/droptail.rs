@@ -12,7 +12,7 @@
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of a
-//! super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees all at once. So
+//! super-segment arrive here one after another, as the link in front sends them; Linux queues and frees them all at once. So
 //! segments that were sent separately may also join, and a segment behind a refused one is tested on its own.
 
 use crate::declared::params;

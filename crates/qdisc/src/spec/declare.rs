@@ -25,7 +25,7 @@ macro_rules! disciplines {
             &[$($(Info::of::<$Params>($is_law, $name, Kind::$Kind, $summary, $source),)+)+];
     };
     (@outside $name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;) => {
-        /// The external law, which is not part of [`QDISCS`], as it has no defaults.
+        /// The external law, which is not part of [`QDISCS`] because it has no defaults.
         pub const OUTSIDE: Info = Info::of::<$Params>(true, $name, Kind::$Kind, $summary, $source);
     };
     (@enums $($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)+) => {

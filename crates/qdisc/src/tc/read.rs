@@ -126,7 +126,7 @@ fn options(
     Ok(())
 }
 
-/// Reads the value that a keyword of tc, with its argument, sets.
+/// Reads the argument of a keyword of tc, and returns the value that the keyword sets.
 fn option<'a>(word: &Word, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
     match word.kind {
         Kind::Flag(on) => return Ok(Value::Bool(on)),

@@ -262,7 +262,7 @@ fn linux(grammar: &Grammar) -> Map<String, Value> {
     own
 }
 
-/// Fills in those defaults of the version that differ from Linux's, for parameters that are null.
+/// Sets null parameters to the version's defaults, where these differ from Linux's.
 fn fill(own: &mut Map<String, Value>, name: &str, version: &str) {
     let Some(variant) = at(own, version).and_then(Value::as_str).map(str::to_owned) else { return };
     let Some((_, _, values)) = VERSIONS.iter().find(|(n, v, _)| *n == name && *v == variant) else { return };

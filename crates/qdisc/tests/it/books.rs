@@ -88,8 +88,8 @@ const MORE: &[&str] = &[
         {"name":"c","share":0.1,"limit":"9KB"}]}}"#,
 ];
 
-/// Returns every discipline with its defaults and with a limit that overflows, each of these also with every law if the law is a
-/// parameter, and [`MORE`]. A newly registered discipline is included automatically.
+/// Returns every discipline: with its defaults, with a limit that overflows, with each of these and every law if the law is a
+/// parameter, and with the settings in [`MORE`]. Newly registered disciplines are included automatically.
 fn specs() -> Vec<Spec> {
     // The limit of 13 packets is invalid for disciplines with higher thresholds, or with limits per class only; `MORE` has tight
     // limits for these.
@@ -179,7 +179,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 // every call advances a law's timer by at least a microsecond, so the number of calls is bounded
                 let mut calls = 0;
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
-                    assert!(t >= now, "{spec:?} wants to be woken in the past");
+                    assert!(t >= now, "{spec:?} has a wake time in the past");
                     now = t;
                     queue.wake(&mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut gone });
                     calls += 1;

@@ -171,8 +171,8 @@ fn hosts_share_equally_however_many_flows_they_have() {
 
 #[test]
 fn the_greater_load_counts_not_their_product() {
-    // Source 1 sends four flows to destinations 11 to 14, source 2 one flow to 15. Each of the four gets a quarter of a quantum
-    // per turn, so the hosts have 1/2 each, and the four flows 1/8 each.
+    // Source 1 sends four flows to destinations 11 to 14, source 2 one flow to 15. Each of the four flows gets a quarter of a
+    // quantum per turn, so each host has 1/2, and each of the four flows 1/8.
     let mut home = Home::new(r#"{"bandwidth":"10mbit"}"#);
     (0..4).for_each(|i| home.flow(i, 1, 11 + i));
     home.flow(4, 2, 15);
@@ -209,7 +209,7 @@ fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
         worst = worst.max(left.iter().zip(asked).map(|(l, a)| l.since(a).0).max().unwrap());
     }
     assert!(worst <= 3 * 1_200_000 + 1_200_000, "{worst} ns");
-    assert!(worst > 240_000, "{worst} ns: they met the others");
+    assert!(worst > 240_000, "{worst} ns: no sparse packet waited for another");
 }
 
 #[test]

@@ -109,7 +109,8 @@ fn shares_of_the_queue_follow_active_flows_under_dcbt() {
     let per_flow =
         |r: std::ops::Range<usize>| r.clone().map(|i| run.rate(i)).sum::<f64>() / r.len() as f64 / LINK * 7.0;
     let (tcp, tagged, other) = (per_flow(0..4), per_flow(4..6), per_flow(6..7));
-    // the other flow gets about one share, as the average is slow; a tagged flow gets about two; TCP gets what is left
+    // the other flow gets about one share, because the average is slow; a tagged flow gets about two; TCP gets what is
+    // left
     assert!((0.7..1.1).contains(&other), "{tcp} {tagged} {other}");
     assert!((1.4..2.1).contains(&tagged), "{tcp} {tagged} {other}");
     assert!((tcp * 4.0 + tagged * 2.0 + other - 7.0).abs() < 0.01);
@@ -202,7 +203,7 @@ fn the_script_of_a_cbt_queue() {
     // The buffer holds five packets: the second TCP packet is the fifth. The third is below the threshold of three, but finds the
     // buffer full.
     assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
-    // the packet that leaves is of class `other`, which then has room again
+    // the packet that leaves is of class `other`, so this class has room again
     assert_eq!(bench.take(1), [other]);
     bench.wait(1);
     assert_eq!((bench.offer(other), bench.offer(other)), (true, false));

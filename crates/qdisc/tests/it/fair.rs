@@ -183,7 +183,7 @@ fn fq_codel_serves_new_queues_first_and_once() {
     // a, which has credit, sends.
     assert_eq!(b.take(1), "a");
     assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
-    // so s is not new when its next packet arrives, and the new flow t, which arrives later, goes before it
+    // so s is not new when its next packet arrives, and is served after t, which is new although it arrives later
     b.offer("st", 100);
     assert_eq!(b.take(2), "ts");
 }
@@ -201,7 +201,7 @@ fn sfq_codel_puts_new_bins_behind_new_ones_and_before_the_rest() {
 #[test]
 fn the_longest_queue_pays() {
     // a has packets 0 to 3 of 100 B, b has 4 to 6 of 1500 B. The eighth packet, of c, does not fit, so the longest queue loses
-    // its head or its tail. That is b if bytes are compared, and a if packets are.
+    // its head or its tail. The longest is b if bytes are compared, and a if packets are compared.
     let longest = |by: &str, from: &str| {
         let overflow = format!(r#"{{"longest":{{"by":"{by}","from":"{from}"}}}}"#);
         let mut b = Bench::new(&format!(r#"{{"perfect":{{"limit":"7p","overflow":{overflow}}}}}"#));
@@ -235,8 +235,8 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
         assert!(dropped.iter().all(|d| d.1 == DropReason::HeadFull));
         (dropped.first().unwrap().0, dropped.len())
     };
-    // With b's packet 0 and 40 packets of a, one is too many. Half of a's 60 000 bytes, which is 20 packets, is dropped from a's
-    // head, which is packet 1.
+    // b's packet 0 and 40 packets of a are one packet too many. So half of a's 60 000 bytes, 20 packets, are dropped, from
+    // packet 1 on.
     assert_eq!(drops(40, 40), (1, 20));
     assert_eq!(drops(1000, 1000), (1, 64));
 }

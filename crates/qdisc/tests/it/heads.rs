@@ -134,9 +134,9 @@ fn lred_s_integral_term_comes_and_goes() {
         see(&mut law, n, 0);
     }
     assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
-    // ten seconds later, a head at twice the target raises p_i by 0.1 only, because a step is at most 100 ms long; an uncapped
-    // step would raise it to 1. Heads at the target leave p_i at 0.1: of 100, 10 are dropped on average, with a standard
-    // deviation of 3
+    // ten seconds later, a head at twice the target raises p_i by 0.1 only, because a step is at most 100 ms long; without
+    // this limit, p_i would rise to 1. Heads at the target leave p_i at 0.1: of 100, 10 are dropped on average, with a
+    // standard deviation of 3
     see(&mut law, 161, 400);
     let drops = (162..262).filter(|n| see(&mut law, *n, 200) == Verdict::Drop).count();
     assert!((1..20).contains(&drops), "p_i = 0.1: {drops}");
@@ -218,8 +218,8 @@ fn cobalt_goes_on_with_the_count_it_has() {
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
     // A drop is 200 ms late. The next one is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at once.
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
-    // After a mark, the next one would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. Late marks are not
-    // made up for, so drop_next becomes now.
+    // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. Late marks are
+    // not made up for, so drop_next becomes now.
     let mark = Verdict::Mark(MarkReason::Law);
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
     // an empty queue lowers count by one if drop_next is due; drop_next is then 1500 + 100 / sqrt(5) = 1544.72

@@ -294,9 +294,9 @@ fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
 
 #[test]
 fn grants_under_way_are_no_delay_to_the_virtual_queue() {
-    // 49.9 Mbit/s arrive in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 of them queued. By their bytes,
-    // the delay is 3 ms, so all are marked. In a virtual queue that drains at 50 Mbit/s, each finds only itself: 242.88 us, below
-    // the ramp.
+    // 49.9 Mbit/s arrive in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 of them queued. Estimated from
+    // the bytes, the delay is 3 ms, so all frames are marked. In a virtual queue that drains at 50 Mbit/s, a frame never waits
+    // for another: the delay is 242.88 us, below the ramp.
     let request_loop = RequestLoop {
         delay: Duration(3_645_000),
         sample: Duration(1_012_500),

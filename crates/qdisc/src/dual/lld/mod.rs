@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! arrival    ECT(1), CE or an NQB code point: L;  all others: C
-//! L          qdelay from the bytes in L with the packet (see `iaqm`), or from the virtual queue;  p_CL = min(1, k sqrt(p_C))
+//! L          qdelay from the bytes in L and the packet (see `iaqm`), or from the virtual queue;  p_CL = min(1, k sqrt(p_C))
 //!            the sum of max(p_native, p_CL) over arrivals exceeds 1: mark the arrival, and subtract 1
 //!            queue protection sanctions the packet (see `protection`): it goes to C
 //!            L has no room (bytes >= limit - 2000): drop
@@ -49,8 +49,8 @@ const LOW_LATENCY: u8 = 1;
 const SANCTIONED: u8 = 2;
 /// L's buffer: a time at the aggregate's rate, and a minimum in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// C's buffer, as a time at C's highest rate: the larger of its MSR and peak rate, or, if it has neither, the peak rate of the
-/// aggregate. Source: MULPIv3.1 C.1.2.17.
+/// C's buffer, as a time at C's highest rate: the larger of its MSR and peak rate, or the peak rate of the aggregate if C has
+/// neither. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.
@@ -178,7 +178,7 @@ impl DocsisLld {
         }
     }
 
-    /// Recomputes thresholds and buffers if the link's rates have changed.
+    /// Recomputes thresholds and buffers if the rates of the link have changed.
     #[inline]
     fn adapt(&mut self, link: &LinkView) {
         let of = [link.rate, link.peak_rate];

@@ -24,8 +24,8 @@ pub enum DelayEstimate {
 params! {
     /// Parameters of the two coupled queues of Low Latency DOCSIS. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
-        /// Code points whose packets go to the Low Latency queue regardless of the ECN field: non-queue-building (NQB) traffic.
-        /// Operators often add 46 (EF).
+        /// Code points whose packets go to the Low Latency queue regardless of their ECN field: non-queue-building (NQB)
+        /// traffic. Operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
         /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link it is raised, so that
         /// the ramp never begins below the transmission time of two 2000-byte packets (at most 65.535ms).
@@ -41,20 +41,21 @@ params! {
         /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
         l_limit: Option<Limit> = None,
         /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic queue's delay
-        /// assumes at most this share. It also sets the turns of the two queues, except behind a DOCSIS 3.1 modem or CMTS, whose
-        /// own `scheduling_weight` does.
+        /// assumes at most this share. The two queues also take turns by it, except behind a DOCSIS 3.1 modem or CMTS, which has
+        /// a `scheduling_weight` of its own.
         scheduling_weight: u8 = 230,
-        /// Queue protection: while the Low Latency queue is long, packets of the flows that build it go to the Classic queue.
+        /// Queue protection: while the Low Latency queue is long, packets of the flows that cause this go to the Classic
+        /// queue.
         queue_protection: bool = true,
         /// CRITICALqL: no packet is sanctioned while the delay is at most this; null: the effective MAXTH.
         critical_ql: Option<Duration> = None,
-        /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL. At twice that delay, half the score
-        /// is enough.
+        /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL. At twice this delay, half this
+        /// score is the limit.
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         lg_aging: u8 = 19,
-        /// BI_SIZE: there are 2^bucket_id_size buckets, each for one flow, and one more for all flows that find none of these
-        /// free.
+        /// BI_SIZE: there are 2^bucket_id_size buckets, each for one flow, and one more that is shared by all flows that find
+        /// no free bucket.
         bucket_id_size: u8 = 5,
         /// ATTEMPTS: number of buckets that are tried for a flow.
         attempts: u8 = 2,

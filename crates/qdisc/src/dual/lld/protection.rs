@@ -1,15 +1,15 @@
-//! Queue protection: while the Low Latency queue is long, packets of the flows that build it go to the Classic queue.
+//! Queue protection: while the Low Latency queue is long, packets of the flows that cause this go to the Classic queue.
 //!
 //! ```text
-//! bucket     successive slices of the flow's hash name two of 32 buckets: the flow uses the one that is its own, otherwise the
-//!            first that has expired; if there is none, a 33rd, which all such flows share
+//! bucket     successive slices of the flow's hash name two of 32 buckets. The flow uses its own bucket if one of
+//!            them is, otherwise the first that has expired; if there is none, a 33rd, which all such flows share
 //! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B per 2^30 ns), at most 5 s ahead
 //! score      t_exp - now                                               decreases by 1 s per s
 //! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
 //! ```
 //!
-//! A flow's score is the time that its congested bytes take to age away at the rate AGING. p_native is the ramp's own
-//! probability; the coupled probability is left out, because the Classic queue causes it, not the flow.
+//! A flow's score is the time that its congested bytes take to age away at the rate AGING. Only the ramp's own
+//! probability, p_native, counts: the coupled probability comes from the Classic queue, not from the flow.
 //!
 //! Source: RFC 9957 §4, §5.   Units: ns; bytes with the MAC header.
 //! Interpretations: a flow is its 5-tuple in the direction of the packet, hashed as in the fair disciplines but without salt.
@@ -163,7 +163,7 @@ mod tests {
     fn a_flow_finds_its_bucket_again_and_takes_only_expired_ones() {
         let mut q = protection();
         let now = Time(1_000_000);
-        // another flow owns all buckets but the shared one for the next 5 s
+        // for the next 5 s, another flow owns all buckets except the shared one
         let other = flow(0);
         for b in &mut q.buckets[..32] {
             *b = Bucket { owner: Some(other), t_exp: now + MAX_SCORE };
@@ -177,7 +177,7 @@ mod tests {
         q.buckets[second].t_exp = now;
         assert_eq!(q.pick(flow(1), now), second);
         q.buckets[first].t_exp = now;
-        assert_eq!(q.pick(flow(1), now), second, "its own comes before an expired one");
+        assert_eq!(q.pick(flow(1), now), second, "the flow's own bucket comes before an expired one");
         assert_eq!(q.scores(now).0, 30);
     }
 }

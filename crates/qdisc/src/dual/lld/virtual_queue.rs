@@ -8,9 +8,10 @@
 //!   average > allowed:  vq = max(vq, 8 (average - allowed) / MAX_RATE)
 //! ```
 //!
-//! A modem holds the bytes that it has requested and that are not yet granted: the bytes that arrive in one loop delay, at any
-//! rate. The virtual queue is the queue of a link at MAX_RATE without such a loop. If the average exceeds `allowed`, the grants
-//! amount to less than MAX_RATE and the excess is a real queue, so the virtual queue is raised to the excess.
+//! In a modem, bytes wait until their request is granted. So it always holds the arrivals of one loop delay, even without
+//! congestion. The virtual queue is the queue of a link at MAX_RATE without such a loop. If the average queue exceeds
+//! `allowed`, the grants amount to less than MAX_RATE and the excess is a real queue, so the virtual queue is raised to the
+//! excess.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
 //! Units: L in bytes of frames with the MAC header, packets without it.
@@ -24,8 +25,8 @@ use units::{BitRate, Duration, Time};
 const LG_ALPHA: u32 = 7;
 /// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
-/// Number of empty samples after which any average is zero. Averages are at most 2^56 units: 128 ln(2^56) = 4968 samples reduce
-/// that to about one unit if nothing is rounded, and rounding needs at most 128 more.
+/// Number of empty samples after which any average is zero. Averages are at most 2^56 units: without rounding, 128 ln(2^56) =
+/// 4968 samples reduce this to about one unit; rounding needs at most 128 samples more.
 const ALL: u64 = 6000;
 
 /// A link without a request loop.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
-/// A published version of the algorithm, which gives the values of parameters that are null.
+/// A published version of the algorithm. It determines the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
@@ -26,7 +26,7 @@ pub enum Variant {
     AcmQueue,
 }
 
-/// Count with which CoDel resumes if it enters the dropping state soon after leaving it.
+/// The count with which CoDel resumes if it enters the dropping state soon after leaving it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reentry {
@@ -114,8 +114,8 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals after `drop_next` within which a new dropping state resumes with the count of `reentry`; after
-        /// that, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// If CoDel enters the dropping state within this number of intervals after `drop_next`, it resumes with the count of
+        /// `reentry`; later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
@@ -144,7 +144,7 @@ params! {
 }
 
 impl CodelParams {
-    /// Returns the number of bytes behind the head at or below which nothing is dropped; `None` for the size of the largest
+    /// Returns the largest number of bytes behind the head at which nothing is dropped; `None` for the size of the largest
     /// packet so far.
     pub(super) fn max_packet(&self) -> Option<Bytes> {
         self.max_packet.or(match self.variant {
@@ -155,7 +155,7 @@ impl CodelParams {
         })
     }
 
-    /// Returns the time after `drop_next` within which a new dropping state resumes with the count of `reentry`.
+    /// Returns `window` as a duration.
     #[inline]
     pub(super) fn soon(&self) -> Duration {
         self.interval * u64::from(self.window())

@@ -1,5 +1,5 @@
 //! A queue in front of a link, with unresponsive sources. Time averages are computed here, from arrivals and departures.
-#![allow(dead_code)] // each test file uses only some of it
+#![allow(dead_code)] // each test file uses only some of these items
 
 use packet::{FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol};
 use qdisc::{Context, Queue, Spec};
@@ -148,7 +148,7 @@ impl Bench {
         self.run_and(sources, begin, end, |_, window| window)
     }
 
-    /// Does what [`Self::run`] does, and passes the final queue and the results to `look`.
+    /// Runs as [`Self::run`] does, and passes the final queue and the results to `look`.
     pub(crate) fn run_and<T>(
         mut self,
         sources: &[Source],
