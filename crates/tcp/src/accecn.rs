@@ -11,7 +11,7 @@
 //!             As in Linux, data that arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used
-//!             With the option: the value among  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
+//!             With the option: of  delta, delta + 8, ... safe,  the one nearest to the growth of r.ceb in segments
 //! ```
 //!
 //! The bits AE, CWR and ECE together hold the number ACE, so ECE and CWR are not signals as in RFC 3168.
@@ -19,7 +19,7 @@
 //! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2
 //! (counting).
 //! Departs: the option is sent from the first segment after the handshake on, but not in SYNs. A mark on a SYN or SYN-ACK is
-//! counted, but does not reduce the window. There is no test for a path that clears the ECN field or ACE.
+//! counted, but does not reduce the window. Paths that clear the ECN field or ACE are not detected.
 
 use crate::cc::control::Feedback;
 use crate::feedback::EcnUse;
@@ -166,7 +166,8 @@ impl Counts {
         self.unreported >= MARKS[usize::from(!waits)]
     }
 
-    /// Returns true if a data segment with this ECN field changes the CE state: either it or the last one had CE, but not both.
+    /// Returns true if a data segment with this ECN field changes the CE state, that is, if exactly one of this and the last
+    /// data segment had CE.
     pub(crate) fn changes(&self, ecn: Ecn) -> bool {
         self.last_ce != (ecn == Ecn::Ce)
     }
@@ -202,8 +203,8 @@ impl Counts {
 
     // ---------------------------------------------------------------- the sender
 
-    /// Returns how many packets and payload bytes this ACK newly reports as marked. The ACK delivers `d` segments with `bytes`
-    /// bytes of payload.
+    /// Returns the packets and the payload bytes that this ACK newly reports as marked. The ACK delivers `d` segments with
+    /// `bytes` bytes of payload.
     pub(crate) fn newly(&mut self, ack: &Segment, d: u32, bytes: u64) -> (u32, u64) {
         let delta = u32::from(ack.flags.ace().wrapping_sub(self.s_cep) % ACE as u8);
         let ceb = ack.accecn().ceb_counter().map(|ceb| {
@@ -254,7 +255,7 @@ mod tests {
     #[test]
     fn the_counter_begins_at_five_and_goes_round() {
         // one mark was reported before, so s.cep is 6. ACE = 1 stands for 9, which is three marks more. With at most 7 segments
-        // delivered, no other number is possible
+        // delivered, 3 is the only possible number
         let one = Counts { s_cep: 6, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
         // of 20 segments delivered, 3, 11 or 19 were marked; the safe value is 20 - ((20 - 3) mod 8) = 19
@@ -316,7 +317,8 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // the test sends no ACK between the segments, so every segment from the second mark on triggers an ACK, marked or not
+        // no ACK is sent between the segments of this test, so from the second mark on, every segment triggers an ACK, marked
+        // or not
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));
@@ -335,8 +337,8 @@ mod tests {
         assert_eq!(bytes, [12, 8, 8, 0]);
     }
 
-    /// The sender counts every mark once, whichever ACKs are lost. ACE alone suffices for up to 7 segments per ACK that arrives;
-    /// the option works for any number, if all segments have the same size.
+    /// The sender counts every mark once, whichever ACKs are lost. ACE alone is enough if each ACK that arrives covers at most 7
+    /// segments; with the option any number works, if all segments have the same size.
     #[test]
     fn every_mark_is_counted_once() {
         for (option, most) in [(false, 7), (true, 40)] {

@@ -12,9 +12,9 @@
 //!                 or a loss is being repaired
 //! ```
 //!
-//! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024) bytes of the flow,
-//! or 4 MB if that is less and the flow is not paced. Retransmissions have twice this limit. A burst always leaves if nothing
-//! else is in flight.
+//! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024) bytes of the flow.
+//! For a flow that is not paced, the limit is at most 4 MB. Retransmissions have twice this limit. A burst always leaves if
+//! nothing else is in flight.
 //!
 //! With `paced`, R also paces flows whose controller sets no rate. Linux computes R for every flow.
 //!
@@ -89,7 +89,7 @@ pub(crate) struct Bursts {
     last: Time,
     /// For TCP small queues: the flow's bytes on the wire that are in the host's queue and device.
     local: u64,
-    /// True if a segment waits for such bytes to leave.
+    /// True if a segment waits for the flow's bytes to leave the host.
     throttled: bool,
     /// The pacing rate R in payload bytes per second, even if the flow is not paced.
     pub(crate) rate: Option<f64>,
@@ -115,7 +115,7 @@ impl Bursts {
         self.local += bytes;
     }
 
-    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for that.
+    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for this.
     pub(crate) fn left(&mut self, bytes: u64) -> bool {
         self.local = self.local.saturating_sub(bytes);
         std::mem::take(&mut self.throttled)
@@ -160,8 +160,8 @@ mod tests {
         let rate = |cwnd: f64, ssthresh| pacing_rate(&p, 50.0, ssthresh, cwnd, srtt);
         assert_eq!(rate(50.0, 60.0), Some(4_344_000.0));
         assert_eq!(rate(50.0, f64::INFINITY), Some(7_240_000.0));
-        // the ratio of slow start applies below half of ssthresh, rounded down. Half of 101 is 50, so a window of 50 is not below
-        // it
+        // the ratio of slow start applies below half of ssthresh, rounded down. Half of 101 is rounded to 50, so a window of 50
+        // is not below half
         assert_eq!((rate(50.0, 101.0), rate(50.0, 102.0)), (Some(4_344_000.0), Some(7_240_000.0)));
         assert_eq!(pacing_rate(&p, 10.0, f64::INFINITY, 10.0, Duration::ZERO), None);
     }
@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn a_device_holds_two_bursts_or_a_thousandth_of_a_second() {
         let p = params().with(|p| p.pacing.tsq = true);
-        // 60 Mbit/s at an RTT of 20 ms: a burst is 5 segments of 1500 bytes. The limit is two bursts, 15 000 bytes, which is more
-        // than the 7324 bytes of 1/1024 s
+        // 60 Mbit/s at an RTT of 20 ms: a burst is 5 segments of 1500 bytes. The limit is the larger of two bursts, 15 000 bytes,
+        // and the 7324 bytes of 1/1024 s
         let mut b = Bursts { rate: Some(7.5e6), min_rtt_us: 20_000, ..Bursts::new() };
         let full = |b: &mut Bursts, local, segments, again| {
             b.local = local;
@@ -201,7 +201,7 @@ mod tests {
         };
         assert_eq!([14_999, 15_000].map(|local| full(&mut b, local, 5, false)), [false, true]);
         assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
-        // with bursts of one segment, the limit is the 7324 bytes of 1/1024 s, which is more than two bursts
+        // if a burst is one segment, two bursts are less than the 7324 bytes of 1/1024 s, which are the limit
         assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
         // the first departure reports that a segment was waiting. The second does not, because no segment waits any more
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);

@@ -6,8 +6,8 @@
 //! when it is delivered:         bytes = delivered - D;  interval = max(sent - F, now - T);  rate = bytes / interval
 //! ```
 //!
-//! Taking the longer interval limits the sample to the sending rate, so compressed ACKs do not inflate it. If one ACK delivers
-//! several segments, the segment that was sent last gives the sample.
+//! The longer interval limits the sample to the sending rate, so compressed ACKs do not inflate it. If an ACK delivers several
+//! segments, the sample is that of the segment sent last.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
 //! Cost: 56 bytes per outstanding segment, at the same position as its scoreboard entry. The scoreboard reports which segments
@@ -27,9 +27,9 @@ struct Sent {
     delivered_at: Time,
     first_at: Time,
     app_limited: bool,
-    /// Bytes in flight at that time, including this segment.
+    /// Bytes in flight when the segment was sent, including the segment.
     in_flight: u64,
-    /// Bytes marked lost until then.
+    /// Bytes marked lost before the segment was sent.
     lost: u64,
     /// True if the segment is marked lost and its loss has been reported.
     gone: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Sampler {
 }
 
 impl Arrived {
-    /// Adds a segment to the data that the ACK delivers, and stores it if it is the one sent last. A FIN without data delivers
+    /// Adds a segment to the data that the ACK delivers, and stores it if no other was sent later. A FIN without data delivers
     /// nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
@@ -111,7 +111,8 @@ impl Sampler {
         }
     }
 
-    /// Records that the segment of `bytes` at position `at` is newly SACKed. `again` is true if it was sent more than once.
+    /// Records that the segment of `bytes` at position `at` is newly SACKed. `again` is true if the segment was sent more
+    /// than once.
     pub(crate) fn on_sacked(&mut self, at: usize, bytes: u64, again: bool) {
         if let Some(s) = self.sent.get_mut(at).filter(|s| !s.done) {
             s.done = true;
@@ -196,8 +197,8 @@ mod tests {
     #[test]
     fn a_steady_flight_gives_the_rate_of_the_path() {
         let mut s = Sampler::default();
-        // ten segments are sent at once. 10 ms later, deliveries begin: one segment per millisecond, and a new segment replaces
-        // each
+        // ten segments are sent at once. 10 ms later, deliveries begin: one segment per millisecond, each replaced by a new
+        // segment
         for k in 0..10 {
             s.on_send(Time(MS), None, 1000, k * 1000);
         }
@@ -230,7 +231,7 @@ mod tests {
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
         // the segment that was sent last left at 8 ms, when nothing had been delivered yet. Its flight began at 0. So the sample
-        // is all 4000 bytes delivered, over the 20 ms since then
+        // is all 4000 bytes delivered, over the 20 ms since 0
         assert_eq!(
             sample.unwrap(),
             RateSample {
@@ -249,7 +250,7 @@ mod tests {
         (1..5).for_each(|_| s.on_acknowledged(1000, false));
         let (newly, sample) = s.on_ack(Time(31 * MS));
         assert_eq!((newly, s.delivered), (1000, 5000));
-        // the sample comes from the retransmission that fills the hole, so it has no RTT
+        // the sample comes from the retransmission that fills the hole, so it contains no RTT
         assert_eq!(sample.map(|s| (s.prior_delivered, s.rtt_us)), Some((4000, None)));
     }
 

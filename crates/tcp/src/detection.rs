@@ -39,7 +39,7 @@ impl Detection {
         }
     }
 
-    /// Returns the result of `f` on RACK's state, or the default value with another algorithm.
+    /// Returns the result of `f` on RACK's state, or the default value if the algorithm is not RACK.
     #[inline]
     fn with_rack<T: Default>(&mut self, f: impl FnOnce(&mut Rack) -> T) -> T {
         if let Self::Rack(rack) = self { f(rack) } else { T::default() }
@@ -79,7 +79,7 @@ impl Detection {
     }
 
     /// Marks segments lost once the cumulative part of an ACK, which acknowledges `acked` bytes, and its SACK blocks are on the
-    /// scoreboard. Returns the time in microseconds after which more segments may prove lost.
+    /// scoreboard. Returns the time in microseconds until more segments may count as lost.
     #[inline]
     pub(crate) fn detect(
         &mut self,
@@ -130,7 +130,7 @@ impl Detection {
         let enough = dupacks >= u32::from(p.detection.dupthresh);
         match self {
             Self::Rack(rack) => state != State::Recovery && rack.has_lost(state == State::Loss),
-            // also after a timeout: every loss found by SACK begins a recovery
+            // every loss found by SACK begins a recovery, even after a timeout
             Self::Fack(fack) => fack.found && state != State::Recovery,
             Self::Dupack if state.repairs() => false,
             Self::Dupack if p.detection.recovery == Recovery::Sack => board.len() > 0 && (board.head_lost() || enough),
@@ -149,9 +149,9 @@ impl Detection {
         true
     }
 
-    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight. This
-    /// always holds without limited transmit. With it (RFC 3042), DupThresh allows two segments beyond the window; FACK and RACK
-    /// need no such rule, because they do not count SACKed bytes and so every SACK makes room.
+    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight.
+    /// Without limited transmit, this is always true. With limited transmit (RFC 3042), DupThresh may send two segments beyond
+    /// the window. FACK and RACK need no such rule: they do not count SACKed bytes, so every SACK makes room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
@@ -179,7 +179,7 @@ impl Detection {
         }
     }
 
-    /// Processes a timeout: marks all data lost. With RACK and kept SACK information, marks only data that is overdue.
+    /// Processes a timeout: marks all data lost. With RACK, if SACK information is kept, marks only overdue data.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard, now_us: u32, keep_sack: bool) {
         if let (Self::Rack(rack), true) = (&mut *self, keep_sack) {
             rack.set_now(now_us);

@@ -29,8 +29,9 @@ use units::{Duration, Time};
 /// same in every call. Time must not go backwards.
 ///
 /// The fields are in the order in which a packet needs them, because cache misses dominate when ten thousand connections share a
-/// cache. If 32 bytes of the host's own data precede it in memory, an endpoint that only receives uses the first cache line, and
-/// the second one while there are holes. An endpoint that only sends uses the first line, and the third to the sixth.
+/// cache. Suppose that 32 bytes of the host's own data precede it in memory. Then an endpoint that only receives uses the first
+/// cache line, and the second while there are holes; an endpoint that only sends uses the first line, and the third to the
+/// sixth.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -42,8 +43,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// Creates a passive endpoint, which responds to a SYN. [`Endpoint::connect`] makes it active.
     ///
-    /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]). It stays constant unless the peer's
-    /// segments announce others.
+    /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]). The window stays constant unless
+    /// the peer's segments announce another.
     pub fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
         Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
@@ -68,7 +69,8 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Sets the round-trip estimate as a handshake would. Used for an endpoint without a handshake, before it connects.
+    /// Sets the round-trip estimate as a handshake would. For an endpoint without a handshake. Called before it
+    /// connects.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
@@ -85,8 +87,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends the stream: a FIN follows the data written, on the last segment if that is still unsent. An endless stream ends with
-    /// the data already sent.
+    /// Ends the stream: a FIN follows the data written, on the last segment if that segment is not yet sent. An endless stream
+    /// ends with the data already sent.
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         self.rx.quiet = false;
@@ -174,7 +176,7 @@ impl Endpoint {
         }
     }
 
-    /// Resumes quick ACKs if the peer's time stamps show a pause before `ts_val` that was longer than the RTO.
+    /// Resumes quick ACKs if, by the peer's time stamps, the pause before `ts_val` was longer than the RTO.
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
         if p.quirks.quick_acks_return
@@ -281,8 +283,9 @@ impl Endpoint {
         self.tx.cc.probe(out);
     }
 
-    /// Prefetches the cache lines for a segment that will arrive soon, a pure ACK or one with payload. `steps` counts down to 0
-    /// as the segment comes nearer. Each step prefetches the lines that those of the previous step point to. Changes no state.
+    /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK or a segment with payload. `steps`
+    /// counts down to 0 as the segment comes nearer. Each step prefetches the lines to which the lines of the previous step
+    /// point. Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {

@@ -1,7 +1,7 @@
 //! ECN feedback: how a receiver's ACKs report CE marks.
 //!
 //! ```text
-//! rfc3168   ECE is set from a mark on, until a segment has CWR
+//! rfc3168   ECE is set from a mark on, until a segment with CWR arrives
 //! dctcp     ECE = DCTCP.CE, the CE bit of the last segment.  When it changes, unacknowledged data is acknowledged at once with
 //!           the old ECE, then the segment itself with the new one
 //! accecn    the ECN bits are a counter, see `accecn.rs`
@@ -47,13 +47,13 @@ pub(crate) enum Mark {
     Same,
     /// An echo begins.
     Begins,
-    /// The CE bit differs from that of the last segment, so one ACK must not cover both segments.
+    /// The CE bit differs from the CE bit of the last segment, so one ACK must not cover both segments.
     Changes,
 }
 
 impl EcnFeedback {
-    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs have carried ECE so far. Returns whether they
-    /// carry it from now on, and the effect of the segment.
+    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs have carried ECE so far. Returns true if ACKs
+    /// carry ECE from now on, and the effect of the segment.
     #[inline]
     pub(crate) fn on_data(self, echo: bool, segment: &Segment) -> (bool, Mark) {
         let marked = segment.ecn == Ecn::Ce;

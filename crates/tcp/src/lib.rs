@@ -12,8 +12,8 @@
 //!
 //! # What a host may leave out of a packet
 //!
-//! * A plain data segment comes from a side that has received nothing but the peer's SYN. It has `ack == 1`, no SACK and an echo
-//!   that is not sampled (`ts_ecr` 0 means "no echo"), so these three fields can be omitted.
+//! * A plain data segment comes from a side that has received only the peer's SYN. It has `ack == 1`, no SACK, and an echo that
+//!   yields no RTT sample (`ts_ecr` 0 means "no echo"), so these three fields can be omitted.
 //! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) must be carried as a whole: the receiver reads every field.
 //! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read. `ts_val` is read
 //!   only by a sender whose [`TcpParams::reads_ack_time`] is true; for all others, a host may set both fields to zero.

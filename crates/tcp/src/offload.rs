@@ -1,8 +1,8 @@
 //! Segmentation offload: several segments leave together as one packet.
 //!
 //! ```text
-//! joins     a segment joins the packet if its data follows the packet's without a gap, all segments of the packet are full,
-//!           and both are alike: new or sent again, with the same ECN field, without SACK blocks, and CWR only in the first
+//! joins     a segment joins the packet if its data follows without a gap, all segments of the packet are full,
+//!           and both agree in: new or sent again, with the same ECN field, without SACK blocks, and CWR only in the first
 //!           segment.  A packet has at most the segments of a burst, and 65535 bytes including the headers of all segments
 //! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
 //! ```
@@ -10,7 +10,7 @@
 //! The scoreboard counts segments. If segments of a packet are lost, they are retransmitted alone, or together with the next ones.
 //!
 //! Source: Linux' net/ipv4/tcp_output.c.
-//! Departs: Linux retransmits the original packet, as far as the window has room and no SACK has split it. Here, adjacent
+//! Departs: Linux retransmits the original packet, if the window has room and no SACK has split the packet. Here, adjacent
 //! segments of two packets may be combined. A segment with SACK blocks, which occurs if data flows in both directions, leaves
 //! alone.
 

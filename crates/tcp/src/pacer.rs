@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! next_at = time at which the next burst may leave;  each segment sent adds  bytes / rate
-//! linux-internal:  if a burst leaves late, its delay shortens the wait  bytes / rate  after it, by up to half;
+//! linux-internal:  if a burst leaves late, the wait  bytes / rate  after it is shortened by its delay, by up to half;
 //!                  the first ten segments are not paced
 //! ```
 //!
@@ -50,7 +50,7 @@ impl Pacer {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
 
-    /// Sets the rate of a sender that paces although its controller sets no rate, with bursts of `burst` segments.
+    /// Sets the rate for a sender that paces although its controller sets no rate, with bursts of `burst` segments.
     pub(crate) fn set(&mut self, rate: Option<f64>, burst: u32) {
         (self.rate, self.quantum) = (rate, burst);
     }
@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(p.allowance(Time(MS)), 2);
         p.spend(Time(MS), 1000);
         assert_eq!(p.held_back(Time(MS)), Duration(MS));
-        // the next segment leaves 0.1 ms late, so pacing waits for 0.9 ms instead of 1 ms after it. After one that is 10 ms late,
-        // it waits for half of 1 ms
+        // the next segment leaves 0.1 ms late, so pacing waits for 0.9 ms instead of 1 ms after it. After a segment that is 10 ms
+        // late, it waits for half of 1 ms
         p.spend(Time(2 * MS + 100_000), 1000);
         assert_eq!(p.held_back(Time(2 * MS + 100_000)), Duration(900_000));
         p.spend(Time(13 * MS), 1000);

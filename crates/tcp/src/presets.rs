@@ -32,7 +32,7 @@ macro_rules! presets {
 }
 
 presets! { p:
-    /// Linux 6: CUBIC with HyStart, SACK, RACK-TLP, PRR (RFC 9937), initial window 10, delayed ACK 40 ms, RTO 1 s at first and
+    /// Linux 6: CUBIC with HyStart, SACK, RACK-TLP, PRR (RFC 9937), initial window 10, delayed ACK 40 ms, initial RTO 1 s,
     /// later at least 200 ms, timers on a wheel with a tick of 1 ms
     "linux-6" {}
 
@@ -82,8 +82,8 @@ presets! { p:
     /// and restarts the timer
     "ns2-cubic-2.6.22" {
         // The agent is one-way, has `timestamps_ true`, and sends 1460 bytes of payload in packets of 1510 bytes.
-        // Departs: ACKs have 50 bytes, whereas ns-2's sinks send 40. The first packet of ns-2's first window is a SYN of 40
-        // bytes, which the second packet does not wait for.
+        // Departs: ACKs have 50 bytes, whereas ns-2's sinks send 40. In ns-2, the first packet of the first window is a SYN
+        // of 40 bytes, and the second packet leaves without waiting for its ACK.
         ns2(p, Quirks::NS2_LINUX);
         p.opening.handshake = false;
         p.wire.timestamp_bytes = 10;
@@ -100,9 +100,9 @@ presets! { p:
     }
 
     /// ns-2 FullTcp with SACK: Reno's window, handshake and FIN, Nagle, time stamps of 10 bytes (SYN and ACK have 50 bytes),
-    /// initial window 2, RTO 3 s at first
+    /// initial window 2, initial RTO 3 s
     "ns2-fulltcp-sack" {
-        // `nodelay_` is false: an object's last, short segment waits until all data before it is acknowledged
+        // `nodelay_` is false, so the short last segment of an object waits until all earlier data is acknowledged
         ns2(p, Quirks::NS2_FULLTCP);
         (p.wire.timestamp_bytes, p.wire.syn_option_bytes) = (10, 10);
         p.control.choose("reno");
@@ -113,8 +113,8 @@ presets! { p:
     /// ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, initial window 2, clock of 10 ms, slow start restart
     "ns2-reno" {
         // The agent is one-way, has no time stamps, and has `singledup_ true` (limited transmit).
-        // Departs: ns-2 begins with a packet of 40 bytes in place of a SYN, one round trip before the data, and takes one RTT
-        // sample per round trip.
+        // Departs: ns-2 begins with a packet of 40 bytes in place of a SYN, one round trip before the data, and takes only
+        // one RTT sample per round trip.
         ns2(p, Quirks::NS2_RENO);
         p.opening.handshake = false;
         p.wire.timestamps = false;
@@ -133,7 +133,8 @@ presets! { p:
         p.opening.initial_window = InitialWindow::Rfc3390;
         p.reduction.reduce_from_flight = true;
         p.rto.min_rto = Duration::from_secs(1);
-        // RFC 1122 §4.2.3.5: retry a SYN for at least 3 minutes (R2). The eighth is sent after 1 + 2 + ... + 60 + 60 = 183 s
+        // RFC 1122 §4.2.3.5: retry a SYN for at least 3 minutes (R2). The eighth retransmission leaves after 1 + 2 + ... +
+        // 60 + 60 = 183 s
         p.opening.syn_retries = Some(8);
         p.receiver.delayed_ack = Duration::from_millis(200);
     }

@@ -1,7 +1,7 @@
 //! The receiving half of an endpoint: reassembly, acknowledgement policy, SACK blocks, time stamp echo, ECN echo.
 //!
 //! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (timestamp to echo), RFC 3168 §6.1.3 (ECE
-//! until CWR), RFC 2883 (D-SACK; only for segments that are duplicates as a whole, as retransmissions usually are).
+//! until CWR), RFC 2883 (D-SACK; only for segments that are complete duplicates, as retransmissions usually are).
 
 mod ecn;
 mod ranges;
@@ -28,7 +28,7 @@ const ON_HEAP: u8 = u8::MAX;
 /// arrived by then.)
 const AT_ONCE: Time = Time::ZERO;
 
-/// A gap between the sender's segments is a pause only if it is longer than this, in microseconds. No usual RTO is shorter.
+/// Shortest gap between two segments that counts as a pause of the sender, microseconds. Usual RTOs are longer.
 const PAUSE: u32 = 100_000;
 /// Number of immediate ACKs after a CE mark that begins an echo.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
@@ -70,8 +70,8 @@ enum Fin {
     Consumed,
 }
 
-/// The receiving half of an endpoint. As long as there are no holes, processing a segment needs only the first 32 bytes. These
-/// include the phase and the `quiet` flag, which let the endpoint skip the sending half if it has nothing to do.
+/// The receiving half of an endpoint. As long as there are no holes, a segment is processed with only the first 32 bytes. They
+/// include the phase and the `quiet` flag, by which the endpoint skips an idle sending half.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -100,7 +100,8 @@ pub(crate) struct Receiver {
     /// Ranges above holes. They are disjoint and not adjacent, and the most recently extended one is the first.
     few: [SackBlock; FEW],
     many: Option<Box<OutOfOrder>>,
-    /// Low 32 bits of the sequence number of the peer's FIN, once seen. They suffice, because the FIN is within the window.
+    /// Low 32 bits of the sequence number of the peer's FIN, once seen. 32 bits are enough, because the FIN is within the
+    /// window.
     fin_at: u32,
     /// Time of the first SYN sent, microseconds. It gives an RTT sample if the SYN-ACK echoes no time stamp.
     pub(crate) syn_sent: u32,
@@ -108,7 +109,7 @@ pub(crate) struct Receiver {
     rare: Option<Box<Rare>>,
 }
 
-/// State that few connections use.
+/// State that only few connections use.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// AccECN's counters; `None` without AccECN.
@@ -172,8 +173,8 @@ impl Receiver {
         self.ack_at = AT_ONCE;
     }
 
-    /// Returns the pause of the sender before the segment that was sent at `ts_val`, microseconds. `None` if it is at most
-    /// [`PAUSE`], and before the first data.
+    /// Returns the pause of the sender before the segment that was sent at `ts_val`, microseconds. `None` for pauses of at
+    /// most [`PAUSE`], and before the first data.
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
         let us = ts_val.wrapping_sub(self.ts_recent);
@@ -272,7 +273,7 @@ impl Receiver {
         self.schedule_ack(p, now, segment.len);
     }
 
-    /// Counts every segment of a packet that carries several. The packet is acknowledged once (GRO).
+    /// Counts every segment of a packet with several segments. The packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
         if segment.gso_size > 0 {
@@ -328,7 +329,7 @@ impl Receiver {
             }
             return next;
         }
-        // ranges are not adjacent, so a range that begins above `next` also lies above all those removed
+        // ranges are not adjacent, so a range that begins above `next` also lies above all removed ranges
         let mut reached = next;
         let mut n = 0;
         for i in 0..usize::from(self.held) {

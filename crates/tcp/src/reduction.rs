@@ -3,18 +3,18 @@
 //! ```text
 //! instant:       cwnd = ssthresh
 //! rate halving:  per ACK, cwnd = max(ssthresh, cwnd - 1/2), but at most in flight + 1
-//! held:          cwnd = ssthresh, but more may be sent while in flight < held
+//! held:          cwnd = ssthresh, but segments may leave while in flight < held
 //!                for each ACK:            held = min(held, in flight + 1)
 //!                after each segment sent: held = min(held, in flight - 1), at least 1
 //! prr:           if pipe > ssthresh: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
 //!                otherwise:          sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData)
 //!                                                                  + (MSS if SafeACK))
-//!                SafeACK: SND.UNA advances, and no further loss is found.  sndcnt >= MSS until something is sent
+//!                SafeACK: SND.UNA advances and no further loss is found.  sndcnt >= MSS until something is sent
 //! ```
 //!
 //! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 9937 §6.
-//! Departs: PRR's shares are rounded up to whole segments. As in Linux, RecoverFS is the value that ssthresh is a share of: the
-//! window, or FlightSize with `reduce_from_flight`. RFC 9937 subtracts the data SACKed before.
+//! Departs: PRR's shares are rounded up to whole segments. As in Linux, RecoverFS is the value of which ssthresh is a share:
+//! the window, or FlightSize with `reduce_from_flight`. RFC 9937 also subtracts the data already SACKed.
 
 use crate::cc::control::Window;
 use crate::params::{Reduction, TcpParams};
@@ -24,11 +24,11 @@ fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// The state of a reduction, in bytes. It has its initial value until the first reduction, and throughout if the controller makes
-/// the reductions.
+/// The state of a reduction, in bytes. Unchanged until the first reduction; never used if the controller itself reduces the
+/// window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReductionState {
-    /// RecoverFS: the value that ssthresh is a share of.
+    /// RecoverFS: the value of which ssthresh is a share.
     flight: u32,
     /// prr_delivered: bytes delivered since the reduction began.
     delivered: u64,
@@ -90,7 +90,7 @@ impl ReductionState {
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// Responds to a timer that found `lost` bytes lost: pipe has decreased, and the window stays the same.   Source: Linux.
+    /// Responds to a timer that found `lost` bytes lost: pipe is now smaller, the window is unchanged.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
@@ -172,9 +172,9 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // ACK 4 is the second one of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. ACK 5 gives ceil(3 / 2) - 1 = 1, and so does
-        // every second ACK. At ACK 15, pipe = 17 - 12 + 5 = 10 equals ssthresh, so nothing is sent. From then on, every ACK lets
-        // one segment leave
+        // ACK 4 is the second one of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. ACK 5 gives ceil(3 / 2) - 1 = 1, as does every
+        // second ACK after it. At ACK 15, pipe = 17 - 12 + 5 = 10 equals ssthresh, so nothing is sent. From then on, every ACK
+        // lets one segment leave
         assert_eq!(sent, [5, 7, 9, 11, 13, 16, 17, 18, 19]);
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
@@ -269,8 +269,8 @@ mod tests {
             }
         }
         // After ACK 1, 19 segments are in flight, below `held` = 20: one segment is sent, and `held` becomes 19. After ACK 2, 19
-        // are in flight: none is sent. After ACK 3, 18 are, and so on. At ACK 9, the data in flight has come down to the window
-        // of 16; from then on, every ACK lets one segment leave
+        // are in flight: none is sent. After ACK 3, 18 are in flight, and one is sent; and so on. At ACK 9, the data in flight
+        // equals the window of 16; from then on, every ACK lets one segment leave
         assert_eq!(sent, [1, 3, 5, 7, 9, 10]);
         assert_eq!(pipe, 16 * MSS);
         s.end(&p, &mut w);

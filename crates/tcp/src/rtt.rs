@@ -9,7 +9,8 @@
 //! RTO = SRTT + max(G, 4 RTTVAR), bounded by min_rto and max_rto, doubled at each timeout until the next sample
 //! ```
 //!
-//! With time stamps, every ACK of new data gives a sample. The gains are not reduced for this, although RFC 7323 §G suggests it.
+//! With time stamps, every ACK of new data gives a sample. The gains stay the same; RFC 7323 §G suggests smaller gains for
+//! frequent samples.
 
 use crate::params::{MinRto, TcpParams};
 use units::Duration;
@@ -42,7 +43,7 @@ impl Rtt {
             r = ((r + g / 2) / g).max(1) * g;
         }
         if self.srtt.is_zero() {
-            // a round trip of less than a microsecond is still a sample; SRTT = 0 would mean that there is none
+            // at least 1, because SRTT = 0 means that there is no sample yet
             self.srtt = Duration(r.max(1));
             self.rttvar = Duration(r / 2);
         } else {
@@ -85,7 +86,7 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(p.rto.backoff_doublings);
     }
 
-    /// Ends the SYN's backoff. If the handshake gave no sample, a lost SYN raises the RTO to at least 3 s.
+    /// Ends the SYN's backoff. If the handshake yielded no sample, a lost SYN raises the RTO to at least 3 s.
     ///
     /// Source: RFC 6298 §5.7.
     pub(crate) fn after_syn(&mut self, lost: bool) {

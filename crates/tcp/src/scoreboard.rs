@@ -2,17 +2,17 @@
 //!
 //! It is a ring of 16-byte entries, from the first unacknowledged segment to the last one sent, with running counters. An ACK
 //! costs O(1) amortised, whatever the window and the number of holes. The entries of a small window are stored in the scoreboard
-//! itself, so even with ten thousand connections the few segments of each are in the cache line beside its counters.
+//! itself, in the cache line next to the counters. This matters with ten thousand connections of a few segments each.
 //!
 //! ```text
 //! pipe     = sum over entries not SACKed of (bytes if not lost) + (bytes if retransmitted)   RFC 6675 SetPipe
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
-//! Three cursors are positions in the ring. They never move back to an earlier entry. Below `lost_to`, IsLost has been decided;
-//! SACKed data above it is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC 6675's HighRxt).
-//! `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so a SACK block that
-//! is repeated is skipped without visiting every entry.
+//! Three cursors are positions in the ring, which never move back to an earlier entry. Below `lost_to`, IsLost has been decided;
+//! above `lost_to`, SACKed data is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC 6675's
+//! HighRxt). `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so a
+//! repeated SACK block is skipped without visiting every entry.
 //!
 //! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
 //!
@@ -106,7 +106,8 @@ impl Scoreboard {
         taken
     }
 
-    /// Removes a SACKed entry from the counts above `lost_to`. `run_goes_on` is true if the next entry belongs to the same run.
+    /// Subtracts a SACKed entry from the counts above `lost_to`. `run_goes_on` is true if the next entry belongs to the same
+    /// run.
     #[inline]
     pub(crate) fn leave_count(&mut self, size: u64, run_goes_on: bool) {
         self.above -= size;
@@ -118,7 +119,7 @@ impl Scoreboard {
     fn position(&self, seq: u64, mss: u32) -> usize {
         let rel = seq.saturating_sub(self.base) as u32;
         let base = self.base as u32;
-        // all segments except the last of a message are full, so the guess is nearly always right
+        // nearly always right, because all segments except the last of a message are full
         let guess = (rel / mss) as usize;
         match self.get(guess) {
             Some(e) if e.start.wrapping_sub(base) == rel => guess,
@@ -181,7 +182,8 @@ impl Scoreboard {
         size
     }
 
-    /// Decides IsLost for all entries for which the current SACK information suffices. Returns true if an entry is newly lost.
+    /// Decides IsLost for all entries for which the current SACK information is sufficient. Returns true if an entry is newly
+    /// lost.
     ///
     /// Source: RFC 6675 §4; with `forward`, also FACK.
     pub(crate) fn mark_lost(&mut self, dupthresh: u8, mss: u32, forward: bool) -> bool {
@@ -226,8 +228,7 @@ impl Scoreboard {
         self.rtx = self.rtx.min(at as u32);
     }
 
-    /// Returns true if the first outstanding segment is SACKed, which means that the receiver has received it without
-    /// acknowledging it.
+    /// Returns true if the first outstanding segment is SACKed, although the receiver has not acknowledged it.
     pub(crate) fn head_sacked(&self) -> bool {
         self.get(0).is_some_and(|e| e.has(SACKED))
     }
@@ -289,8 +290,8 @@ impl Scoreboard {
         self.advance(self.lost_to)
     }
 
-    /// Returns the lowest segment below the highest SACKed one that is neither SACKed nor retransmitted, lost or not.   Source:
-    /// RFC 6675 NextSeg (3).
+    /// Returns the lowest segment below the highest SACKed one that is neither SACKed nor retransmitted, whether it is lost or
+    /// not.   Source: RFC 6675 NextSeg (3).
     pub(crate) fn next_hole(&mut self) -> Option<Piece> {
         self.advance(self.high)
     }

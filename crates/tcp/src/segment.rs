@@ -17,7 +17,7 @@ pub struct SackBlock {
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
     count: u32,
-    /// The segment's window. It is stored here because these bytes would otherwise be padding.
+    /// The segment's window. Stored here because these bytes would otherwise be padding.
     window: u32,
 }
 
@@ -50,7 +50,7 @@ impl SackBlocks {
         self.count == 0
     }
 
-    /// Stores an AccECN option in place of the fourth block. Both would not fit into 40 bytes of TCP options.
+    /// Stores an AccECN option in place of the fourth block. The 40 bytes of TCP options have no room for both.
     fn keep(&mut self, o: AccEcnOption) {
         let pair = |low: u64, high: u32| low | u64::from(high) << 32;
         let start = pair(u64::from(o.fields) | u64::from(o.ect1_first) << 8, o.e0b);
@@ -69,8 +69,8 @@ impl SackBlocks {
 pub struct AccEcnOption {
     /// Number of counters in the option, at most three; 0 for no option.
     pub fields: u8,
-    /// True if the counter of ECT(1) is the first (kind 174), false if that of ECT(0) is (kind 172). The counter of CE is always
-    /// the second.
+    /// True if the counter of ECT(1) comes first (kind 174), false if the counter of ECT(0) does (kind 172). The counter of CE
+    /// is always second.
     pub ect1_first: bool,
     /// Bytes received with ECT(0), modulo 2^24.
     pub e0b: u32,
@@ -143,7 +143,7 @@ pub struct PlainData {
 }
 
 impl Segment {
-    /// Returns the segment's AccECN option, or one without counters if it has none.
+    /// Returns the segment's AccECN option, or an option without counters if there is none.
     #[inline]
     pub fn accecn(&self) -> AccEcnOption {
         if self.flags.has(Flags::ACCECN_OPTION) { self.sack.kept() } else { AccEcnOption::default() }
@@ -212,20 +212,20 @@ pub enum Event {
     },
     /// The retries of a SYN or of data are exhausted; `Closed` follows.
     Failed,
-    /// Both directions are done, or the connection has failed. Without a handshake (and FIN), all data that this side wrote
-    /// before it closed is acknowledged, and it can still receive. As long as the host keeps the endpoint, it can repeat a lost
+    /// Both directions are done, or the connection has failed. Without a handshake (and FIN), this means that all data of this
+    /// side is acknowledged; the side can still receive. As long as the host keeps the endpoint, the endpoint can repeat a lost
     /// final ACK.
     Closed,
 }
 
 /// Receives the segments and events of an endpoint.
 ///
-/// All methods are called from inside the endpoint, in the order of events. If the host responds to an event by a write or a
-/// close, it must do so after the call that raised the event has returned.
+/// All methods are called from inside the endpoint, in the order of events. A host that responds to an event by a write or a
+/// close must wait until the call that raised the event has returned.
 pub trait Io {
     /// Sends a segment.
     fn send(&mut self, segment: &Segment);
-    /// Sends an ACK after the data that it acknowledges has been delivered to the application, if this call delivers any
+    /// Sends an ACK after the acknowledged data has been delivered to the application, if this call delivers any
     /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)). A host without applications sends it at once.
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);

@@ -8,14 +8,14 @@
 //!   Loss <--- timeout, from any state; left to Open at una >= recover
 //! ```
 //!
-//! The window is `floor(cwnd)` segments of MSS bytes. It is compared with the bytes in flight. With SACK, these are RFC 6675's
-//! pipe. Without SACK, they are the outstanding bytes less one MSS per duplicate ACK, which is equivalent to RFC 5681's window
-//! inflation.
+//! The window is `floor(cwnd)` segments of MSS bytes. It limits the bytes in flight. With SACK, the bytes in flight are RFC
+//! 6675's pipe. Without SACK, they are the outstanding bytes less one MSS per duplicate ACK, which is equivalent to RFC 5681's
+//! window inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
 //! Departs: when a recovery starts, the first outstanding segment is always marked as lost (RFC 6675 leaves this to IsLost). After
 //! duplicate ACKs for short segments, pipe is therefore one MSS smaller than in the RFC. After a timeout, the lost segments are
-//! resent in order as the window opens. This is go-back-N if SACK is off, or its information was discarded.
+//! resent in order as the window opens. If SACK is off, or its information was discarded, this is go-back-N.
 
 mod ack;
 mod output;
@@ -51,7 +51,7 @@ pub(crate) struct Context<'a, I> {
     pub(crate) io: &'a mut I,
 }
 
-/// The state of delivery rates, pacing and bursts, for flows that use any of them, or whose controller has a timer.
+/// The state of delivery rates, pacing and bursts, for flows that use any of these, or whose controller has a timer.
 #[derive(Clone, Debug)]
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
@@ -107,12 +107,12 @@ pub(crate) struct Sender {
     pub(crate) rtt: Rtt,
     /// End of the data outstanding when the last recovery, reduction or ECN response began.
     recover: u64,
-    /// Time of the last data transmission. In stacks that measure idle time from ACKs, time of the ACK that left nothing
-    /// outstanding, if that is later.
+    /// Time of the last data transmission. In stacks that measure idle time from ACKs: time of the ACK that left nothing
+    /// outstanding, if later.
     last_active: Time,
-    /// End of the current round for `limited` and `max_flight`, as the low half of the offset.
+    /// End of the current round for `limited` and `max_flight`, as the low half of an offset.
     usage_until: u32,
-    /// Largest number of bytes outstanding after a transmission in that round.
+    /// Largest number of bytes outstanding after a transmission in the current round (see `usage_until`).
     max_flight: u32,
     peer_rwnd: u32,
     /// End of the current round, which is the low half of `next` when the round began.
@@ -127,13 +127,13 @@ pub(crate) struct Sender {
     /// The stage of ACK processing at which the controller runs.
     turn: Turn,
     pub(crate) cc: Controller,
-    /// Pacing and delivery rates. Present only if the controller needs rate samples, or a timer, or if segments leave paced or in
+    /// Pacing and delivery rates. Present only if the controller needs rate samples or a timer, or if segments leave paced or in
     /// bursts.
     pacing: Option<Box<PacingAndRate>>,
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     reduction: ReductionState,
-    /// State for the undo of reductions. Present only in stacks that undo, from the first retransmission on.
+    /// State for the undo of reductions. Present only in stacks with undo, from the first retransmission on.
     undo: Option<Box<Undo>>,
 }
 
@@ -189,7 +189,8 @@ impl Sender {
         }
     }
 
-    /// Prefetches further data: entries on the heap and, during a reduction, its state and the counters beside it.
+    /// Prefetches further data: entries on the heap and, during a reduction, the state of the reduction and the
+    /// counters beside it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         self.board.prefetch();

@@ -73,11 +73,12 @@ pub struct Stats {
     pub rescues: u32,
     /// Number of RFC 8985's tail loss probes.
     pub probes: u32,
-    /// Number of window reductions that proved spurious and were undone.
+    /// Number of window reductions undone because they proved spurious.
     pub undone: u32,
 }
 
-/// The counters of [`Stats`] that an endpoint increments, all for rare events. The rest is derived from the endpoint's state.
+/// The counters of [`Stats`] that an endpoint increments, all for rare events. All other counters are derived from the
+/// endpoint's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) retransmits: u32,

@@ -1,7 +1,6 @@
-//! Settings of a sender that a program outside changes between two events.
+//! Settings of a sender that an external program changes between two events.
 //!
-//! A setting replaces the present value. The controller continues from it, as after any other event: it may move the window with
-//! the next ACK.
+//! A setting replaces the present value. The controller continues from the new value, and may change it with the next ACK.
 
 /// A new value for a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]

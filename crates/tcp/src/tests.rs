@@ -99,7 +99,7 @@ fn handshake_request_answer_and_end() {
         assert!(n.has(i, Event::Connected) && n.has(i, Event::PeerFinished) && n.has(i, Event::Closed));
         assert_eq!(n.events[i].iter().filter(|&&e| e == Event::Closed).count(), 1);
     }
-    // the initial window is 2: two segments leave at once, and the last one, with the FIN, after an ACK
+    // the initial window is 2: two segments leave at once, and the third, with the FIN, after an ACK
     assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
     assert!(n.log.iter().any(|l| l.1 == 1 && l.2.len == 4000 - 2920 && l.2.flags.has(Flags::FIN)));
     assert_eq!(n.ends[0].stats().retransmits + n.ends[1].stats().retransmits, 0);
@@ -159,7 +159,7 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     assert!((20..=21).contains(&rounds[9]), "{rounds:?}");
 }
 
-/// Drops the first transmission of the data segments with these numbers (offsets in segments).
+/// Drops the first transmission of the data segments with these numbers, counted from 0.
 fn lose(p: &TcpParams, list: &'static [u64]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let mss = u64::from(p.wire.mss);
     move |from, _, s| {
@@ -184,7 +184,8 @@ fn fast_retransmit_halves_once_for_a_window() {
         assert_eq!((st.fast_recoveries, st.timeouts), (1, timeouts), "{recovery:?}");
         if timeouts == 0 {
             assert_eq!(st.retransmits, 3, "{recovery:?}");
-            // three ACKs in congestion avoidance have raised the window from 20 to 20.15; ssthresh is half of it
+            // three ACKs in congestion avoidance have raised the window from 20 to 20.15; ssthresh is half of the
+            // window
             assert!((n.ends[0].probe(&p).ssthresh_bytes as f64 / 1460.0 - 10.07).abs() < 0.05);
         }
     }
@@ -299,8 +300,8 @@ fn delayed_acks_halve_the_acks() {
 
 #[test]
 fn acks_at_once_return_after_a_pause() {
-    // of twenty segments, 16 are acknowledged at once, and the others in pairs: 18 ACKs. Quick ACKs return after a pause of a
-    // second, which is longer than the receiver's RTO of 20 + 200 ms
+    // of twenty segments, 16 are acknowledged at once, and the others in pairs: 18 ACKs. Quick ACKs resume after a pause of a
+    // second, because it is longer than the receiver's RTO of 20 + 200 ms
     for (quick_acks_return, want) in [(true, [18, 18]), (false, [18, 10])] {
         let p = exact().with(|p| {
             p.quirks.quick_acks_return = quick_acks_return;

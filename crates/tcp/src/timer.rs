@@ -1,4 +1,4 @@
-//! The expiry of timers: exactly when due, or later, as by a timer wheel.
+//! The expiry of timers: exactly when they are due, or later because of a timer wheel.
 //!
 //! ```text
 //! level n has the timers that expire in less than 63 * 8^n ticks, in buckets of 8^n ticks;  a timer never expires early:
@@ -25,8 +25,7 @@ pub(crate) enum Timer {
     Reordering,
 }
 
-/// Longest wait on the lowest level, in ticks. On each further level, waits are eight times as long, and buckets eight times as
-/// wide.
+/// Longest wait on the lowest level, in ticks. From one level to the next, waits and buckets are eight times as long.
 const REACH: u64 = 63;
 /// Number of levels of the wheel with HZ 1000.
 const LEVELS: u32 = 9;

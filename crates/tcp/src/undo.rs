@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin    a fast recovery or a timeout begins: undo_marker = SND.UNA; the window and ssthresh are stored
-//! D-SACK   it has reported all segments retransmitted since then: nothing was lost                   RFC 2883, RFC 3708
+//! D-SACK   D-SACKs have reported all segments retransmitted since then: nothing was lost                   RFC 2883, RFC 3708
 //! Eifel    an ACK of new data echoes a time before the first retransmission: the original arrived    RFC 3522
 //! F-RTO    after a timeout, the first ACK lets new data leave instead of retransmissions.  If data is then delivered that
 //!          was sent only once before the timeout, the timeout was spurious                           RFC 5682 §3.1
@@ -13,7 +13,7 @@
 //! D-SACK counts even after the recovery has ended.
 //!
 //! Source: the RFCs as Linux combines them.
-//! Departs: BBR's model is not reset. A D-SACK counts by its length, whichever retransmission it reports.
+//! Departs: BBR's model is not reset. A D-SACK counts by its length, regardless of which retransmission it reports.
 
 use crate::cc::control::Window;
 use crate::params::{TcpParams, Undo as UndoAxis};
@@ -28,7 +28,7 @@ pub(crate) struct Undo {
     resent: Option<u32>,
     /// Time of the first retransmission, microseconds modulo 2^32.
     first_resent: Option<u32>,
-    /// The window before the reduction; `None` if an ECN echo had already reduced it.
+    /// The window before the reduction; `None` if an ECN echo had already reduced the window.
     before: Option<Window>,
     /// True while F-RTO is in progress.
     pub(crate) frto: bool,
@@ -58,8 +58,8 @@ impl Undo {
         self.marker.is_some() || self.frto
     }
 
-    /// Begins a fast recovery or a timeout at `una`. `out` is the number of retransmissions still in flight, which D-SACK may
-    /// report too. `before` is the window before the reduction, if there is one.
+    /// Begins a fast recovery or a timeout at `una`. `out` is the number of retransmissions still in flight, because D-SACK
+    /// may report these, too. `before` is the window before the reduction, if there is one.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),
@@ -94,7 +94,7 @@ impl Undo {
         Evidence { duplicates: self.resent == Some(0), delayed: echo != 0 && self.first_resent.is_some_and(before) }
     }
 
-    /// Records that the reduction is undone. Returns the window before it.
+    /// Records that the reduction is undone. Returns the window before the reduction.
     pub(crate) fn close(&mut self) -> Option<Window> {
         (self.marker, self.resent, self.frto) = (None, None, false);
         self.undone += 1;

@@ -1,7 +1,7 @@
 //! Alternative Backoff with ECN (ABE): a mark may reduce the window less than a loss does.
 //!
-//! A queue that marks packets does so long before it is full, so halving the window would leave it empty. In slow start a mark
-//! has the effect of a loss.
+//! A queue that marks packets is still short, so it would run empty if the window were halved. In slow start, a mark has the
+//! same effect as a loss.
 //!
 //! Source: RFC 8511 §3; it recommends 0.8 for Reno, 0.85 for CUBIC.
 
@@ -53,7 +53,8 @@ mod tests {
         // a mark counts as a loss in slow start, and always without beta_ecn
         assert_eq!(cut(&reno, f64::INFINITY), [50.0, 50.0]);
         assert_eq!(cut(&reno.with(|p| p.control.shared.beta_ecn = None), 50.0), [50.0, 50.0]);
-        // both forms of CUBIC keep 0.7 after a loss. In Linux' arithmetic: 100 * 717 / 1024 = 70.02, cut to whole segments
+        // both forms of CUBIC keep 0.7 after a loss. In Linux' arithmetic, 100 * 717 / 1024 = 70.02 is rounded down to
+        // whole segments
         for (cubic_form, loss) in [(CubicForm::Rfc9438, 70.0), (CubicForm::Linux, 70.0)] {
             let p = TcpParams::default().with(|p| {
                 p.control.shared.beta_ecn = Some(0.85);

@@ -12,13 +12,13 @@
 //!    any --RTprop not seen for 10 s--> ProbeRtt (1;  4 segments for 200 ms and a round) --> ProbeBw or Startup
 //! ```
 //!
-//! BBR also sets the window during a recovery: packet conservation for one round, then the model again.
+//! During a recovery, too, BBR sets the window: packet conservation for one round, then the model's window again.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5. The window's quanta,
 //! the allowance for aggregated ACKs and the margin of 1 % follow Linux, because at the small BDPs of CSC458 (3.3 packets) they
-//! decide the queue. BtlBw is a maximum, so jitter of the ACKs makes it exceed the true bandwidth: 50 us in a round trip of 20 ms
-//! are 0.25 %, a quarter of the margin of 1 % that drains the queue. If losses are a fifth of the delivered data in two consecutive
-//! intervals with the same delivery rate, BBR assumes that the path is policed, and keeps to that rate for 48 rounds, as Linux does
+//! determine the length of the queue. BtlBw is a maximum, so ACKs with jitter make it exceed the true bandwidth: 50 us in a round
+//! trip of 20 ms are 0.25 %, a quarter of the 1 % by which pacing stays below the estimate. If a fifth of the data is lost in two
+//! consecutive intervals with the same delivery rate, BBR assumes a policer, and sends at that rate for 48 rounds, as Linux does
 //! ([`long_term`]).
 //! Departs: none known.
 
@@ -42,7 +42,7 @@ const HIGH_GAIN: f64 = 2.89;
 const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
 /// Gain of the window in ProbeBw. It leaves room for delayed and aggregated ACKs.
 const CWND_GAIN: f64 = 2.0;
-/// The cycle of pacing gains in ProbeBw: one phase that probes, one that drains the queue which the probe has built, and six that
+/// The cycle of pacing gains in ProbeBw: a phase that probes, a phase that drains the queue built by the probe, and six that
 /// cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Time for which a minimum of the round-trip time is valid.
@@ -51,9 +51,9 @@ const RTPROP_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// The smallest window in segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
-/// Growth of the bandwidth within a round which shows that the pipe is not full.
+/// Growth of the bandwidth per round, as a factor, above which the pipe is not full.
 const FULL_GROWTH: f64 = 1.25;
-/// Rounds without such growth after which the pipe counts as full.
+/// Number of rounds without such growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
 /// Factor on the pacing rate. Pacing slightly below the estimate drains queues caused by estimation errors.
 const PACING_MARGIN: f64 = 0.99;
@@ -238,7 +238,7 @@ impl Bbr {
         }
     }
 
-    /// Starts ProbeBw in a random phase other than the draining phase: there is no queue to drain yet.
+    /// Starts ProbeBw in a random phase, but not the draining phase, because there is no queue to drain yet.
     fn enter_probe_bw(&mut self, now: Time) -> Mode {
         self.phase_at = now;
         let phase = self.rng.get_or_insert_with(|| Rng::named(0, "bbr")).below(7) as u8;
@@ -264,7 +264,7 @@ impl Bbr {
     }
 
     /// Estimates the segments that will be in the network when the next burst leaves, if `in_flight` bytes are in the network
-    /// now. Where the pacing gain is above 1, the burst itself counts as well. Source: Linux bbr_packets_in_net_at_edt.
+    /// now. If the pacing gain is above 1, the burst itself counts as well. Source: Linux bbr_packets_in_net_at_edt.
     fn in_network(&self, in_flight: f64, a: &AckSample) -> f64 {
         let burst = if self.gains().0 > 1.0 { f64::from(self.burst()) } else { 0.0 };
         let delivered = (self.btl_bw() * a.held_back.secs() / self.mss).floor();
@@ -291,7 +291,7 @@ impl Bbr {
         }
     }
 
-    /// Adds the data beyond a BDP that must be in flight to keep a path busy despite bursts and delayed ACKs.
+    /// Adds to `cwnd` what must be in flight beyond a BDP to keep a path busy despite bursts and delayed ACKs.
     fn quanta(&self, cwnd: f64) -> f64 {
         let even = ((cwnd + 3.0 * f64::from(self.burst())) * 0.5).ceil() * 2.0;
         if self.mode == Mode::ProbeBw(0) { even + 2.0 } else { even }
@@ -359,7 +359,7 @@ impl Bbr {
         if a.state == State::Recovery && self.previous != State::Recovery {
             self.conserving = true;
             self.next_round_delivered = a.total_delivered;
-            // at least one segment: this ACK may have delivered less than that and left nothing in flight
+            // at least one segment: an ACK may deliver less than a segment and leave nothing in flight
             cwnd = (in_flight + acked).max(1.0);
         } else if self.previous.repairs() && !a.state.repairs() {
             cwnd = cwnd.max(self.prior_cwnd);

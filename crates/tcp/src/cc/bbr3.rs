@@ -16,14 +16,14 @@
 //! ProbeRTT         1     0.5    inflight was <= bdp / 2 for 200 ms and a round;  it begins after 5 s without a lower round trip
 //! ```
 //!
-//! [`model`] estimates the path, [`bounds`] sets limits after losses, [`states`] is the state machine, and [`responses`] makes
-//! the output to the sender. Functions are named after those of the draft.
+//! [`model`] estimates the path, [`bounds`] sets limits after losses, [`states`] is the state machine, and [`responses`]
+//! computes the output to the sender. Functions are named after those of the draft.
 //!
-//! Source: draft-ietf-ccwg-bbr-04. With `bbr3_form = "linux"` also google/bbr, branch v3, which differs in the following: Drain
-//! has a gain of 0.347 and DOWN of 0.91, `extra_acked` covers two halves of five rounds, bursts are one segment below 1.2 Mbit/s,
-//! and there is a response to ECN ([`marks`]).
+//! Source: draft-ietf-ccwg-bbr-04. For `bbr3_form = "linux"`: google/bbr, branch v3, which differs as follows: Drain has a gain
+//! of 0.347 and DOWN of 0.91, `extra_acked` covers two halves of five rounds, bursts are one segment below 1.2 Mbit/s, and there
+//! is a response to ECN ([`marks`]).
 //! Departs: the draft leaves the response to a CE mark open. Here a mark counts as a loss in its round, but it never ends a
-//! probe. The Linux form lacks the correction of the data in flight for the pacing timer, the fast path, and PLB.
+//! probe. The Linux form has no correction of the data in flight for the pacing timer, no fast path and no PLB.
 
 mod bounds;
 mod excess;

@@ -36,8 +36,8 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Grows the window by up to `credit` segments, but not above ssthresh. Returns the unused credit, which is for congestion
-    /// avoidance.
+    /// Grows the window by up to `credit` segments, but not above ssthresh. Returns the rest of the credit, for use in
+    /// congestion avoidance.
     #[inline]
     pub(super) fn grow_in_slow_start(&mut self, credit: f64) -> f64 {
         let used = credit.min(self.ssthresh - self.cwnd);
@@ -60,9 +60,8 @@ pub struct Drive {
     /// Largest payload of a new segment in bytes, if smaller than the MSS; 0 stands for the MSS. Used only if [`Needs::rates`] is
     /// set.
     pub max_payload: u16,
-    /// If true, the sender makes reductions, according to the parameters of the stack: it reduces the window to ssthresh after
-    /// congestion, and restarts it after an idle period.
-    /// If false, only the controller sets `cwnd`.
+    /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
+    /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
     pub reduction: bool,
     /// True if the window is small on purpose, so the delivery rates of the data in flight do not show the bandwidth.
     pub probing_delay: bool,
@@ -92,14 +91,14 @@ pub struct AckSample {
     pub now: Time,
     /// Segments newly acknowledged cumulatively. A partly filled segment counts as a fraction.
     pub acked: f64,
-    /// Segments that count for growth: those newly delivered, cumulatively or by SACK, bounded by `abc_limit`.
+    /// Segments that count for growth: newly delivered, cumulatively or by SACK, and at most `abc_limit`.
     pub credit: f64,
     /// Bytes newly delivered, cumulatively or by SACK.
     pub delivered: u64,
     /// Bytes newly declared lost.
     pub lost: u64,
-    /// True if all data that was in flight when the last round ended is now acknowledged. This ends a round, which is one round
-    /// trip counted in data sent.
+    /// True if all data that was in flight when the last round ended is now acknowledged. A round is one round trip, counted in
+    /// data sent.
     pub round_ended: bool,
     /// True if the ACK reports a CE mark.
     pub marked: bool,
@@ -130,7 +129,7 @@ pub struct AckSample {
     pub next: u64,
     /// True if the window must not grow by this ACK, because it is a duplicate or the sender is reducing the window.
     pub rests: bool,
-    /// True if the window limited the sender. Otherwise the window must not grow.
+    /// True if the window limited the sender; if false, the window must not grow.
     pub cwnd_limited: bool,
     /// True if the window stopped the sender at some time in the current round trip.
     pub window_filled: bool,
@@ -248,10 +247,10 @@ pub(crate) enum Turn {
 pub(crate) enum Responder {
     /// The sender, which reduces the window at most once per window of data.
     Sender,
-    /// The controller, by the window that it sets. The sender neither reduces the window for an ECN echo nor suspends growth. It
-    /// still sends CWR once per window, if the receiver waits for it.
+    /// The controller, by the window that it sets. On an ECN echo, the sender neither reduces the window nor suspends its
+    /// growth. It still sends CWR once per window, if the receiver waits for it.
     Controller,
-    /// No part: marks are ignored.
+    /// Marks are ignored.
     None,
 }
 
@@ -262,7 +261,7 @@ pub(crate) enum Feedback {
     Any,
     /// ACKs must report the number of marked packets. `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
     Counted,
-    /// ACKs must report the number of marked packets by AccECN. If the peer does not support it, ECN is off.
+    /// ACKs must report the number of marked packets by AccECN. If the peer does not support AccECN, ECN is off.
     Accecn,
 }
 
@@ -320,7 +319,8 @@ pub struct Origin<'a> {
     pub name: &'a dyn Fn() -> String,
 }
 
-/// Returns the window after the undo of a reduction: the larger one of `w` and the window `before` the reduction, if that is known.
+/// Returns the window after the undo of a reduction: the larger of `w` and the window `before` the reduction, or `w` if `before` is
+/// unknown.
 pub(super) fn undone(w: Window, before: Option<Window>) -> Drive {
     let Some(before) = before else { return w.into() };
     Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()
@@ -347,8 +347,8 @@ pub(crate) trait Control: Sized {
     /// Creates the controller of a new connection.
     fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
 
-    /// Provides the controller with a random stream of its own, before the connection opens. Without this call, it draws from a
-    /// stream with a fixed seed.
+    /// Provides the controller with a random stream of its own, before the connection opens. Without this call, the controller
+    /// draws from a stream with a fixed seed.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
 
     /// Passes the time of the following calls of `on_congestion`, `on_rto` and `on_undo`.
@@ -381,16 +381,17 @@ pub(crate) trait Control: Sized {
     /// decides how the window is reduced to ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// Processes a timeout, after which the window is one segment. `on_congestion` is called before it if there was no response
-    /// to this loss yet.
+    /// Processes a timeout, after which the window is one segment. If there was no response to this loss yet, `on_congestion`
+    /// is called first.
     fn on_rto(&mut self, _w: Window) {}
 
     /// Processes a segment that is declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and
     /// only if [`Needs::rates`] is set.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
-    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before it, or `None` if an ECN echo had
-    /// reduced that window. The pacing rate of the result is applied only if its [`Drive::reduction`] is false.
+    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before that reduction, or `None` if an
+    /// ECN echo had also reduced the window. The pacing rate of the result is applied only if its [`Drive::reduction`] is
+    /// false.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
         undone(w, before)
     }

@@ -21,7 +21,8 @@ words! {
         /// As standardised.   Source: RFC 9438 §4.
         "rfc9438" Rfc9438,
         /// As in Linux 6: windows are whole segments, and the curve is evaluated one minimum RTT ahead. In Reno's region, the
-        /// slope always stays at 3 (1 - beta) / (1 + beta). A timeout resets W_max.   Source: Ha, Rhee & Xu 2008.
+        /// window always grows by 3 (1 - beta) / (1 + beta) per round trip. A timeout resets W_max.   Source: Ha, Rhee & Xu
+        /// 2008.
         "linux" Linux,
     }
 }

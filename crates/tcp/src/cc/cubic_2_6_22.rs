@@ -64,7 +64,7 @@ impl Cubic2622 {
         if jiffies(s.now) - jiffies(epoch) < SETTLE {
             return;
         }
-        // in jiffies, the send time of the echoed segment is rounded, and the current time is truncated
+        // in jiffies, the time at which the echoed segment was sent is rounded, and the current time is truncated
         let sent = (s.now.0.saturating_sub(u64::from(rtt) * 1000) + JIFFY / 2) / JIFFY;
         let delay = jiffies(s.now).saturating_sub(sent) as f64;
         let delay = delay.max(SMALLEST_DELAY);
@@ -139,7 +139,7 @@ impl Control for Cubic2622 {
         Window { ssthresh: self.ssthresh(base), ..w }.into()
     }
 
-    /// Resets all state. (An idle period resets nothing: the epoch continues during it.)
+    /// Resets all state. (An idle period resets nothing; the epoch continues.)
     fn on_rto(&mut self, _: Window) {
         *self = Self::fresh(self.growth.law);
     }
@@ -236,7 +236,8 @@ mod tests {
             }
             at[(end - 31.0) as usize] = w.cwnd;
         }
-        // the limit is 160 segments per second. The range is wide because cnt is a whole number and takes effect one ACK late
+        // the limit is 160 segments per second. The accepted range is wide, because cnt is a whole number and takes effect
+        // one ACK late
         let grown = at[1] - at[0];
         assert!((110.0..=165.0).contains(&grown), "{grown}");
     }

@@ -28,7 +28,7 @@ use units::Time;
 
 /// Largest number of acknowledged segments per segment of growth while W_max is unknown.
 const MOST_BEFORE_LOSS: u32 = 20;
-/// Smallest number of acknowledged segments per segment of growth. So the window grows by at most half of itself per round trip.
+/// Smallest number of acknowledged segments per segment of growth. So the window grows by at most 50 % per round trip.
 const LEAST: u32 = 2;
 /// Fraction of a segment that is ignored, because sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
@@ -110,7 +110,7 @@ impl Control for CubicLinux {
         if !s.cwnd_limited {
             return;
         }
-        // Linux counts segments, whatever their size: a partly filled one counts as a whole one
+        // Linux counts segments whatever their size, so a partly filled segment counts as a full one
         let mut acked = (s.credit - ROUNDING).ceil().max(0.0);
         if w.slow_start() {
             acked = w.grow_in_slow_start(acked);
@@ -201,8 +201,8 @@ mod tests {
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
         // in Linux' form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, above 20 as well as below. In
-        // 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, the slope becomes 1 above 20: the window needs 11
-        // round trips from 14 to 20, and grows by 39 segments in the other 39
+        // 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, growth is 1 per round trip above 20: the window
+        // takes 11 round trips from 14 to 20, and grows by 39 segments in the other 39
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
         let rfc = p.with(|p| p.control.cubic.cubic_form = crate::cc::cubic::CubicForm::Rfc9438);
         let mut c = super::super::cubic_rfc::Cubic::new(&NoParams {}, &stack(&rfc));
@@ -230,7 +230,8 @@ mod tests {
         }
         let target = c.growth.curve.at(p.control.shared.cubic_c, 1.1);
         assert_eq!(target, 88.0);
-        // one ACK per millisecond is 100 per round trip, more than the window, so the window has reached the current target
+        // with one ACK per millisecond, 100 segments are acknowledged per round trip, more than the window, so the window
+        // has reached the current target
         assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);
     }
 

@@ -55,7 +55,7 @@ pub(crate) struct Cubic {
     cwnd_prior: f64,
     /// Start of the current stage of congestion avoidance; `NEVER` if there is none.
     epoch_start: Time,
-    /// True if the next stage follows a timeout; then its first window becomes W_max.
+    /// True if the next stage follows a timeout; W_max is then the first window of that stage.
     after_rto: bool,
     hystart: HyStart,
     /// The state of the first slow start, if HyStart++ ends it.
@@ -106,7 +106,7 @@ impl Cubic {
         }
     }
 
-    /// Responds to congestion at a window of `base`, of which the share `beta` is kept; returns ssthresh.
+    /// Responds to congestion at a window of `base`, and returns ssthresh. The share `beta` of the window is kept.
     pub(super) fn ssthresh(&mut self, beta: f64, base: f64) -> f64 {
         self.epoch_start = Time::NEVER;
         self.cwnd_prior = base;

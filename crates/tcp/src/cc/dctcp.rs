@@ -97,7 +97,7 @@ impl Dctcp {
         self.delivered += s.delivered;
         self.marked += s.ce_bytes;
         let ended = s.una > self.window_end;
-        // in any state but Open, a loss has already reduced the window in this round
+        // in every other state than Open, a loss has already reduced the window in this round
         let due = ended && self.marked > 0 && s.state == State::Open;
         if ended {
             self.window_end = s.next;
@@ -134,8 +134,8 @@ impl Control for Dctcp {
         ..Needs::NONE
     };
 
-    /// Returns DCTCP's requirements on ECN. In RFC 8257's form, the controller makes the cut, and the window grows before and
-    /// after it.
+    /// Returns DCTCP's requirements on ECN. In RFC 8257's form, the controller itself cuts the window, which grows before and
+    /// after the cut.
     fn ecn(own: &DctcpParams) -> EcnNeeds {
         match own.dctcp_form {
             DctcpForm::Rfc8257 => EcnNeeds { responder: Responder::Controller, ..Self::NEEDS.ecn },
@@ -183,7 +183,7 @@ mod tests {
         Dctcp::new(&p.control.dctcp, &stack(&p))
     }
 
-    /// Passes a round of `segments` segments, `marked` of them with CE, which a single ACK reports.
+    /// Passes a round of `segments` segments, `marked` of them with CE, all reported by a single ACK.
     fn round(c: &mut Dctcp, segments: u32, marked: u32) {
         let bytes = |n: u32| u64::from(n) * 1000;
         let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
@@ -209,7 +209,7 @@ mod tests {
             (0..10).for_each(|_| round(&mut c, 10, 10));
             assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
             // if 4 of 40 segments are marked, alpha converges to 0.1. In Linux' form, 64 * 4 / 40 = 6.4 is truncated to 6 per
-            // round, so alpha stays where alpha >> 4 is 6: from 96 to 111
+            // round, so alpha stays where alpha >> 4 is 6, between 96 and 111
             (0..200).for_each(|_| round(&mut c, 40, 4));
             match form {
                 DctcpForm::Rfc8257 => assert!((c.alpha - 0.1).abs() < 1e-4),
@@ -319,8 +319,8 @@ mod tests {
     #[test]
     fn the_window_is_two_over_the_share_of_marks() {
         for p in [0.1, 0.02] {
-            // marks at even intervals: every round has a mark, and the cut by a share of alpha / 2 equals the growth of one
-            // segment
+            // marks at even intervals: every round has a mark, and the cut, a share alpha / 2 of the window, equals the
+            // growth of one segment
             let mut sum = 0.0;
             let even = mean_window(|| {
                 sum += p;
@@ -328,11 +328,11 @@ mod tests {
                 sum -= if hit { 1.0 } else { 0.0 };
                 hit
             });
-            // the tolerance is p + 0.05: in each window, the one ACK that cuts does not grow the window, and windows of about 20
+            // the tolerance is p + 0.05, because the ACK that cuts the window does not also grow it, and windows of about 20
             // segments are rounded down to whole segments
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
-            // marks at random: rounds without a mark are not cut. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2: x = 2.22 for
-            // p = 0.1 and 2.24 for p = 0.02
+            // marks at random: there is no cut in rounds without a mark. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2: x =
+            // 2.22 for p = 0.1 and 2.24 for p = 0.02
             let mut rng = Rng::named(7, "marks");
             let random = mean_window(|| rng.chance(p));
             let x = if p == 0.1 { 2.22 } else { 2.24 };

@@ -6,8 +6,8 @@
 //! otherwise:      cwnd stays
 //! ```
 //!
-//! The window that it holds is ssthresh. A program that drives the run sets both from outside ([`crate::Steer`]): it is then the
-//! controller, and this one only holds its window between two settings. It is no controller for the Internet.
+//! The window is held at ssthresh. A program that drives the run may set both from outside ([`crate::Steer`]): the program is
+//! then the real controller, and `fixed` holds the window between two settings. Unsuitable for the Internet.
 //!
 //! Source: RFC 5681 §3.1 for slow start.
 //! Departs: a loss lowers neither cwnd nor ssthresh. After a timeout, the window begins at one segment, as in every sender.
@@ -20,7 +20,7 @@ use packet::Reading;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fixed;
 
-/// Keeps the window. An infinite threshold ends at the present window.
+/// Keeps the window. Replaces an infinite threshold by the present window.
 fn hold(w: Window) -> Drive {
     let ssthresh = if w.ssthresh.is_infinite() { w.cwnd } else { w.ssthresh };
     Drive { reduction: false, ..Window { ssthresh, ..w }.into() }

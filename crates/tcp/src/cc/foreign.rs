@@ -5,7 +5,7 @@
 //!                        + the time of each call, and a timer, which controllers of the core do not have
 //! ```
 //!
-//! Source: none; the controller is the user's own. Nothing here depends on the language in which it is written.
+//! Source: none; users write their own controllers. Nothing here depends on the language of the controller.
 
 use super::control::{
     AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, LostSegment, Needs, Origin, Responder, Silence, Stack,
@@ -54,19 +54,19 @@ pub struct ForeignNeeds {
     pub one_way: bool,
     /// Calls of `on_ack` after the sender has responded to the losses of an ACK, not before.
     pub repair: bool,
-    /// The response to CE marks, which the sender then leaves to the controller. Needs ACKs that count marks.
+    /// The response to CE marks, so that the sender does not respond to them itself. Needs ACKs that count marks.
     pub marks: bool,
     /// A timer.
     pub timer: bool,
 }
 
-/// A controller of a type that is defined elsewhere. Its methods are called as those of a controller of the core.
+/// A controller of a type that is defined elsewhere. Its methods are called like the methods of a built-in controller.
 pub trait ForeignController: Send + Sync {
     /// Starts a connection with window `w`.
     fn begin(&mut self, w: Window) -> Drive {
         w.into()
     }
-    /// Learns the connection to which it belongs, before the connection opens.
+    /// Receives the connection to which the controller belongs, before the connection opens.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
     /// Processes the round-trip time of the handshake, `us` microseconds.
     fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
@@ -80,7 +80,8 @@ pub trait ForeignController: Send + Sync {
     fn on_rto(&mut self, _w: Window, _now: Time) {}
     /// Processes a segment that is declared lost.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
-    /// Undoes a reduction that was spurious. `before` is the window before it, if that is known. `None` leaves it to the default.
+    /// Undoes a reduction that was spurious. `before` is the window before the reduction, if it is known. `None` selects the
+    /// default undo.
     fn on_undo(&mut self, _w: Window, _now: Time, _before: Option<Window>) -> Option<Drive> {
         None
     }
@@ -92,24 +93,24 @@ pub trait ForeignController: Send + Sync {
     fn timer(&self) -> Option<Time> {
         None
     }
-    /// Processes its timer, and sets it to a later time or stops it.
+    /// Handles the expiry of the timer; sets the timer to a later time, or stops it.
     fn on_timer(&mut self, w: Window, _now: Time) -> Drive {
         w.into()
     }
-    /// Reports its state, always the same values in the same order.
+    /// Reports the state: always the same values in the same order.
     fn probe(&self, _out: &mut Reading<'_>) {}
-    /// Returns a copy with the same state, for the clone of a run. A controller that cannot be copied reports that to its maker,
-    /// and returns any other one.
+    /// Returns a copy with the same state, for the clone of a run. A controller that cannot be copied reports the failure to its
+    /// factory, and returns an arbitrary controller.
     fn copy(&self) -> AnyController;
 }
 
-/// Makes the controllers of one stack, one for each end of a connection.
+/// Creates the controllers of one stack, one for each end of a connection.
 pub trait ControllerMaker: Send + Sync {
-    /// Makes a controller in its initial state.
+    /// Creates a controller in its initial state.
     fn make(&self, stack: &StackFacts) -> AnyController;
-    /// Returns the features of the stack that its controllers use.
+    /// Returns the features of the stack that the controllers use.
     fn needs(&self) -> ForeignNeeds;
-    /// Returns the maker for the clone of a run. Controllers that it makes later must not depend on the original run.
+    /// Returns the factory for the clone of a run. The controllers that it creates must not depend on the original run.
     fn copy(&self) -> Arc<dyn ControllerMaker>;
 }
 
@@ -135,7 +136,7 @@ pub struct ForeignParams {
 }
 
 impl Clone for ForeignParams {
-    /// The stacks of a world make controllers during the run, so a clone has a maker of its own.
+    /// A stack creates controllers during a run, so each clone of the run needs a factory of its own.
     fn clone(&self) -> Self {
         Self {
             controller: self.controller.clone(),
@@ -148,13 +149,13 @@ impl Clone for ForeignParams {
 }
 
 impl ForeignParams {
-    /// Supplies the maker of the controllers.
+    /// Supplies the factory of the controllers.
     pub fn supply(&mut self, maker: Supplied<dyn ControllerMaker>) {
         self.needs = maker.maker().map(ControllerMaker::needs).unwrap_or_default();
         self.maker = maker;
     }
 
-    /// Checks that the controller can be built.   Errors: no maker was supplied.
+    /// Checks that the controller can be built.   Errors: no factory was supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         self.maker.ready("controller", &self.controller)
     }
@@ -174,7 +175,7 @@ group! {
     }
 }
 
-/// Returns what is wrong with the output of a controller of a stack with this MSS; `None` if it is valid.
+/// Returns the error in a controller's output, for a stack with this MSS; `None` if the output is valid.
 pub fn fault(d: &Drive, mss: u32) -> Option<String> {
     let segments = |name: &str, value: f64, most: f64| {
         (!(value > 0.0 && value <= most))
@@ -218,7 +219,7 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Returns the time of its timer, but none before the last call; [`Time::NEVER`] if there is none.
+    /// Returns the time of the timer, but at least the time of the last call; [`Time::NEVER`] if there is no timer.
     pub(crate) fn timer_at(&self) -> Time {
         self.controller.timer().filter(|_| !self.ended).map_or(Time::NEVER, |at| at.max(self.now))
     }
@@ -229,7 +230,7 @@ impl Foreign {
         self.controller.on_timer(w, now)
     }
 
-    /// Stops its timer for good.
+    /// Stops the timer for good.
     pub(crate) fn end(&mut self) {
         self.ended = true;
     }
@@ -336,7 +337,7 @@ pub(crate) mod tests {
     use std::sync::Mutex;
     use units::Duration;
 
-    /// Reno of the core, behind the interface of external controllers, with a timer.
+    /// The built-in Reno, behind the interface of external controllers, with a timer.
     struct RenoOutside {
         reno: Reno,
         timer: Option<Time>,
@@ -380,7 +381,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A maker of Reno, with the calls that its controllers have noted.
+    /// A factory of Reno, with the calls that its controllers have recorded.
     #[derive(Clone, Default)]
     pub(crate) struct Renos {
         pub(crate) needs: ForeignNeeds,
@@ -409,7 +410,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Returns the stack with controllers of this maker.
+    /// Returns the stack with controllers of this factory.
     pub(crate) fn with(p: TcpParams, maker: Renos) -> TcpParams {
         p.with(|p| {
             let mut python = ForeignParams { controller: "mine.py:Mine".to_owned(), ..ForeignParams::default() };
@@ -448,7 +449,7 @@ pub(crate) mod tests {
         ] {
             assert_eq!(read(text).unwrap().validate().unwrap_err().path, path, "{text}");
         }
-        // a class that needs what the stack lacks
+        // a class that needs features which the stack does not have
         let plain = TcpParams::preset("ns2-reno").unwrap();
         let needs = |needs| with(plain.clone(), Renos { needs, ..Renos::default() }).validate().unwrap_err().path;
         assert_eq!(needs(ForeignNeeds { rates: true, ..ForeignNeeds::default() }), "recovery");
@@ -487,7 +488,7 @@ pub(crate) mod tests {
         assert_eq!(maker.calls.lock().unwrap().len(), 0);
         first.on_congestion(w, Congestion::Loss, 20.0);
         assert_eq!(maker.calls.lock().unwrap().len(), 1);
-        // without a method of its own, an undo restores the larger window
+        // if the class has no method for an undo, the undo restores the larger window
         let before = Some(Window { cwnd: 40.0, ssthresh: 30.0 });
         assert_eq!(first.on_undo(w, before), undone(w, before));
         assert_eq!(first.on_undo(w, before).cwnd, 40.0);

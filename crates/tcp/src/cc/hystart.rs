@@ -14,7 +14,7 @@ use super::shared::HyStart as Axis;
 use packet::Reading;
 use units::{Duration, Time};
 
-/// Below this window in segments, a round has too few ACKs for the tests.
+/// Window in segments below which a round has too few ACKs for the tests.
 const LOW_WINDOW: f64 = 16.0;
 /// Number of samples in a round before the delay test.
 const MIN_SAMPLES: u8 = 8;
@@ -42,7 +42,7 @@ pub(super) struct HyStart {
     /// Smallest RTT sample of the connection, microseconds.
     min_rtt: u32,
     samples: u8,
-    /// True if HyStart has ended a slow start. It does not end another one before a timeout.
+    /// True if HyStart has ended a slow start. It ends another slow start only after a timeout.
     found: bool,
 }
 
@@ -158,7 +158,7 @@ mod tests {
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         h.on_ack(&mut w, &sample(100, 40, 2, 3));
         // ACKs 10 ms apart are no train, so only the delay test can end slow start. Its threshold is the minimum RTT, 40 ms, plus
-        // an eighth of it: RTTs of 45 ms do not exceed that, RTTs of 46 ms do
+        // an eighth of it: RTTs of 45 ms do not exceed it, RTTs of 46 ms do
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);
             for i in 0..9 {
@@ -180,8 +180,8 @@ mod tests {
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
-        // no test has run for the first six ACKs, so `last_ack` is still the round's start. The seventh ACK arrives 12 ms after
-        // it, so this round has no train, however long it is
+        // no test has run for the first six ACKs, so `last_ack` is still the round's start. The seventh ACK arrives 12 ms
+        // later, too late for a train, so this round has none, however long the round is
         (12..40).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }

@@ -1,7 +1,8 @@
-//! HyStart++: slows slow start down when round-trip times grow, and resumes it if that growth was spurious.
+//! HyStart++: slows the growth of the window down when round-trip times grow, and resumes slow start if that was a
+//! false alarm.
 //!
 //! ```text
-//! round:       ends when all data sent before its start is acknowledged;  N = segments that an ACK newly acknowledges
+//! round:       ends when all data sent before its start is acknowledged;  N = segments newly acknowledged by an ACK
 //! slow start:  cwnd += min(N, L),  L = 8, but infinite for a sender that paces
 //!              after 8 samples of a round, if its minimum RTT >= that of the previous round + RttThresh
 //!              --> conservative slow start (CSS), baseline = the minimum RTT of this round
@@ -141,7 +142,7 @@ mod tests {
 
     const NONE: f64 = f64::INFINITY;
 
-    /// Passes a round of `n` ACKs of one segment each, with this round-trip time. Meanwhile `sent` segments leave, which are
+    /// Passes a round of `n` ACKs of one segment each, with this round-trip time. Meanwhile `sent` segments leave; they are
     /// acknowledged in the next round.
     fn round(h: &mut HyStartPp, w: &mut Window, una: &mut u64, (n, sent): (u64, u64), rtt_ms: f64) {
         let end = *una + n;
@@ -179,11 +180,11 @@ mod tests {
         let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
-        // the round in which CSS was entered counts as its first
+        // the round in which CSS was entered counts as the first of CSS
         assert_eq!(h.css, Some(Css { baseline: 46_000, rounds: 1 }));
         assert_eq!(w.cwnd, 31.0);
-        // a round at the baseline stays in CSS and grows the window by 12 / 4. In a round below it, the eighth ACK ends CSS:
-        // eight ACKs grow the window by 1/4 each, and the other four by 1
+        // a round at the baseline stays in CSS and grows the window by 12 / 4. In a round below the baseline, the eighth ACK
+        // ends CSS: eight ACKs grow the window by 1/4 each, and the other four by 1
         round(&mut h, &mut w, &mut una, (12, 12), 46.0);
         assert_eq!((w.cwnd, h.css.map(|css| css.rounds)), (34.0, Some(2)));
         round(&mut h, &mut w, &mut una, (12, 8), 45.9);
@@ -198,7 +199,7 @@ mod tests {
     fn the_fifth_round_of_css_sets_the_threshold() {
         let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
-        // CSS is entered in the middle of this round, which is its first
+        // CSS is entered in the middle of this round, which counts as the first of CSS
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
         for _ in 2..=5 {
             assert!(HyStartPp::applies(&w));

@@ -14,13 +14,13 @@
 //! ```
 //!
 //! Below the target, the window grows by at most one segment per round trip, like Reno's. Above the target, it shrinks in
-//! proportion to the excess. A flow cannot distinguish a queue filled by others from its own, so it backs off for both. A queue
-//! that exists before the first sample counts as propagation delay (the late-comer's advantage, RFC 6817 §4.2).
+//! proportion to the excess. A flow cannot distinguish a queue built by other flows from its own, so it backs off in both
+//! cases. A queue that exists before the first sample counts as propagation delay (the late-comer's advantage, RFC 6817 §4.2).
 //!
-//! Departs: the delay ends when the ACK is sent, not when the data arrives, so the wait of a delayed ACK counts as queueing. With
-//! an ACK for every second segment, which echoes the time stamp of the earlier one (RFC 7323 §4.3), this wait is the time between
-//! two segments: 2.4 ms at 5 Mbit/s. ACKs that arrive during fast recovery do not enter the filters. With `slow_start`, which the
-//! RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches the target.
+//! Departs: the measured delay ends when the ACK is sent, not when the data arrives, so the wait of a delayed ACK counts as
+//! queueing. If an ACK covers two segments, it echoes the time stamp of the first (RFC 7323 §4.3), and the wait is the time
+//! between the two: 2.4 ms at 5 Mbit/s. ACKs that arrive during fast recovery do not enter the filters. With `slow_start`, which
+//! the RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches the target.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
 use crate::params::group::{Group, group, require};
@@ -36,7 +36,7 @@ const BETA: f64 = 0.5;
 
 /// Largest `base_history`, minutes.
 const MAX_BASE_HISTORY: u32 = 60;
-/// Largest `current_filter`, samples: about as many as one large window gives.
+/// Largest `current_filter`, samples: about the number that one large window yields.
 const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {
@@ -62,9 +62,9 @@ group! {
         pub gain: f64 = 1.0,
         /// ALLOWED_INCREASE: segments by which the window may exceed the data in flight. Default 1.
         pub allowed_increase: f64 = 1.0,
-        /// BASE_HISTORY: number of minutes whose smallest delay is the base delay. Default 10.
+        /// BASE_HISTORY: the base delay is the minimum over this number of minutes. Default 10.
         pub base_history: u32 = 10,
-        /// CURRENT_FILTER: number of samples whose smallest delay is the current delay. Default 4.
+        /// CURRENT_FILTER: the current delay is the minimum of this number of samples. Default 4.
         pub current_filter: u32 = 4,
         /// Begins with slow start, until a loss or until the queueing delay reaches the target. Default false.
         pub slow_start: bool = false,
@@ -244,7 +244,8 @@ mod tests {
     #[test]
     fn the_base_is_forgotten_after_its_minutes() {
         let mut l = ledbat(false);
-        // the delay is 30 ms in minute 0. Then the path changes, and it is 50 ms. Ten minutes later, 50 ms is the base
+        // the delay is 30 ms in minute 0. Then the path changes, and the delay is 50 ms. Ten minutes later, 50 ms is
+        // the base
         assert_eq!(l.queuing_delay(Time(0), 30_000), 0);
         for minute in 1..=9 {
             (0..4).for_each(|_| {

@@ -33,7 +33,8 @@ pub(super) struct RenoEstimate {
 }
 
 impl RenoEstimate {
-    /// Returns the largest number of segments (or ACKs in 2.6) per segment of growth at which `cwnd` keeps up with Reno.
+    /// Returns the largest number of segments (or ACKs in 2.6) per segment of growth with which `cwnd` grows as fast as
+    /// Reno's window.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
         // eight times the number of segments acknowledged per segment of growth, divided by the window, and truncated as in the
         // kernel: 23 for beta 0.8 (819/1024), 15 for 0.7
@@ -113,7 +114,7 @@ impl Growth {
         }
     }
 
-    /// Responds to congestion at a window of `base`, of which the share `beta` is kept; returns ssthresh.
+    /// Responds to congestion at a window of `base`, and returns ssthresh. The share `beta` of the window is kept.
     pub(super) fn reduce(&mut self, beta: f64, base: f64) -> f64 {
         let cwnd = base.floor();
         // congestion also clears `cwnd_cnt`, the progress towards the next segment of growth

@@ -1,7 +1,7 @@
 //! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
 
-/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type. Additional tokens are
-/// passed before the list: a `$`, for an expansion that defines a macro.
+/// Calls `$expand!` with every controller: its description, its keyword in a scenario, its name, and its type. Additional tokens
+/// are passed before the list; an expansion that defines a macro needs a `$` there.
 macro_rules! controllers {
     ($expand:ident $($first:tt)*) => {
         $expand! {
@@ -25,14 +25,14 @@ macro_rules! controllers {
             /// DCTCP, in the form that `dctcp_form` names: reduces the window in proportion to the share of packets marked. Needs
             /// `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
             "dctcp" Dctcp(dctcp::Dctcp),
-            /// TCP Prague 0.7: a paced DCTCP for the Internet. Its rate is the same at all short round-trip times. Needs
+            /// TCP Prague 0.7: a paced DCTCP for the Internet. The rate is the same at all short round-trip times. Needs
             /// `ecn_feedback = "accecn"`.
             /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
             "prague" Prague(prague::Prague),
-            /// A constant window of ssthresh, by default the initial window: losses and marks do not change it. For experiments, and
-            /// for programs that set the window from outside.   Source: RFC 5681 §3.1 for slow start.
+            /// A constant window, which losses and marks do not change: ssthresh, by default the initial window. For experiments,
+            /// and for programs that set the window from outside.   Source: RFC 5681 §3.1 for slow start.
             "fixed" Fixed(fixed::Fixed),
-            /// The class that the table `python` names (docs/adding-a-controller-in-python.md).
+            /// The class named in the table `python` (docs/adding-a-controller-in-python.md).
             "python" Python(foreign::Foreign),
         }
     };

@@ -1,4 +1,4 @@
-//! Congestion controllers. Each has a file, and a line in [`list`]. An enum of all controllers dispatches calls.
+//! Congestion controllers. Each has a file, and a line in [`list`]. Calls are dispatched by an enum of all controllers.
 //!
 //! A controller returns a [`control::Drive`] for each event. During a recovery, the sender's reduction lowers the window to
 //! ssthresh.
@@ -117,7 +117,7 @@ impl Controller {
         if let Self::Python(foreign) = self { foreign.on_timer(w, now) } else { w.into() }
     }
 
-    /// Ends the connection, after which no timer runs.
+    /// Ends the connection: no timer runs after this.
     pub(crate) fn end(&mut self) {
         if let Self::Python(foreign) = self {
             foreign.end();

@@ -1,5 +1,5 @@
-//! The congestion controller of a stack, and the parameters of controllers: the keys of each one, and the keys that several
-//! share.
+//! The congestion controller of a stack, and the parameters of controllers: the keys of single controllers, and the keys
+//! shared by several.
 
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
@@ -7,7 +7,7 @@ use super::shared::SharedParams;
 use crate::params::group::{group, no, require, words};
 use units::Problem;
 
-/// Defines the words of all controllers, and the keys of their parameters.
+/// Defines the keywords of all controllers, and the keys of their parameters.
 macro_rules! declare {
     ($($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
         words! {
@@ -23,8 +23,8 @@ macro_rules! declare {
         }
 
         group! {
-            /// The congestion controller and its parameters. A preset may also set parameters of other controllers, for a stack
-            /// that overrides the preset's controller.
+            /// The congestion controller and its parameters. A preset may also set parameters of other controllers, which apply
+            /// to stacks that override the preset's controller.
             pub struct ControlParams {
                 /// Congestion controller.
                 pub congestion_control: CongestionControl = CongestionControl::Cubic,
@@ -58,7 +58,7 @@ macro_rules! declare {
         }
 
         impl ControlParams {
-            /// Selects a controller by its word, for a preset.   Panics: if no controller has this word.
+            /// Selects a controller by its keyword, for a preset.   Panics: if no controller has this keyword.
             pub(crate) fn choose(&mut self, word: &str) {
                 let found = CongestionControl::ALL.iter().find(|c| c.word() == word);
                 self.congestion_control = *found.unwrap_or_else(|| panic!("no congestion controller is called {word:?}"));

@@ -15,8 +15,8 @@
 //! segments               half of the data of v, from 150 bytes to the MSS: below 1 Mbit/s, they shrink so that two leave in v
 //! ```
 //!
-//! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms. The
-//! window also grows in rounds with marks, unlike in Linux' DCTCP.
+//! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms.
+//! Unlike in Linux' DCTCP, the window also grows in rounds with marks.
 //!
 //! Without AccECN, Prague does not send ECT, and behaves as Reno.
 //!
@@ -24,8 +24,8 @@
 //! draft-briscoe-iccrg-prague-congestion-control-04.
 //! Departs: when segments shrink, the window stays at two full segments, because pacing limits the rate. After a loss, the sender's
 //! `reduction` reduces the window. A queue that marks ECT(1) and ECT(0) alike, as in RFC 3168, is not detected. The next cut may
-//! follow as soon as alpha is updated, as the formula for the rate above assumes. Linux waits for a mark after all data sent before
-//! the last cut has been acknowledged, so its windows are up to a fifth larger (`prague_cut = "marks"`).
+//! follow as soon as alpha is updated; the formula for the rate above assumes this. In Linux, the next cut also waits until all
+//! data sent before the last cut is acknowledged, so windows are up to a fifth larger (`prague_cut = "marks"`).
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
@@ -37,11 +37,11 @@ use units::{Duration, Time};
 
 /// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// Shorter round-trip times count as this one.
+/// Round-trip times below this count as this.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`], in version 0.7.
+/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`], (version 0.7).
 const TRANSITION: u32 = 4;
-/// The same number in version 0.6.
+/// As [`TRANSITION`], in version 0.6.
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
@@ -51,18 +51,18 @@ const LEAST_SEGMENT: f64 = 150.0;
 const SEGMENTS: f64 = 2.0;
 /// Minimum pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
-/// Number of bursts per second, which take about 250 us each.
+/// Number of bursts per second. A burst takes about 250 us.
 const BURSTS: f64 = 4096.0;
 /// Up to this window, in segments, pacing alone limits the flow.
 const RATE_MODE: f64 = 4.0;
-/// With RTT independence, after the first CE mark and up to [`RATE_MODE`], pacing is faster than W per round trip by this share in
-/// the first half of a virtual round trip, and slower by it in the second half.
+/// Share by which pacing is faster than W per round trip in the first half of a virtual round trip, and slower in the second half.
+/// Applies with RTT independence, after the first CE mark, to windows up to [`RATE_MODE`].
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {
     /// Parameters of TCP Prague.
     pub(crate) struct PragueParams {
-        /// Reduced dependence on the round-trip time.   Source: L4STeam, tcp_prague.c.
+        /// How far the rate depends on short round-trip times.   Source: L4STeam, tcp_prague.c.
         pub prague_rtt: PragueRtt = PragueRtt::Scaled,
         /// Earliest time of the next cut of Prague's window.
         pub prague_cut: PragueCut = PragueCut::Rounds,
@@ -70,15 +70,15 @@ group! {
 }
 
 words! {
-    /// Reduced dependence on the round-trip time.
+    /// How far the rate depends on short round-trip times.
     pub(crate) enum PragueRtt {
         /// After four rounds outside slow start, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at all
         /// short round-trip times. Version 0.7.
         "scaled" Scaled,
         /// As `scaled`, but after 500 rounds. Version 0.6.
         "scaled-late" ScaledLate,
-        /// No reduction: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the L4S tests of
-        /// 2020 measured.
+        /// No reduced dependence: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the
+        /// L4S tests of 2020 measured.
         "own" Own,
     }
 
@@ -93,7 +93,7 @@ words! {
     }
 }
 
-/// State of the last cut, which decides when the next one may follow.
+/// State of the last cut, which decides when the next cut may follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LastCut {
     /// True if the current round has had its cut.
@@ -123,7 +123,7 @@ pub(crate) struct Prague {
     saw_ce: bool,
     /// Segments delivered in the current round of alpha.
     segments: u64,
-    /// Segments marked in that round.
+    /// Segments marked in the current round of alpha.
     marked: u64,
     /// End of the data in flight when the round began.
     round_until: u64,
@@ -219,8 +219,8 @@ impl Prague {
         if srtt.is_zero() {
             return;
         }
-        // only small windows are raised to the minimum rate. Marks must be able to reduce a larger window, however long the round
-        // trip becomes
+        // only small windows are raised to the minimum rate. Marks must be able to reduce larger windows, even if the round trip
+        // becomes very long
         if w.cwnd <= RATE_MODE {
             self.w = self.w.max(LEAST_RATE * srtt.secs() / self.mss);
         }

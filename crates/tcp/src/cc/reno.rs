@@ -16,7 +16,8 @@ use super::hystart_pp::HyStartPp;
 use super::shared::NoParams;
 use packet::Reading;
 
-/// A window this close to a whole number is rounded to it, so that five times a fifth of a segment are one segment.
+/// A window this close to a whole number is rounded to that number, so that five fifths of a segment add up to one
+/// segment.
 const ROUNDING: f64 = 1e-9;
 
 /// Default of `beta`: share of the window kept after congestion.

@@ -32,7 +32,7 @@ group! {
 }
 
 group! {
-    /// The parameters of a controller that has none of its own.
+    /// The parameters of a controller without parameters of its own.
     pub(crate) struct NoParams {}
 }
 
@@ -43,8 +43,8 @@ words! {
         "off" Off,
         /// As `off`, and also when an ACK train is long or the delay grows, as in Linux. Source: Ha & Rhee 2008.
         "hystart" Hystart,
-        /// HyStart++, only in the first slow start: growing delay begins a phase of slower growth, which is left if the delay
-        /// falls again.   Source: RFC 9406.
+        /// HyStart++, only in the first slow start: when the delay grows, the window grows more slowly, until the delay falls
+        /// again.   Source: RFC 9406.
         "rfc9406" Rfc9406,
     }
 }

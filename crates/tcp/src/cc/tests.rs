@@ -11,7 +11,7 @@ use declared::{CongestionControl, ControlParams};
 use vegas::{Vegas, VegasParams};
 
 /// The expansion of a `list.rs` that has only these two lines.
-#[allow(unreachable_pub, reason = "of the crate's own list, the names are public")]
+#[allow(unreachable_pub, reason = "in the crate's own list, the names are public")]
 mod declared {
     use super::super::params::declare;
     use super::control::{Control, EcnNeeds, Needs};
@@ -20,7 +20,7 @@ mod declared {
     use units::Problem;
 
     declare! {
-        /// Reno, under the word of the default controller.
+        /// Reno, under the keyword of the default controller.
         "cubic" Cubic(reno::RenoFlow),
         /// Vegas: keeps a given number of segments in the queue.   Source: Brakmo & Peterson 1995.
         "vegas" Vegas(vegas::Vegas),

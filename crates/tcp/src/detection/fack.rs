@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! lost, if sent once:     fack - seq >= DupThresh segments,  fack = the highest SACKed segment
-//! lost, if sent again:    fack >= the first segment not yet sent at the time of the retransmission,
-//!                         or  n + DupThresh < m,  where retransmissions are numbered in sending order:  n is this one, and m
+//! lost, if sent again:    fack >= the first segment not yet sent when it was sent again,
+//!                         or  n + DupThresh < m,  retransmissions are numbered in sending order:  n is this one, and m
 //!                         one that an earlier ACK, or the ACK number of this ACK, has reported as delivered
 //! ```
 //!
-//! If one of these conditions holds for a retransmission, it holds for all earlier ones. So the undecided retransmissions form a
-//! queue, at an amortised cost of O(1) each.
+//! A condition that holds for a retransmission also holds for all earlier ones. So the undecided retransmissions form a queue,
+//! at an amortised cost of O(1) each.
 //!
 //! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, taken from traces (`benches/peers/compare_ns2.py`).
 //! Departs: ns-2 takes m from the last retransmission that a SACK block delivered; here it is the largest number delivered.
@@ -17,7 +17,7 @@ use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{Entry, Piece, RETX, SACKED, Watch};
 use std::collections::VecDeque;
 
-/// A retransmission that is neither known to be delivered nor to be lost.
+/// A retransmission not yet known to be delivered or lost.
 #[derive(Clone, Copy, Debug)]
 struct Again {
     /// First sequence number, as the low half of the offset.
@@ -199,8 +199,8 @@ mod tests {
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // retransmission 4 arrives. 0 + 4 is not below 4, so segment 0 is not lost. Then a SACK block of the current ACK reports
-        // retransmission 5, which does not count before the next ACK
+        // retransmission 4 arrives. 0 + 4 is not below 4, so segment 0 is not lost. A SACK block of the same ACK reports
+        // retransmission 5, but 5 counts only from the next ACK on
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));

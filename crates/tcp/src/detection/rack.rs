@@ -3,7 +3,7 @@
 //! ```text
 //! on delivery   RACK.xmit_ts, RACK.end_seq = send time and end of the delivered segment that was sent last;
 //!               RACK.rtt = now - RACK.xmit_ts
-//! lost          if sent before that segment, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
+//! lost          if sent before this segment, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
 //! reo_wnd       0 if no reordering was seen, and losses are being repaired or DupThresh segments are SACKed;
 //!               otherwise min(reo_wnd_mult * min RTT / 4, SRTT)                                   §6.2 step 4
 //! reo_wnd_mult  1 at first;  one more in every round with a D-SACK that is not for a probe;
@@ -12,11 +12,11 @@
 //!
 //! First transmissions are scanned in sequence order. Retransmissions have a queue in sending order. Both scans go from the
 //! oldest segment to the first that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost retransmission is
-//! detected like any other segment, as soon as one sent later is delivered.
+//! detected like any other segment, as soon as a segment sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: min RTT is the minimum of the whole connection. Only min RTT decides whether an ACK is for a retransmission or for the
-//! original, not the echoed time stamp: after a hole, the echo is older than all SACKed segments.
+//! Departs: min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,
+//! only min RTT is used. The echoed time stamp does not help: after a hole, the echo is older than all SACKed segments.
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
@@ -53,7 +53,8 @@ struct Resent {
 
 /// RACK.reo_wnd_persist: number of recoveries without D-SACK that reset the reordering window.   Source: RFC 8985 §6.2.
 const PERSIST: u8 = 16;
-/// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, the limit of the window to SRTT is tighter.
+/// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, the window is limited by SRTT, which is
+/// less.
 const MOST_QUARTERS: u32 = 255;
 
 /// RACK's and TLP's variables. Times are microseconds modulo 2^32, sequence numbers the low halves of offsets.
@@ -74,7 +75,7 @@ pub(crate) struct Rack {
     sacked: u32,
     /// Number of segments marked lost, retransmitted or not.
     lost: u32,
-    /// RACK.reordering_seen: true if a segment was delivered after one that was sent later.
+    /// RACK.reordering_seen: true if a segment was delivered after a segment that was sent later.
     reordering_seen: bool,
     /// True if the last detection found a lost retransmission.
     lost_again: bool,
@@ -188,8 +189,8 @@ impl Rack {
     }
 
     /// Processes the segments that an ACK delivers, once they are on the scoreboard. Returns true if a segment may be lost. `open`
-    /// is true in the state Open, in which no segment is marked lost; if none is SACKed either, everything sent earlier is
-    /// acknowledged, too.   Source: RFC 8985 §6.2.
+    /// is true in the state Open: then no segment is marked lost, and if none is SACKed, everything sent earlier is acknowledged,
+    /// too.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -237,7 +238,7 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Updates the counters after all segments that are not SACKed, including retransmissions, were marked lost.
+    /// Updates the counters after all segments except SACKed ones were marked lost, including retransmissions.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
@@ -297,8 +298,8 @@ impl Rack {
         }
     }
 
-    /// Marks overdue retransmissions lost if they were sent before `newest`; with `None`, all overdue ones. Returns the longest
-    /// time in microseconds until others are overdue. Bound: the retransmissions sent before `newest`.
+    /// Marks the overdue retransmissions sent before `newest` lost, or all overdue ones if `newest` is `None`. Returns the
+    /// longest time in microseconds until other retransmissions are overdue. Bound: the retransmissions sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -331,8 +332,8 @@ impl Rack {
         self.lost_again = true;
     }
 
-    /// Marks overdue segments lost that were sent once, and before `newest`. They lie above `lost_to`, in sending order. Returns
-    /// the longest time in microseconds until others are overdue.
+    /// Marks overdue segments lost that were sent only once, and before `newest`. Segments above `lost_to` are in sending order.
+    /// Returns the longest time in microseconds until other segments are overdue.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
@@ -354,7 +355,7 @@ impl Rack {
             }
             let remaining = self.remaining(e.sent, reo_wnd);
             if remaining > 0 || !first {
-                // the entries above were sent even later; the loop goes on only to find the longest wait
+                // all higher entries were sent later, so none is lost; the loop continues to find the longest wait
                 wait = wait.max(Some(remaining.max(0) as u32));
                 at += 1;
                 continue;

@@ -46,7 +46,8 @@ impl Endpoint {
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {
-                // the peer has retransmitted its SYN because the SYN-ACK was lost or is late, so the SYN-ACK is sent again
+                // the peer has sent its SYN again because our SYN-ACK was lost or is late, so the SYN-ACK is also sent
+                // again
                 self.transmit_syn(p, now, true, io);
                 false
             }

@@ -19,8 +19,9 @@ group! {
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
-        /// Segments also carry AccECN's byte counters, which are needed to count marks if an ACK covers more than seven segments.
-        /// They take 12 bytes of options, so a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`.
+        /// Segments also carry AccECN's byte counters, without which marks cannot be counted if an ACK covers more than seven
+        /// segments. They take 12 bytes of options, so a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback =
+        /// "accecn"`.
         /// Source: RFC 9768 §3.2.3.
         pub accecn_option: bool = false,
     }
@@ -49,8 +50,8 @@ words! {
         /// Only the presence of marks: from a mark on, every ACK carries ECE until the sender responds with CWR.   Source: RFC
         /// 3168 §6.1.3.
         "rfc3168" Rfc3168,
-        /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, the segments before the
-        /// change are acknowledged at once, by a separate ACK, and so is the segment that changes it.   Source: RFC 8257 §3.2.
+        /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, two ACKs are sent at
+        /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
         /// Exact counts, by a 3-bit counter in every segment. Negotiated in the handshake. If the peer does not support it, RFC
         /// 3168's feedback is used, or ECN is off.   Source: RFC 9768.

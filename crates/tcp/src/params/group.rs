@@ -29,7 +29,7 @@ pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem>
     Err(Problem::new(key, message.into()))
 }
 
-/// Declares a group: its fields, each with a type and a default, then the groups within it, and the checks that it adds to
+/// Declares a group: its fields, each with a type and a default, then the groups within it, and its checks in addition to
 /// theirs.
 macro_rules! group {
     (
@@ -85,7 +85,7 @@ macro_rules! group {
     };
 }
 
-/// Declares the words that are valid for a key. Each has a description and a name in Rust.
+/// Declares the keywords that are valid for a key. Each has a description and a name in Rust.
 macro_rules! words {
     ($(
         $(#[$meta:meta])*
@@ -102,7 +102,7 @@ macro_rules! words {
         }
 
         impl $Name {
-            /// Returns the word for this value in a scenario.
+            /// Returns the keyword of this value in a scenario.
             #[allow(dead_code, reason = "not every word is part of a message")]
             $vis fn word(self) -> &'static str {
                 match self {

@@ -7,11 +7,11 @@ group! {
     /// How a connection opens.
     pub struct OpeningParams {
         /// Connections have a three-way handshake and FINs. If off, as in ns-2's one-way agents, both ends are established at
-        /// once, no FIN is sent, and a closed side is done when all data that it wrote is acknowledged.
+        /// once, no FIN is sent, and a closed side is done when all of its data is acknowledged.
         pub handshake: bool = true,
         /// Maximum wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),
-        /// Number of timeouts of the active side's SYN that neither double the wait nor count as retries (4 in Linux since 6.5).
+        /// Number of timeouts of the active side's SYN that neither double the wait nor count as retries (Linux since 6.5: 4).
         pub syn_linear_timeouts: u32 = 4,
         /// Number of SYN retransmissions before the connection fails. Absent: unlimited.
         pub syn_retries: Option<u32> = Some(6),

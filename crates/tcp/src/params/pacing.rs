@@ -6,27 +6,27 @@ use units::Problem;
 group! {
     /// How segments leave.
     pub struct PacingParams {
-        /// Segments are paced with every controller, as by the queue discipline fq or by TCP itself. The rate is twice the window
-        /// per round trip if the window is below half of ssthresh, otherwise 1.2 times the window. Controllers with a rate of
-        /// their own keep it.
+        /// Segments are paced with every controller, as with the queue discipline fq or with TCP's own pacing. The rate per round
+        /// trip is twice the window if the window is below half of ssthresh, otherwise 1.2 times the window. Controllers that set
+        /// a rate of their own keep it.
         /// Source: Linux' tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
         /// How the pacing rate is kept.
         pub pacing: Pacing = Pacing::LinuxInternal,
-        /// Largest number of segments that a host passes to its device at once, to be split by the device's offload engine. If it
-        /// is above 1, TSO autosizing sets the size of bursts: the data of 1/1024 s at the pacing rate, at least two segments, at
-        /// most 64 kB. A sender then waits for an ACK rather than send a smaller burst.
-        /// 1: single segments. Linux has 65535.   Source: ip-link(8), gso_max_segs.
+        /// Largest number of segments that a host passes to its device in one piece, which the device then splits. Above 1, TSO
+        /// autosizing sets the size of bursts: the data of 1/1024 s at the pacing rate, at least two segments, at most 64 kB. A
+        /// sender then waits for an ACK instead of sending a smaller burst. 1: single segments. Linux: 65535.   Source:
+        /// ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
-        /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split. Its size includes
-        /// the headers of all segments, and is at most 65535 bytes: 43 segments of 1448 bytes. (Linux counts one header, which
-        /// allows 45.) Contiguous retransmissions also leave as one packet. Receivers acknowledge a packet once (GRO). Needs
-        /// `gso_max_segs` above 1.
+        /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split. The size of the
+        /// packet includes the headers of all segments, and is at most 65535 bytes: 43 segments of 1448 bytes. (Linux counts one
+        /// header, which allows 45.) Contiguous retransmissions also leave as one packet. Receivers acknowledge a packet once
+        /// (GRO). Needs `gso_max_segs` above 1.
         pub tso: bool = false,
-        /// TCP small queues, for a sender whose own host is the bottleneck: the queue discipline and the program run on one
-        /// machine. Each connection has at most two bursts in the first link of its node (queued or in transmission), or the data
-        /// of 1/1024 s at the pacing rate if that is more; twice that to repair losses. The rest waits in the socket. Off: the
-        /// bottleneck is beyond the sender's host.
+        /// TCP small queues, for a bottleneck in the sender's own host, where the queue discipline and the program run on one
+        /// machine. The first link of the host holds (queued or in transmission) at most two bursts of each connection, or the
+        /// data of 1/1024 s at the pacing rate if that is more. For retransmissions, the limit is twice as high. The remaining
+        /// data waits in the socket. Off: the bottleneck is beyond the sender's host.
         /// Source: Linux' tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }
@@ -35,7 +35,7 @@ group! {
         let most = self.gso_max_segs;
         require("gso_max_segs", most, (1..=65_535).contains(&most), "1 to 65535 segments")?;
         if self.tso && most == 1 {
-            let why = "bursts would be single segments; expected gso_max_segs = 65535, as Linux has it";
+            let why = "bursts would be single segments; expected gso_max_segs = 65535, as in Linux";
             return no("tso", format!("true is not valid with gso_max_segs = 1: {why}"));
         }
         Ok(())
@@ -43,14 +43,14 @@ group! {
 }
 
 words! {
-    /// How a pacing sender keeps its rate. A sender paces if its controller needs it, or with `paced`.
+    /// How a pacing sender keeps its rate. A sender paces if its controller needs pacing, or with `paced`.
     pub enum Pacing {
         /// After a burst, the next one waits for the time that the burst's payload takes at the pacing rate. Source:
         /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
         /// Linux' internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the window or
-        /// an ACK, its delay shortens the wait after it, by up to half. The first ten segments are not paced.   Source: Linux
-        /// tcp_output.c.
+        /// an ACK, the wait for the next burst is shortened by this delay, by up to half. The first ten segments are not paced.
+        ///   Source: Linux tcp_output.c.
         "linux-internal" LinuxInternal,
     }
 }

@@ -4,28 +4,28 @@ use super::group::group;
 
 group! {
     /// Behaviour of particular kernels; the defaults are those of Linux 6. A preset sets all these keys, so a scenario seldom
-    /// needs one. They are read and written like all other keys, but are left out of the schema and its documentation.
+    /// needs one. The keys are read and written like all others, but are left out of the schema and its documentation.
     #[allow(clippy::struct_excessive_bools, reason = "each is a key of its own")]
     pub(crate) struct Quirks {
         /// The window is a whole number of segments (Linux). A reduction drops the fractions of the window and of ssthresh, and
         /// Reno grows by one segment per window of acknowledged segments.
         pub whole_segments: bool = true,
-        /// The ACK that ends a reduction also grows the window, by the segments it newly delivers (Linux).
+        /// The ACK that ends a reduction also grows the window, by the number of segments newly delivered (Linux).
         pub reduction_end_grows: bool = true,
-        /// An ACK that reports a mark belongs to the reduction that it begins, instead of growing the window first. The reduction
-        /// ends, and the next one may begin, at the first ACK of data sent after its start, instead of at the ACK of all data sent
-        /// before it (Linux).
+        /// An ACK that reports a mark is part of the reduction that it begins, instead of first growing the window. The reduction
+        /// ends, and another may begin, at the first ACK of data sent after the reduction began, instead of at the ACK of all data
+        /// sent before (Linux).
         pub marking_ack_reduces: bool = true,
-        /// Every timeout lowers ssthresh, even if it follows another one or interrupts a recovery (ns-2), instead of once for
-        /// each loss (RFC 5681 §3.1).
+        /// Every timeout lowers ssthresh, even if it follows another timeout or interrupts a recovery (ns-2), instead of once
+        /// for each loss (RFC 5681 §3.1).
         pub every_timeout_reduces: bool = false,
         /// Measured round-trip times are rounded to multiples of G, at least one (ns-2).
         pub quantise_rtt: bool = false,
         /// Every ACK gives a round-trip sample, even a duplicate. The receiver echoes the newest time stamp received, even of a
         /// segment out of order (ns-2's sinks), instead of the one that RFC 7323 §4.3 selects. Needs `timestamps`.
         pub rtt_from_every_ack: bool = false,
-        /// A round trip below SRTT raises RTTVAR only by an eighth of what a round trip above SRTT would.   Source: the estimator
-        /// of Linux, which ns-2's Agent/TCP/Linux also has.
+        /// A round trip below SRTT raises RTTVAR by only an eighth of the amount by which a round trip above SRTT raises it.
+        /// Source: the estimator of Linux, which ns-2's Agent/TCP/Linux also has.
         pub damped_rttvar: bool = true,
         /// A doubled RTO stays doubled until data that was first sent after the timeout is acknowledged (Karn & Partridge 1987;
         /// ns-2), instead of until the next round-trip sample.
@@ -33,13 +33,13 @@ group! {
         /// Every ACK restarts the retransmission timer, even a duplicate (ns-2's Agent/TCP/Linux), instead of only ACKs of new
         /// data (RFC 6298 §5.3).
         pub any_ack_restarts_timer: bool = false,
-        /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a segment that had been received before, and after a
-        /// pause longer than the RTO (detected by time stamps). After a CE mark that begins an echo, two ACKs leave at once.
+        /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a duplicate segment, and after a pause longer than
+        /// the RTO (detected by time stamps). After a CE mark that begins an echo, two ACKs leave at once.
         pub quick_acks_return: bool = true,
         /// A segment with CWR is acknowledged at once, because its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,
-        /// `ack_every` counts bytes in units of full segments, instead of segments of any size. So an ACK for a short segment
-        /// alone waits for `delayed_ack` (ns-2's FullTcp).
+        /// `ack_every` counts bytes in units of full segments, instead of segments of any size. So the ACK of a single short
+        /// segment waits for `delayed_ack` (ns-2's FullTcp).
         pub short_segments_wait: bool = false,
         /// A segment's payload is delivered to the application before its ACK is sent, as in ns-2's FullTcp, so the application's
         /// response leaves first. Hosts without applications ignore this.
@@ -76,7 +76,7 @@ impl Quirks {
     /// The behaviour that all agents of ns-2 share.
     const NS2: Self = Self { every_timeout_reduces: true, quantise_rtt: true, ..Self::NONE };
 
-    /// The behaviour of ns-2's Agent/TCP/Linux and of the sinks that serve it.
+    /// The behaviour of ns-2's Agent/TCP/Linux and of its sinks.
     pub(crate) const NS2_LINUX: Self =
         Self { rtt_from_every_ack: true, damped_rttvar: true, any_ack_restarts_timer: true, ..Self::NS2 };
 

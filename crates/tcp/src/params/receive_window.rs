@@ -30,7 +30,7 @@ impl ReceiveWindow {
         self.auto
     }
 
-    /// Returns an upper bound of the window in bytes. Data beyond it was never permitted.
+    /// Returns an upper bound of the window in bytes. The receiver never permits data beyond it.
     #[inline]
     pub(crate) const fn bound(self) -> u64 {
         self.bytes.0
@@ -68,7 +68,8 @@ units::text_serde!(ReceiveWindow);
 /// Memory of a receive buffer that grows on demand. Half of it is for payload, the rest is overhead of the system
 /// (tcp_adv_win_scale 1).
 ///
-/// Source: Linux' tcp_rmem; ip-sysctl.   Departs: its minimum, which only memory pressure needs, is left out.
+/// Source: Linux' tcp_rmem; ip-sysctl.   Departs: tcp_rmem's minimum is left out, because it matters only under memory
+/// pressure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rmem {

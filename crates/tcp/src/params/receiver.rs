@@ -7,20 +7,20 @@ use units::{Bytes, Duration, Problem};
 group! {
     /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
-        /// Every n-th data segment is acknowledged at once; with 1, all are. Segments that are out of order or fill a hole always
-        /// are.
+        /// Every n-th data segment is acknowledged at once; 1: every segment. A segment that is out of order or fills a hole is
+        /// always acknowledged at once.
         pub ack_every: u32 = 2,
         /// Maximum delay of an ACK if `ack_every` is above 1, or of the ACK of a short segment.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that leave at once (Linux' quickack).
         pub quick_acks: u32 = 16,
-        /// A segment with PSH is acknowledged at once, as in Linux since 6.6 if the application reads at once. Senders set PSH on
-        /// the last segment of a burst of several, and on the last segment of the data written.
+        /// A segment with PSH is acknowledged at once. Linux has done this since 6.6 if the application reads at once. Senders
+        /// set PSH on the last segment of a burst of several, and on the last segment of the data written.
         pub ack_pushed: bool = false,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
-        /// The receive window. A number of bytes is a constant window (applications read at once). `auto` is a buffer that begins
-        /// small and grows with the bytes read in a round trip; packets of such connections carry their window. Source: Linux'
+        /// The receive window. A number of bytes: a constant window (applications read at once). `auto`: a buffer that begins
+        /// small and grows with the bytes read in a round trip; packets then carry the current window. Source: Linux'
         /// tcp_moderate_rcvbuf.
         // the default is the maximum in Linux' default tcp_rmem, 6 MiB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
@@ -44,7 +44,7 @@ group! {
 impl ReceiverParams {
     /// Refuses a window that is too small for segments of `mss` bytes and `stamp_bytes` of timestamps, or too large.
     pub(super) fn validate_window(&self, mss: u32, stamp_bytes: u16) -> Result<(), Problem> {
-        // with room for two segments, a connection does not stall even if only every second one is acknowledged
+        // two segments must fit, so that a connection does not stall if only every second segment is acknowledged
         let segment = u64::from(mss);
         if !self.receive_window.is_auto() {
             let window = Bytes(self.receive_window.bound());
@@ -79,8 +79,8 @@ impl ReceiverParams {
         if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }
     }
 
-    /// Returns the window scale: the shift of the window in the header. As in Linux, it follows from the largest memory. It is at
-    /// most 14 (RFC 7323 §2.3).
+    /// Returns the window scale: the shift of the window in the header. As in Linux, it is derived from the maximum memory, and
+    /// is at most 14 (RFC 7323 §2.3).
     pub fn window_scale(&self) -> u32 {
         let window = self.receive_window;
         let most = if window.is_auto() { self.memory().max.0 } else { window.bound() };

@@ -20,8 +20,8 @@ words! {
         /// By one segment for every two ACKs, and never above the data in flight + 1 segment.   Source: Mathis, Semke & Mahdavi
         /// 1999; Linux 2.6.
         "rate-halving" RateHalving,
-        /// The window becomes ssthresh at once, but the data in flight is reduced by one segment for every two ACKs until it is
-        /// down to the window.   Source: ns-2's Agent/TCP/Linux.
+        /// The window becomes ssthresh at once, but the data in flight is reduced by one segment for every two ACKs until it
+        /// fits into the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
         /// Proportional rate reduction. Once the data in flight is below ssthresh, packets are conserved, and ACKs that show
         /// progress raise the data in flight back to ssthresh by slow start. Source: RFC 9937; Linux.

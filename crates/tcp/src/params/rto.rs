@@ -8,8 +8,8 @@ group! {
     pub struct RtoParams {
         /// Clock granularity G. ns-2's `tcpTick_` is 10 ms.
         pub clock_granularity: Duration = Duration::from_millis(1),
-        /// Tick of the stack's timer wheel, which makes timers expire late, by up to an eighth of their length. Linux has 1 ms at
-        /// HZ 1000. 0s: timers are exact.
+        /// Tick of the stack's timer wheel. The wheel makes timers expire late, by up to an eighth of their length. Linux: 1 ms
+        /// at HZ 1000. 0s: timers are exact.
         /// Source: LWN, "Reinventing the timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
         /// Minimum RTO.
@@ -22,7 +22,7 @@ group! {
         pub backoff_doublings: u8 = 16,
         /// Source of round-trip samples.
         pub rtt_source: RttSource = RttSource::SendTime,
-        /// RTO before the first sample, which is also the first wait of a SYN.
+        /// RTO before the first sample, and the wait before the first retransmission of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
         /// Number of consecutive timeouts of the same data before the connection fails. Absent: unlimited.
         pub retries: Option<u32> = Some(15),
@@ -49,12 +49,11 @@ pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), P
 words! {
     /// Source of round-trip samples.
     pub enum RttSource {
-        /// The time stamp echoed by an ACK of new data. Without time stamps, the send time of the newest segment that the ACK
-        /// acknowledges, unless it acknowledges a segment that was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC
-        /// 6298 §3.
+        /// The time stamp echoed by an ACK of new data. Without time stamps: the send time of the newest segment acknowledged,
+        /// unless the ACK also covers a segment that was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
         "echo" Echo,
-        /// The first of these that an ACK yields: the send time of the oldest newly acknowledged segment that was sent once, unless
-        /// a retransmitted segment is acknowledged as well; the send time of the oldest newly SACKed segment that was sent once;
+        /// The first available of three: (1) the send time of the oldest newly acknowledged segment that was sent once, unless the
+        /// ACK also covers a retransmitted segment; (2) the send time of the oldest newly SACKed segment that was sent once; (3)
         /// the echoed time stamp.
         /// Source: Linux, tcp_ack_update_rtt.
         "send-time" SendTime,
@@ -65,8 +64,8 @@ words! {
         /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data, even if the
         /// timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// Only the variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer served another purpose in between,
-        /// the RTO counts from the last transmission of the first outstanding segment.   Source: Linux.
+        /// Only the variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer of a probe or of a reordering
+        /// window ran in between, the RTO counts from the last transmission of the first outstanding segment.   Source: Linux.
         "variation" Variation,
     }
 }

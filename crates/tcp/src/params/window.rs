@@ -9,9 +9,9 @@ group! {
         /// Maximum congestion window, segments (ns-2's `window_`). Absent: only the receiver's window limits it.
         pub window_clamp: Option<u32> = None,
         /// Maximum number of segments for which one ACK grows the window: 1 in RFC 5681, 2 in RFC 3465.
-        // the default is in fact no limit: Linux counts every segment that an ACK covers
+        // Linux counts every segment that an ACK covers, so the default is practically no limit
         pub abc_limit: u32 = 1 << 16,
-        /// The use of the window that is required for its growth.
+        /// How much of the window must be used for the window to grow.
         pub cwnd_validation: CwndValidation = CwndValidation::Round,
         /// Window after an idle period.
         pub idle_restart: IdleRestart = IdleRestart::Decay,
@@ -34,11 +34,12 @@ impl WindowParams {
 }
 
 words! {
-    /// The use of the window that is required for its growth.
+    /// How much of the window must be used for the window to grow.
     pub enum CwndValidation {
-        /// None: the window always grows.   Source: ns-2's one-way agents and FullTcp.
+        /// The window always grows.   Source: ns-2's one-way agents and FullTcp.
         "off" Off,
-        /// The window grows in rounds in which it limited the sender; in slow start, it is enough that half of it was used.
+        /// The window grows in rounds in which it limited the sender; in slow start, it is enough that half of the window
+        /// was used.
         /// Source: RFC 7661; Linux.
         "round" Round,
         /// The window grows if the data in flight before the ACK filled it.   Source: Linux 2.6 without offloads; ns-2's

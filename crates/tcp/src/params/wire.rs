@@ -12,7 +12,8 @@ group! {
         pub mss: u32 = 1448,
         /// Bytes of the IP and TCP headers without options: 40 for IPv4.
         pub header_bytes: u16 = 40,
-        /// Bytes that the timestamp option adds to every segment when `timestamps` is on: 12 in reality, 10 in ns-2.
+        /// Bytes that the timestamp option adds to every segment if `timestamps` is true: 12 in real stacks, 10 in
+        /// ns-2.
         pub timestamp_bytes: u16 = 12,
         /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
         // Linux' options have 20 bytes: MSS 4, SACK permitted 2, time stamps 10, NOP 1, window scale 3
@@ -25,7 +26,8 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        // 65535 bytes must hold the payload, the headers, the time stamp and 36 bytes of SACK blocks (4 + 8 * 4)
+        // an IP packet of 65535 bytes must hold the payload, the headers, the time stamp and 36 bytes of SACK blocks (4
+        // + 8 * 4)
         let Self { mss, header_bytes: header, timestamp_bytes: stamp, syn_option_bytes: syn, .. } = *self;
         require("mss", mss, (1..=65_000).contains(&mss), "1 to 65000 bytes")?;
         for (key, v) in [("header_bytes", header), ("timestamp_bytes", stamp), ("syn_option_bytes", syn)] {

@@ -26,7 +26,7 @@ impl OutOfOrder {
 
     /// Adds the range `[start, end)`. Returns false if it was received before.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
-        // the first range that touches or follows the new one, and the first that lies beyond it
+        // the first range that touches or follows the new range, and the first that lies beyond it
         let from = self.ranges.partition_point(|r| r.end < start);
         let to = from + self.ranges[from..].partition_point(|r| r.start <= end);
         let block = if from == to {

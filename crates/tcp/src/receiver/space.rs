@@ -1,8 +1,8 @@
 //! A tuned receive buffer (dynamic right-sizing).
 //!
 //! ```text
-//! rtt     minimum round trip, by time stamps (a longer sample moves it by an eighth) or by the arrival of a whole window
-//! copied  bytes that the application has read since the last measurement, which was at least rtt ago;  before: largest so far
+//! rtt     minimum round trip, by time stamps (a longer sample raises it by an eighth) or by the arrival of a whole window
+//! copied  bytes that the application has read since the last measurement, at least rtt ago;  before = largest so far
 //! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before),  or if rtt < 1 ms:  2 copied (1 + rtt / 1 ms)
 //!                   before = copied
 //! segment above a hole:  wish = 2 before + bytes from the first hole to the highest byte
@@ -16,8 +16,8 @@
 //!
 //! Source: Fisk & Feng 2001, "Dynamic Right-Sizing in TCP"; ip-sysctl (tcp_rmem, tcp_moderate_rcvbuf, tcp_rcvbuf_low_rtt);
 //! Linux 6.19.
-//! Departs: every byte of payload takes two bytes of memory, whereas Linux measures the memory of its buffers. Data received in
-//! order is read before its ACK leaves.
+//! Departs: every byte of payload takes two bytes of memory, whereas Linux measures the memory of its buffers. The application
+//! reads data received in order before the ACK leaves.
 
 use crate::params::{Rmem, TcpParams};
 use crate::segment::Segment;
@@ -44,7 +44,7 @@ pub(crate) struct Space {
     measured: (u64, u32),
     /// Round-trip time in eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
-    /// End of the window whose arrival is being timed, and start of the timing, microseconds.
+    /// End of the window whose arrival is being timed, and start of this measurement, microseconds.
     timed: (u64, u32),
     /// The echoed time stamp that gave the last sample.
     last_echo: u32,
@@ -78,8 +78,7 @@ impl Space {
     }
 
     /// Tunes the buffer after a data segment has been processed. The next byte expected was `old` and is now `next`. `above`
-    /// holds two numbers: the bytes received above the first hole, and the bytes from the hole's start to the highest byte
-    /// received.
+    /// is a pair: the bytes received above the first hole, and the bytes from the hole's start to the highest byte received.
     pub(super) fn on_data(
         &mut self,
         p: &TcpParams,
@@ -112,7 +111,7 @@ impl Space {
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Adds an RTT sample of `us` microseconds. `of_stamps` is true if time stamps measured it.
+    /// Adds an RTT sample of `us` microseconds. `of_stamps` is true for a sample from time stamps.
     fn sample(&mut self, us: u32, of_stamps: bool) {
         let m = 8 * u64::from(us.max(1));
         if self.rtt8 == 0 || m < self.rtt8 {
@@ -138,8 +137,8 @@ impl Space {
         }
     }
 
-    /// Grows the buffer if the application has read more in the last round trip than in any before. The application has read all
-    /// data below `next`.
+    /// Grows the buffer if the application has read more in the last round trip than in any earlier one. The application has
+    /// read all data below `next`.
     fn measure_copied(&mut self, now: u32, next: u64, max: u64) {
         if self.rtt8 == 0 || u64::from(now.wrapping_sub(self.measured.1)) < self.rtt8 / 8 {
             return;

@@ -34,7 +34,7 @@ fn rfc_2018_order() {
     }
     // a segment has room for three blocks beside a time stamp
     assert_eq!(blocks(&mut r, &p), [(7, 8), (5, 6), (3, 4)]);
-    // segment 4 fills the hole between 3 and 5: they become one block of three segments, which is the most recent
+    // segment 4 fills the hole between 3 and 5, so the three become one block, now the most recent
     r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
     // a duplicate also makes its block the most recent
@@ -112,8 +112,8 @@ fn every_second_segment_or_the_timer_or_a_hole() {
 
 #[test]
 fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
-    // RFC 7323 §4.3: a delayed ACK of two segments echoes the time stamp of the earlier one. While there is a hole, the echo is
-    // from the last segment that advanced the window
+    // RFC 7323 §4.3: a delayed ACK of two segments echoes the time stamp of the earlier segment. While there is a hole, the
+    // ACKs echo the last segment that advanced the window
     let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(7);
@@ -156,7 +156,7 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
 }
 
 /// Returns the ACKs for segments with these marks, from a receiver with DCTCP's feedback that acknowledges every second segment.
-/// An ACK is given as the number of segments that it acknowledges, and its ECE flag.
+/// Each ACK is a pair: the number of segments acknowledged, and the ECE flag.
 fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
     #[derive(Default)]
     struct Acks(Vec<Segment>);
@@ -188,7 +188,7 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
 #[test]
 fn dctcp_reports_which_segments_were_marked() {
     // RFC 8257 §3.2: one ACK covers the unmarked segments 0 and 1. Segment 2 is marked, so it is acknowledged at once. One ACK
-    // covers 3 and 4. Segment 5 waits until 6, which is unmarked, triggers an ACK of 5 and then one of its own
+    // covers 3 and 4. Segment 5 waits until the unmarked segment 6 triggers an ACK of 5, and then an ACK of 6
     let marks = [false, false, true, true, true, true, false, false];
     assert_eq!(dctcp(&marks), [(2, false), (3, true), (5, true), (6, true), (7, false)]);
     // if every second segment is marked, each segment is acknowledged separately

@@ -25,8 +25,8 @@ impl Receiver {
         }
     }
 
-    /// Returns the number of bytes received above the first hole, and the number from the hole's start to the highest byte
-    /// received.
+    /// Returns the number of bytes received above the first hole, and the number of bytes from the hole's start to the
+    /// highest byte received.
     fn above_the_hole(&self) -> (u64, u64) {
         if !self.has_holes() {
             return (0, 0);
@@ -48,7 +48,8 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment that carries a window. The next segment echoes its time stamp, unless data with a newer one arrives.
+    /// Processes a segment that carries a window. The next segment sent echoes the time stamp received here, unless data with a
+    /// newer time stamp arrives first.
     pub(crate) fn on_window_field(&mut self, p: &TcpParams, segment: &Segment) {
         self.flags |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();

@@ -15,8 +15,8 @@ pub(crate) struct Entry {
     pub(crate) start: u32,
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
-    /// In the first entry of a SACKed run: a lower bound of the run's length in entries. In a retransmission: its number, for
-    /// FACK.
+    /// In the first entry of a SACKed run: a lower bound of the run's length in entries. In a retransmission, for FACK: the
+    /// number of the retransmission.
     pub(crate) skip: u32,
     /// Payload bytes.
     pub(crate) len: u16,
@@ -66,7 +66,7 @@ impl Piece {
     }
 }
 
-/// Send times of the segments sent first and last among several, microseconds modulo 2^32.
+/// Send times of the earliest and the latest sent of several segments, microseconds modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) oldest: u32,
@@ -89,7 +89,7 @@ impl Sent {
 /// The segments that a cumulative ACK has removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Send times of those segments that were sent once and not SACKed before.
+    /// Send times of the removed segments that were sent once and not SACKed before.
     pub(crate) once: Option<Sent>,
     /// True if one of the segments was sent more than once, so the ACK may be for any transmission (Karn's rule).
     pub(crate) resent: bool,

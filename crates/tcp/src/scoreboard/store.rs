@@ -4,15 +4,16 @@ use super::entry::{Entry, LOST, SACKED};
 use super::{IN_RING, Scoreboard};
 use units::prefetch;
 
-/// Number of entries at which they move from the ring back into the scoreboard. It is less than `FEW`, so that the entries of a
-/// window of about `FEW` segments do not move on every ACK.
+/// Number of entries at which all move from the ring back into the scoreboard. Less than `FEW`, so that the entries of a window
+/// of about `FEW` segments do not move on every ACK.
 const BACK: usize = 2;
 /// Ring capacity that is never released. A larger ring releases half of its capacity once at most a quarter is used, so that a
-/// window which was once large does not continue to use many cache lines.
+/// window that was large once does not keep using many cache lines.
 const LEAST_ROOM: usize = 8;
 
 impl Scoreboard {
-    /// Prefetches the entries that an ACK will need if they are in the ring: the oldest one, and for SACK blocks the newest one.
+    /// Prefetches the entries that an ACK will need if they are in the ring: the oldest entry, and for SACK blocks also the
+    /// newest.
     #[inline]
     pub(crate) fn prefetch(&self) {
         if self.held == IN_RING {

@@ -10,8 +10,8 @@ impl Watch for () {
 }
 
 impl Scoreboard {
-    /// Counts the entries again, and asserts that every counter is correct. `by_time` is true if RACK marks losses, so that
-    /// IsLost does not apply.
+    /// Counts the entries again, and asserts that every counter is correct. `by_time` is true if RACK marks losses, because
+    /// IsLost then does not apply.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
@@ -39,7 +39,7 @@ impl Scoreboard {
             if !e.has(SACKED) {
                 assert_eq!(i < lost_to, e.has(LOST), "entry {i}: cursor {lost_to}");
                 assert!(!is_lost || e.has(LOST) || by_time, "entry {i} must be lost");
-                assert!(i >= self.rtx as usize || e.has(RETX), "entry {i} was passed by rtx");
+                assert!(i >= self.rtx as usize || e.has(RETX), "entry {i} lies below rtx");
             }
         }
     }
@@ -92,7 +92,7 @@ fn three_contiguous_segments_are_more_than_two_mss() {
     assert_eq!(b.pipe, 7000);
     assert_eq!(b.next_lost(), None);
     assert_eq!(b.next_hole(), None);
-    // the ACK covers segments that were SACKed or retransmitted, which give no RTT sample
+    // the ACK covers only segments that were SACKed or retransmitted, so there is no RTT sample
     let resent = Taken { once: None, resent: true, passed: true, sacked: 3000, segments: 1 };
     assert_eq!(b.ack(4001, &mut ()), resent);
     assert_eq!(b.pipe, 6000);
@@ -125,8 +125,8 @@ fn three_runs_and_the_order_of_next_seg() {
         b.retransmitted(piece, 1, false);
     }
     assert_eq!(b.next_lost(), None);
-    // NextSeg (3): segments 3 and 5 lie below the highest SACKed one and are not lost, so each counts twice in pipe after its
-    // retransmission
+    // NextSeg (3): segments 3 and 5 lie below the highest SACKed one and are not lost, so each counts twice in pipe once it
+    // is retransmitted
     let piece = b.next_hole().unwrap();
     assert_eq!(piece.seq, 301);
     b.retransmitted(piece, 1, false);
@@ -134,7 +134,7 @@ fn three_runs_and_the_order_of_next_seg() {
     assert_eq!(b.next_hole().unwrap().seq, 501);
     // NextSeg (4): the highest segment that is not SACKed
     assert_eq!(b.last_hole().unwrap().seq, 901);
-    // segment 5 joins the runs of 4 and 6 to one
+    // segment 5 joins the runs of 4 and 6 into one
     s(&mut b, 5);
     b.mark_lost(3, MSS, false);
     b.check(3, MSS, false);

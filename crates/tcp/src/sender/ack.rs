@@ -16,7 +16,7 @@ use units::Time;
 struct Acked {
     /// Bytes newly acknowledged by the cumulative ACK.
     bytes: u64,
-    /// Bytes newly delivered, as acknowledged cumulatively or by SACK. Without SACK, a duplicate ACK counts as one segment.
+    /// Bytes newly delivered, cumulatively or by SACK. Without SACK, a duplicate ACK counts as one segment.
     delivered: u64,
     /// The segments that the cumulative ACK removed from the scoreboard. `segments` also counts the newly SACKed segments.
     taken: Taken,
@@ -79,8 +79,8 @@ impl Sender {
         }
     }
 
-    /// Returns true if an old ACK, which newer ones have overtaken, may still SACK data above the hole, as in Linux. (RFC 9293
-    /// §3.10.7.4 allows ignoring it.)
+    /// Returns true if an old ACK, overtaken by newer ACKs, may still SACK data above the hole, as in Linux. (RFC 9293
+    /// §3.10.7.4 allows a sender to ignore such an ACK.)
     #[cold]
     fn may_sack(&self, p: &TcpParams, segment: &Segment) -> bool {
         p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
@@ -98,7 +98,7 @@ impl Sender {
         let (board, mut watch) = self.watched_board();
         let taken = board.ack(segment.ack, &mut watch);
         let delivered = if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
-            // duplicate ACKs have already reported all segments except the one that was missing
+            // duplicate ACKs have already reported all segments except the missing one
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // an ACK that ends within a SACKed segment delivers less than that segment's size
@@ -149,7 +149,7 @@ impl Sender {
             }
         }
         let (segments, once) = (watch.sacked, watch.once);
-        // a FIN without data has no bytes, but its SACK may be the last evidence of a loss
+        // a FIN without data delivers no bytes, but its SACK may be the last evidence of a loss
         if segments > 0 {
             self.detection.mark_lost(&mut self.board, p);
         }
@@ -157,7 +157,7 @@ impl Sender {
     }
 
     /// Takes the RTT samples of an ACK, as the stack's `rtt_source` defines. Returns the sample for the controller: the round trip
-    /// of the newest segment, which excludes the time for which the receiver delayed the ACK.
+    /// of the newest segment. It does not include the time for which the receiver delayed the ACK.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
@@ -206,7 +206,7 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // only ACKs with the highest ACK number are used: an ACK that newer ones have overtaken has an old value of the counter
+            // only ACKs with the highest ACK number are used, because an overtaken ACK has an old value of the counter
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }

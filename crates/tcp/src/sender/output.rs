@@ -13,7 +13,7 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// The kind of segment that is sent when no lost and no new data is left.
+/// Kind of the segment sent when there is neither lost nor new data to send.
 #[derive(PartialEq)]
 enum Hole {
     None,
@@ -97,9 +97,9 @@ impl Sender {
         }
     }
 
-    /// Sends lost segments, then new ones, then those allowed by NextSeg (3) and (4). Returns `None` if nothing was sent and no
-    /// burst waits for room; otherwise `Some(true)` if the window stopped the sender. Bound: every iteration uses up part of the
-    /// window.   Source: RFC 6675 §4 NextSeg.
+    /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). Returns `None` if nothing was
+    /// sent and no burst waits for room; otherwise `Some(true)` if the window stopped the sender. Bound: every iteration uses up
+    /// part of the window.   Source: RFC 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {
         let (p, now) = (cx.p, cx.now);
@@ -166,7 +166,7 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records how much of the window a round uses, because the window may grow only if it is used.   Source: RFC 7661 §4.2; Linux'
+    /// Records how much of the window a round uses, because an unused window must not grow.   Source: RFC 7661 §4.2; Linux'
     /// cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
@@ -180,7 +180,7 @@ impl Sender {
         }
     }
 
-    /// Sends a segment by NextSeg (3) or (4), if the window has room but no lost and no new data is left.
+    /// Sends a segment by NextSeg (3) or (4), if the window has room, and there is neither lost nor new data to send.
     fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {
@@ -201,7 +201,8 @@ impl Sender {
         Hole::None
     }
 
-    /// Returns true if HighACK is above RescueRxt. Then the first retransmission has arrived, and no rescue was sent since.
+    /// Returns true if HighACK is above RescueRxt. Then the first retransmission has arrived, and no rescue has been sent
+    /// since.
     /// Source: RFC 6675 §4.
     fn may_rescue(&self) -> bool {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0

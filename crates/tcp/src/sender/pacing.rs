@@ -57,8 +57,8 @@ impl Sender {
         pacing.pacer.set(rate, if rate.is_some() { 1 } else { u32::MAX });
     }
 
-    /// Returns the time at which the next waiting segment may leave, or that of the controller's timer if it is earlier;
-    /// [`Time::NEVER`] if no segment waits for pacing, and no timer runs.
+    /// Returns the time at which the next waiting segment may leave or at which the controller's timer expires,
+    /// whichever is earlier; [`Time::NEVER`] if no segment waits for pacing and no timer runs.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {
         self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at.min(self.cc.timer_at()))
@@ -153,13 +153,14 @@ impl Sender {
         flight > segments * mss && bursts.device_is_full(p, segments, again)
     }
 
-    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for that.
+    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for this.
     #[cold]
     pub(crate) fn on_left(&mut self, bytes: u64) -> bool {
         self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
     }
 
-    /// Decides about a new segment of `len` bytes. `burst` has the number of segments left in the current burst, and its size.
+    /// Decides about a new segment of `len` bytes. `burst` is the number of segments left in the current burst, and the size
+    /// of the burst.
     #[inline(never)]
     pub(super) fn next_of_burst(&mut self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Burst {
         if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
@@ -184,7 +185,7 @@ impl Sender {
         let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
         let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
         let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
-        // a single segment is held back only by Nagle's algorithm, and the end of a stream does not wait for more data
+        // only Nagle's algorithm holds back a single segment, and the end of a stream does not wait for more data
         let last = self.closing && left <= room;
         if left <= mss || last || self.state.repairs() {
             return size;

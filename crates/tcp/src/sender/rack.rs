@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! PTO = 2 SRTT + 2 ms,  or 2 SRTT + 200 ms if one segment is in flight (its ACK may be delayed);  at most the RTO
-//! PTO is armed when new data is sent or acknowledged, unless losses are being repaired or data is SACKed
-//!   PTO expires -------> the probe: new data if there is any, otherwise the last segment again;  then the RTO is armed
+//! the PTO timer starts when new data is sent or acknowledged, unless losses are being repaired or data is SACKed
+//!   PTO expires -------> the probe: new data if there is any, otherwise the last segment again;  then the RTO starts
 //!   an ACK above TLP.end_seq shows that a retransmitted probe has repaired a loss -> the window is reduced
-//! if an ACK leaves segments within the reordering window, the timer waits for the end of that window
+//! if segments remain within the reordering window after an ACK, the timer waits for the end of that window
 //! ```
 //!
-//! Source: RFC 8985 §6.2 to §8. Three rules follow Linux: the 2 ms, which prevent a probe while the last ACK of a flight is due;
-//! the RTO after a probe or a reordering window, which counts from the latest transmission of the first segment; and the fast
-//! recovery that begins if a retransmission is lost after a timeout.
+//! Source: RFC 8985 §6.2 to §8. Three rules follow Linux. The 2 ms prevent a probe just when the last ACK of a flight is due.
+//! After a probe or a reordering window, the RTO counts from the latest transmission of the first segment. If a retransmission
+//! is lost after a timeout, a fast recovery begins.
 //!
-//! Without D-SACK, a pure duplicate ACK shows that the probe was not necessary. If this ACK is lost, the window is reduced although
-//! no segment was lost.
+//! Without D-SACK, a pure duplicate ACK shows that the probe was not necessary. If the duplicate ACK is lost, the window is reduced
+//! although no segment was lost.
 
 use super::{Context, Sender};
 use crate::cc::control::Congestion;
@@ -27,7 +27,8 @@ use units::{Duration, Time};
 
 /// Longest time for which the receiver may delay an ACK.   Source: RFC 8985 §7.2; the minimum RTO of Linux.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Time added to every other PTO, and to every reordering window.   Source: Linux TCP_TIMEOUT_MIN.
+/// Time added to a PTO if more than one segment is in flight, and to every reordering window.   Source: Linux
+/// TCP_TIMEOUT_MIN.
 const LEAST_WAIT: Duration = Duration::from_millis(2);
 /// PTO before the first RTT sample.   Source: RFC 8985 §7.2.
 const FIRST_PTO: Duration = Duration::from_secs(1);
@@ -47,7 +48,7 @@ impl Sender {
         wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// Arms the timer for `us` microseconds, after which more segments may prove lost. Always returns true.
+    /// Sets the timer to `us` microseconds, after which more segments may count as lost. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
@@ -67,8 +68,8 @@ impl Sender {
         (self.timer, self.rto_at) = (timer, at);
     }
 
-    /// Returns the time left of the current RTO. It began with the last ACK of new data (RFC 6298 §5.3). In stacks whose minimum
-    /// bounds the RTO's variation, it began with the latest transmission of the first segment (Linux).
+    /// Returns the time left of the current RTO. It began with the last ACK of new data (RFC 6298 §5.3). In stacks with
+    /// `min_rto_bounds = "variation"`, it began with the latest transmission of the first segment (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
         let began = match p.rto.min_rto_bounds {
             MinRto::Total => self.detection.rto_began(),
@@ -80,7 +81,7 @@ impl Sender {
         left.max(Duration::from_micros(1))
     }
 
-    /// Arms the timer for a timeout: a whole RTO, or the rest of the current one if the timer served another purpose.
+    /// Arms the timer for a timeout: a whole RTO, or the rest of the current RTO if the timer served another purpose.
     pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
         let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p.rto.max_rto) };
         self.set_timer(Timer::Rto, p.rto.expiry(now, wait));

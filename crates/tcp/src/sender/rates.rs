@@ -1,4 +1,4 @@
-//! Calls the controller for an ACK, and supplies delivery rates to controllers that need them.
+//! Calls the controller for each ACK, with the delivery rate if the controller needs it.
 
 use super::{PacingAndRate, Sender};
 use crate::cc::control::{AckSample, Drive};
@@ -9,7 +9,7 @@ use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Sent, Watch};
 use units::Time;
 
-/// Observes which segments an ACK delivers, for loss detection and, if used, for delivery rates.
+/// Observes which segments an ACK delivers, for loss detection and, if they are used, for delivery rates.
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
@@ -83,7 +83,7 @@ impl Sender {
         }
     }
 
-    /// Runs the controller's timer, if it is due.
+    /// Calls the controller if its timer is due.
     #[cold]
     pub(crate) fn run_controller_timer(&mut self, now: Time) {
         if now >= self.cc.timer_at() {
@@ -111,7 +111,7 @@ impl Sender {
         rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
     }
 
-    /// Records that no data is left to send. If the window has room, the rate is then limited by the application.
+    /// Records that no data is left to send. If the window has room, the application now limits the rate.
     #[inline]
     pub(super) fn note_starved(&mut self, p: &TcpParams) {
         if self.pacing.is_none() {

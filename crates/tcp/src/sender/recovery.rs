@@ -85,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// Counts a duplicate ACK, which shows that `bytes` more have left the network.
+    /// Counts a duplicate ACK: `bytes` more have left the network.
     fn add_duplicate(&mut self, bytes: u64) {
         self.board.dup_bytes = self.board.dup_bytes.saturating_add(bytes.min(u32::MAX.into()) as u32);
     }
@@ -93,7 +93,7 @@ impl Sender {
     fn reduction_base(&self, p: &TcpParams) -> f64 {
         let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
         if p.reduction.reduce_from_flight {
-            // at most the window, which excludes the segments that limited transmit has added (RFC 3042 §2)
+            // at most the window: segments sent by limited transmit do not count (RFC 3042 §2)
             cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
         } else if p.quirks.whole_segments {
             cwnd.floor()
@@ -114,8 +114,8 @@ impl Sender {
         d.reduction
     }
 
-    /// Reports a congestion event to the controller, and begins the reduction if the sender must make one. Returns true if the
-    /// sender must reduce the window.
+    /// Reports a congestion event to the controller. If the sender must reduce the window, begins the reduction and returns
+    /// true.
     pub(super) fn reduce(&mut self, p: &TcpParams, now: Time, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
         self.reduction = ReductionState::default();
@@ -144,8 +144,7 @@ impl Sender {
         let at_once = self.detection.enter_recovery(&mut self.board);
         self.reduce_by_ack(p, delivered, false);
         if at_once && let Some(piece) = self.board.next_lost() {
-            // RescueRxt: a rescue makes no sense before the segment that is resent now has had time to arrive (RFC 6675 §5 step
-            // 4.3)
+            // RescueRxt: no rescue until the segment that is resent now has arrived (RFC 6675 §5 step 4.3)
             self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
         }
@@ -180,8 +179,8 @@ impl Sender {
     }
 
     /// Ends the repair after a timeout, once all data outstanding at the timeout is acknowledged. ns-2's Agent/TCP/Linux then
-    /// sets the window to ssthresh at once, but at most to the data in flight plus 3 segments, instead of waiting for slow start
-    /// to reach it.
+    /// sets the window to ssthresh at once (at most to the data in flight plus 3 segments), instead of growing it to ssthresh in
+    /// slow start.
     fn end_loss(&mut self, p: &TcpParams) {
         self.state = State::Open;
         if self.detection.end_repair(&mut self.board) {
@@ -191,7 +190,7 @@ impl Sender {
         }
     }
 
-    /// Responds to an ECN echo once per window, unless the controller responds itself.   Source: RFC 3168 §6.1.2.
+    /// Responds to an ECN echo once per window, unless the controller itself responds.   Source: RFC 3168 §6.1.2.
     #[inline]
     pub(super) fn on_ece<I: Io>(&mut self, cx: &mut Context<'_, I>, sample: &AckSample) {
         if !sample.marked || self.state != State::Open || self.una <= self.recover {
@@ -245,12 +244,12 @@ impl Sender {
         self.window.cwnd = 1.0;
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
-        // RFC 2018 §8: if the receiver has SACKed the first segment but does not acknowledge it, the receiver has discarded that
-        // segment, and perhaps others
+        // RFC 2018 §8: a receiver that SACKed the first segment but does not acknowledge it has discarded the segment, and
+        // perhaps others
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
-        // segments that are not yet overdue are still in flight; the window allows one segment more than these
+        // segments that are not yet overdue are still in flight; the window allows one segment more
         self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;

@@ -18,7 +18,7 @@ impl Sender {
         Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
     }
 
-    /// Records that a fast recovery or a timeout begins. `reduces` is true if it lowers the window.
+    /// Records that a fast recovery or a timeout begins. `reduces` is true if the window is lowered.
     pub(super) fn begin_episode(&mut self, p: &TcpParams, reduces: bool) {
         if !Undo::is_kept(p) {
             return;
@@ -46,7 +46,7 @@ impl Sender {
         self.detection.set_once_until(self.recover as u32);
     }
 
-    /// Lets lost data be sent before new data again, until F-RTO decides otherwise. Called at the start of an ACK.
+    /// Restores the usual order, lost data before new data, until F-RTO reverses it. Called at the start of an ACK.
     #[inline]
     pub(super) fn reset_new_first(&mut self) {
         if self.suspicious
@@ -56,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// Applies an ACK's D-SACK, if it has one. `resent` is the number of retransmissions so far.
+    /// Applies an ACK's D-SACK, if the ACK has one. `resent` is the number of retransmissions so far.
     pub(super) fn on_dsack(&mut self, p: &TcpParams, segment: &Segment, resent: u32) {
         let Some(dup) = duplicate(segment) else { return };
         let segments = (dup.end - dup.start).div_ceil(u64::from(p.wire.mss)) as u32;
@@ -106,7 +106,7 @@ impl Sender {
         self.suspicious = undo.is_open();
     }
 
-    /// Undoes the reduction. `unmark` is true if the LOST marks are cleared, so that their segments count as in flight again.
+    /// Undoes the reduction. With `unmark`, also clears the LOST marks, so that these segments count as in flight again.
     fn undo(&mut self, unmark: bool) {
         if unmark {
             self.detection.unmark_lost(&mut self.board);

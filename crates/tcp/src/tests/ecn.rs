@@ -17,7 +17,7 @@ impl Io for (Vec<Segment>, ()) {
 }
 
 /// Runs a handshake. Returns the ECN bits of the SYN, the SYN-ACK and the next packet, and the use of ECN by client and server
-/// afterwards. `marks` is true for the SYN and for the SYN-ACK if the network marks it.
+/// afterwards. `marks` has two flags: whether the network marks the SYN, and whether it marks the SYN-ACK.
 fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
     let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
     let (mut out, now) = ((Vec::new(), ()), Time(1_000_000));
@@ -60,7 +60,7 @@ fn both_ends_use_what_both_support() {
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),
         (&all, &all, [true, false], [0b111, 0b110, 0b100], [Accurate, Accurate]),
         (&all, &all, [false, true], [0b111, 0b100, 0b110], [Accurate, Accurate]),
-        // Prague uses AccECN or no ECN. In the second case, the server takes ECN as agreed, but receives no ECN-capable packets
+        // Prague uses AccECN or no ECN. In the second case, the server uses ECN, but receives no ECN-capable packets
         (&prague, &accecn, quiet, [0b111, 0b011, 0b010], [Accurate, Accurate]),
         (&prague, &old, quiet, [0b111, 0b001, 0b000], [Off, Classic]),
         (&old, &prague, quiet, [0b011, 0b000, 0b000], [Off, Off]),
@@ -174,8 +174,8 @@ fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
         assert_eq!(first, (1, 1, State::Cwr, 9, 5));
         // an ACK of all data sent before the reduction, but of none sent since then, does not end the reduction
         assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
-        // the ACK of the first segment sent since then ends the reduction. It also reports a mark, which begins the next
-        // reduction: ssthresh is halved from 5 to 2
+        // the ACK of the first segment sent since then ends the reduction. The same ACK reports a mark, which begins the
+        // next reduction: ssthresh is halved from 5 to 2
         let (_, _, state, _, ssthresh) = ack(11_001, Flags::PURE_ACK.with(Flags::ECE));
         assert_eq!((state, ssthresh), (State::Cwr, 2));
     }
@@ -220,7 +220,7 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
 /// the option). Returns the numbers of segments received, of marks set and of marks reported to the sender, and the number of
 /// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
-    // BBR's window does not respond to marks, so it stays large enough that lost ACKs do not stall the sender until its timer
+    // BBR's window does not respond to marks, so it stays large, and lost ACKs do not stall the sender until its timer
     // expires
     let p = preset("bbr").with(|p| {
         p.receiver.ack_every = ack_every;
@@ -266,8 +266,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     /// The sender counts exactly the marks that were set, with one exception. A lost ACK may trigger a tail loss probe, so that a
-    /// segment arrives twice. If its second copy is marked, only the ACK of a later segment reports the mark, and after the last
-    /// segment there is none.
+    /// segment arrives twice. A mark on the second copy is reported only by the ACK of a later segment, and the last segment has
+    /// no later one.
     #[test]
     fn every_mark_is_counted_once(seed: u64, share in 0.0..1.0f64, loss in 0.0..0.9f64, ack_every in 1u32..3, option: bool) {
         let ([segments, marked, reported], retransmits) = marks(seed, share, loss, ack_every, option);

@@ -12,7 +12,7 @@ pub(super) enum Fate {
     Drop,
     Late(Duration),
     Mark,
-    /// The packet is split into its segments. A segment is lost if its bit is set in the number.
+    /// The packet is split into its segments. Segment i is lost if bit i of the number is set.
     Cut(u64),
 }
 
@@ -41,8 +41,9 @@ pub(super) struct Net<F> {
     pub(super) fate: F,
     pub(super) log: Vec<(Time, usize, Segment)>,
     pub(super) events: [Vec<Event>; 2],
-    /// Number of bytes that each end has reported as received. `arrived` has a flag for each byte that has arrived there.
+    /// Number of bytes that each end has reported as received.
     pub(super) received: [u64; 2],
+    /// For each end, a flag for each byte: true if the byte has arrived.
     pub(super) arrived: [Vec<bool>; 2],
     /// If set, end 1 answers with `.1` bytes and closes once `.0` bytes have arrived.
     pub(super) answer: Option<(u64, u64)>,

@@ -23,8 +23,8 @@ fn data<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> Vec<(u64, u64, 
 
 #[test]
 fn a_burst_is_one_packet_and_has_one_ack() {
-    // autosizing at an RTT of 2 ms: 2 x 10 segments per RTT are 14 140 bytes in 1/1024 s. With 64 KB / 8 added, a burst has 15
-    // segments, but half of the window is only 5
+    // autosizing at an RTT of 2 ms: 2 x 10 segments per RTT are 14 140 bytes in 1/1024 s. With 64 KB / 8 more, a burst would
+    // have 15 segments, but it is limited to half of the window, 5
     let p = tso();
     let mut n = Net::new(&p, 1, pass);
     n.connect(14_480, true);

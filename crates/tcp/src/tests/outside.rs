@@ -1,4 +1,4 @@
-//! Tests of a controller from outside in a whole stack.
+//! Tests of an external controller in a whole stack.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -7,7 +7,7 @@ use crate::cc::foreign::ForeignNeeds;
 use crate::cc::foreign::tests::{Renos, with};
 use units::{Rng, Time};
 
-/// Returns the log of a transfer over a path that loses each twentieth data segment, and the end's controller.
+/// Returns the log of a transfer over a path that loses every twentieth data segment.
 fn transfer(p: &TcpParams) -> Vec<(Time, usize, u64, u32)> {
     let lose = |from: usize, n: usize, s: &Segment| {
         if from == 0 && s.len > 0 && n % 20 == 7 { Fate::Drop } else { Fate::Pass }
@@ -31,7 +31,7 @@ fn reno_from_outside_sends_the_very_segments_of_reno() {
     let at = |call: &String| call.split(" at ").nth(1).and_then(|at| at.parse::<u64>().ok());
     let losses: Vec<u64> = calls.iter().filter(|call| call.starts_with("Loss")).filter_map(at).collect();
     assert!(losses.len() > 3 && losses.iter().all(|at| *at >= 100_000_000) && losses.is_sorted(), "{calls:?}");
-    // the sending end has its timer every 100 ms from 200 to 400 ms
+    // the timer of the sending end expires every 100 ms, from 200 to 400 ms
     let timers: Vec<u64> = calls.iter().filter(|call| call.starts_with("timer")).filter_map(at).collect();
     for at in [200_000_000, 300_000_000, 400_000_000] {
         assert!(timers.contains(&at), "{timers:?}");

@@ -8,8 +8,8 @@ use crate::cc::foreign::tests::{Renos, with};
 use proptest::prelude::*;
 use units::{Duration, Rng};
 
-/// Returns the mean window of an endless flow in segments, which is the number of segments delivered per round trip. Each data
-/// packet is lost with probability `loss`.
+/// Returns the mean window of an endless flow, measured as the number of segments delivered per round trip. Each data packet
+/// is lost with probability `loss`.
 fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
     let mut rng = Rng::named(seed, "loss");
     let mut n = Net::new(

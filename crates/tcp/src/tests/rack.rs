@@ -41,7 +41,7 @@ pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usi
 }
 
 /// Sends a message of `segments` segments without a FIN, on an established, idle connection whose SRTT is the RTT. Returns the
-/// retransmissions, each as its time in milliseconds after the message was written (at 1 s) and its segment.
+/// retransmissions: the time of each, in milliseconds after the message was written (at 1 s), and the segment.
 pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
     p: &TcpParams,
     segments: u64,
@@ -87,7 +87,7 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
     // probe is sent then
     let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
     assert_eq!(again, [(400, 9)]);
-    // in slow start the window has grown from ten by the nine segments acknowledged one by one, and by the one that the probe
+    // in slow start, the window of ten has grown by nine segments, acknowledged one by one, and by the segment that the probe
     // delivered
     let before = n.ends[0].probe(&p);
     assert_eq!((before.cwnd_bytes / 1448, before.ssthresh_bytes), (20, u64::MAX));
@@ -98,8 +98,8 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
     assert_eq!((after.ssthresh_bytes / 1448, n.ends[0].stats().retransmits), (10, 1));
     assert!(after.cwnd_bytes / 1448 <= 11);
 
-    // no segment is lost, but the last one arrives 350 ms late. It and the probe are acknowledged separately, so nothing is
-    // reduced
+    // no segment is lost, but the last segment arrives 350 ms late. The segment and its probe are acknowledged separately,
+    // so the window is not reduced
     let q = p.clone();
     let (mut n, again) = message(&p, 10, move |from, _, s| {
         let last = from == 0 && s.len > 0 && index(&q, s) == 9 && !s.retransmission;
@@ -113,7 +113,7 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
 
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
-    // a whole window of four segments is lost. The fifth segment is sent as the probe, and its SACK shows that all four are lost
+    // a whole window of four segments is lost. The fifth segment is sent as the probe, and its SACK shows that the four are lost
     let p = stack().with(|p| p.window.window_clamp = Some(4));
     let (n, again) = message(&p, 5, lose(&p, &[(0, 1), (1, 1), (2, 1), (3, 1)]));
     assert_eq!(n.times(0, |s| s.len > 0 && index(&p, s) == 4), [1.202]);
@@ -134,7 +134,7 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
     let rto = again[0].0;
     assert!((300..=400).contains(&rto), "{rto}");
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 0));
-    // if it is not lost, its ACK is delayed by 40 ms, which causes no retransmission
+    // if the segment is not lost, its ACK is delayed by 40 ms, which causes no retransmission
     let (n, again) = message(&p, 1, pass);
     assert_eq!(again, []);
     assert_eq!(n.ends[0].stats().probes, 0);
@@ -172,7 +172,7 @@ fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
     assert_eq!((again[0], again[1].1), ((100, 0), 0));
     assert!((200..=225).contains(&again[1].0), "{again:?}");
     assert_eq!((n.ends[0].stats().timeouts, n.ends[0].stats().fast_recoveries), (0, 1));
-    // if it is lost three times, the third loss is found another round trip later
+    // if segment 0 is lost three times, the third loss is found another round trip later
     let (n, again) = message(&p, 60, lose(&p, &[(0, 3)]));
     assert_eq!((again.len(), n.ends[0].stats().timeouts), (3, 0), "{again:?}");
     assert!(again[2].0 <= 350, "{again:?}");
@@ -191,8 +191,8 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     };
     let (n, again) = message(&p, 10, late(24));
     assert_eq!((again, n.ends[0].stats().fast_recoveries), (vec![], 0));
-    // if it arrives 40 ms late, its ACK arrives at 140. The timer of the reordering window expires before that: 25 + 2 ms after
-    // the SACKs at 100, at 127
+    // if segment 7 arrives 40 ms late, its ACK arrives at 140. The timer of the reordering window expires earlier, 25 + 2 ms
+    // after the SACKs at 100: at 127
     let (_, again) = message(&p, 10, late(40));
     assert_eq!(again, [(127, 7)]);
     // once reordering has been seen, even three or more SACKs do not indicate a loss at once
@@ -227,8 +227,8 @@ fn three_sacks_are_a_loss_at_once_while_no_reordering_was_seen() {
 #[test]
 fn segments_not_overdue_at_a_timeout_stay_in_flight() {
     let p = stack();
-    // the second segment, X, is lost, and so is its probe. The third one, Y, is sent 50 ms before the timeout that follows the
-    // probe
+    // the second segment, X, is lost, and so is its probe. The third segment, Y, is sent 50 ms before the timeout that follows
+    // the probe
     let mut n = Net::new(&p, 50, lose(&p, &[(1, 2)]));
     n.connect(0, false);
     n.run(1.0);

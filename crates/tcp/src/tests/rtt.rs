@@ -9,7 +9,7 @@ fn ms(ms: u64) -> Time {
 }
 
 /// Returns SRTT in ms after one ACK. The ACK acknowledges all segments below `below`, SACKs the segments from `sack.0` to below
-/// `sack.1`, and echoes the time stamp of `echo` ms. With `again`, the first segment is retransmitted at 46 ms, before the ACK
+/// `sack.1`, and echoes the time stamp of `echo` ms. If `again`, the first segment is retransmitted at 46 ms, before the ACK
 /// arrives.
 fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
@@ -29,7 +29,7 @@ fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, 
     assert_eq!(sent.len(), 4);
     if again {
         end.on_timer(&p, end.deadline(), &mut sent);
-        assert_eq!((sent.len(), sent[4].seq), (5, 1), "the timeout sends the first one again");
+        assert_eq!((sent.len(), sent[4].seq), (5, 1), "the timeout sends the first segment again");
     }
     let byte = |segment: u64| 1 + segment * mss;
     let mut ack = Segment {
@@ -51,9 +51,10 @@ fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, 
 #[test]
 fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     use RttSource::{Echo, SendTime};
-    // one ACK covers the first three segments, and echoes the third: the oldest was sent 50 ms ago, the echoed one 48 ms ago
+    // one ACK covers the first three segments and echoes the third. The first was sent 50 ms ago, the third 48 ms ago
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
-    // if an ACK only SACKs the third and the fourth segment, the sample is from the third, the older one. The echo gives no sample
+    // if an ACK only SACKs the third and the fourth segment, the sample is from the third, which is the older. The echo gives no
+    // sample
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
     // acknowledged segments take precedence over SACKed ones
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);
@@ -63,7 +64,7 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
 fn a_segment_sent_twice_gives_no_sample() {
     use RttSource::{Echo, SendTime};
     // the ACK covers two segments. The first was sent twice, so its send time gives no sample; the send time of the second, 1 ms,
-    // does. The echo is of 1 ms as well
+    // gives one. The echoed time stamp is also 1 ms
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);
     // the third segment, which is SACKed, was sent once, 48 ms ago
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 1, true), 48);

@@ -122,10 +122,10 @@ fn an_overtaken_ack_still_reports_arrivals() {
         s.news();
         s.ack(100_000, 5, &[]);
         assert_eq!(s.in_flight(), 5, "{name}");
-        // the ACK of 5 has overtaken the ACK of 3, whose SACK block is nevertheless new and shows that segment 5 is lost
+        // the ACK of 3 arrives after the ACK of 5, but its SACK block is new and shows that segment 5 is lost
         assert_eq!(s.ack(101_000, 3, &[(6, 10)]), [5], "{name}");
         assert_eq!(s.in_flight(), 1, "{name}");
-        // without new blocks, an overtaken ACK does not change anything
+        // an overtaken ACK without new blocks has no effect
         assert!(s.ack(102_000, 3, &[(6, 10)]).is_empty(), "{name}");
         assert_eq!(s.end.probe(&s.p).state, State::Recovery);
     }

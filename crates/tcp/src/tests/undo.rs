@@ -32,7 +32,7 @@ fn a_recovery_for_a_late_segment_is_undone() {
     let both = reno();
     let (n, again) = message(&both, 10, late(&both, &[7], 40));
     assert_eq!((again, left(&n)), (vec![(127, 7)], (u64::MAX, 1)));
-    // the ACK of the original echoes a time stamp from before 127. This is enough evidence, even without D-SACK
+    // the ACK of the original echoes a time stamp from before 127. This evidence is enough, even without D-SACK
     let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
@@ -43,8 +43,8 @@ fn a_recovery_for_a_late_segment_is_undone() {
     let dsacks = n.log.iter().filter(|l| l.1 == 1 && l.2.sack.as_slice().first().is_some_and(|b| b.start < l.2.ack));
     let dsacks: Vec<_> = dsacks.map(|l| (l.0.0 / 1_000_000 - 1000, l.2.sack.as_slice()[0])).collect();
     assert_eq!(dsacks, [(177, SackBlock { start: 1 + 7 * 1448, end: 1 + 8 * 1448 })]);
-    // without time stamps and D-SACK, or without undo, the window is halved and not restored. It was 17: ten, plus seven segments
-    // acknowledged before the SACKs of 8 and 9
+    // without time stamps and D-SACK, or without undo, the window is halved and not restored. The window was 17: ten, plus seven
+    // segments acknowledged before the SACKs of 8 and 9
     for p in [
         reno().with(|p| {
             p.wire.timestamps = false;
@@ -128,8 +128,8 @@ fn a_timeout_for_a_longer_delay_is_undone() {
 fn a_timeout_for_a_lost_window_stands() {
     const ALL: &[(u64, u32)] =
         &[(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1)];
-    // the probe, segment 10, and the first retransmission are also lost, so there are two timeouts. F-RTO sends new data, whose
-    // SACK shows that the loss was real
+    // the probe, segment 10, and the first retransmission are also lost, so there are two timeouts. F-RTO sends new data; the
+    // SACK of this data shows that the loss was real
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 30, lose(&p, ALL));
         assert_eq!(left(&n).1, 0, "{again:?}");
@@ -140,7 +140,8 @@ fn a_timeout_for_a_lost_window_stands() {
 
 #[test]
 fn a_probe_that_was_not_needed_reduces_nothing() {
-    // the ACK of the last segment is lost. The probe triggers a cumulative ACK, with a D-SACK if the receiver sends these
+    // the ACK of the last segment is lost. The probe triggers a cumulative ACK, with a D-SACK if the receiver sends
+    // D-SACKs
     for (dsack, halved) in [(true, false), (false, true)] {
         let p = reno().with(|p| p.receiver.dsack = dsack);
         let mut lost = false;

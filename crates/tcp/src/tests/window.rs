@@ -23,7 +23,7 @@ fn data<F>(n: &Net<F>) -> Vec<(Time, u64, u32)> {
     n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0, l.2.seq, l.2.len)).collect()
 }
 
-/// Returns the windows that end 1 advertises, whenever they change, with the time in ms.
+/// Returns the changes of the window advertised by end 1: the time in ms, and the new window.
 fn advertised<F>(n: &Net<F>) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = vec![];
     for (at, window) in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some((l.0, l.2.window()?))) {
@@ -82,7 +82,7 @@ fn invalid_windows_are_refused() {
 #[test]
 fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // the RTT is 100 ms, and packets have no transmission time, so a whole window arrives at once. The SYN leaves at 0 ms, the
-    // SYN-ACK at 50, and data at 100, which arrives at 150
+    // SYN-ACK at 50; data leaves at 100 and arrives at 150
     let p = tuned(131_072, 6_291_456).with(|p| p.opening.initial_window = InitialWindow::Segments(10_000));
     let mut n = Net::new(&p, 50, pass);
     n.connect(2_000 * MSS, false);
@@ -129,8 +129,8 @@ fn a_tuned_window_does_not_limit_slow_start() {
 
 #[test]
 fn a_window_at_its_maximum_limits_the_rate() {
-    // 64 KiB of payload per RTT of 40 ms allow 65536 x 8 / 40 ms = 13.1 Mbit/s. In whole segments, 45 are sent per RTT, in 25
-    // RTTs per second
+    // 64 KiB of payload per RTT of 40 ms allow 65536 x 8 / 40 ms = 13.1 Mbit/s. In whole segments: 45 per RTT, and 25 RTTs
+    // per second
     let p = tuned(131_072, 131_072).with(|p| p.receiver.ack_every = 1);
     let mut n = Net::new(&p, 20, pass);
     n.connect(10_000 * MSS, false);
@@ -175,8 +175,8 @@ fn data_above_a_hole_opens_the_window() {
 
 #[test]
 fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
-    // a sender whose own receive window is constant still applies the window that its peer advertises, and echoes the time stamps
-    // with which the peer measures the RTT
+    // a sender with a constant receive window still obeys the window of its peer, and echoes the time stamps by which the peer
+    // measures the RTT
     let (fixed, auto) = (exact(), tuned(131_072, 6_291_456));
     let mut a = Endpoint::new(&fixed, auto.first_window());
     let mut segments: Vec<Segment> = vec![];

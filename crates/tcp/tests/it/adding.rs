@@ -17,8 +17,8 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line, keys] = blocks()[..] else { panic!("expected three blocks of Rust") };
     let ours = include_str!("../../src/cc/westwood.rs");
-    // the module doc of the file contains ```, which ends the first block early. So the block is compared up to there, and the
-    // page must contain the whole file
+    // the module doc of the file contains ```, which ends the first block early. So the block is compared up to this point,
+    // and the page must contain the whole file
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-controller.md is stale"

@@ -2,9 +2,9 @@
 //!
 //! The path of the sender has 6 Mbit/s (a full packet takes 2 ms), 20 ms each way, and a queue of 12 packets. The sender writes 60
 //! segments, 12 more two seconds later, and 4 more after another two seconds. The 24th data packet, the last two of the second
-//! message and the last of the third are lost, once each; the queue causes all further losses. linux-6 has two more tables: with
-//! ECN, the 24th packet is marked, and with reordering, it arrives 50 ms late. dctcp and prague also have a table in which this
-//! packet is marked.
+//! message and the last of the third are lost once each. All other losses are drops in the queue. linux-6 has two more tables:
+//! with ECN, the 24th packet is marked, and with reordering, it arrives 50 ms late. dctcp and prague also have a table in which
+//! this packet is marked.
 
 use crate::pipe::{Fate, Pipe, Step};
 use std::fmt::Write as _;
@@ -108,6 +108,6 @@ fn every_preset_answers_acks_as_its_table_says() {
             changed.push(format!("{file}, line {}:\n  was {}\n  is  {}", at + 1, pair.0, pair.1));
         }
     }
-    let how = format!("if that is meant: cp {}/*.txt {}/", new.display(), kept.display());
+    let how = format!("if this change is intended: cp {}/*.txt {}/", new.display(), kept.display());
     assert!(changed.is_empty(), "{}\n{how}", changed.join("\n"));
 }

@@ -38,7 +38,7 @@ fn rows_of(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
         while pipe.step(now).is_some() {}
         let columns = read(&pipe.ends[0], p, now);
         let names = |columns: &[(String, String)]| columns.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&columns), names(&first), "the same columns, whatever has happened");
+        assert_eq!(names(&columns), names(&first), "the columns never change");
         let row: BTreeMap<String, String> = columns.iter().cloned().collect();
         assert_eq!(row.len(), columns.len(), "{columns:?}");
         rows.push(row);
@@ -47,7 +47,7 @@ fn rows_of(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
 }
 
 fn stack(congestion_control: CongestionControl) -> TcpParams {
-    // some controllers require ECN, and have a preset of the same name
+    // controllers that require ECN have a preset of the same name
     let base = TcpParams::preset(congestion_control.word()).filter(|p| p.ecn.ecn);
     let base = base.unwrap_or_else(|| TcpParams::preset("linux-6").unwrap());
     let p = base.with(|p| {
@@ -61,7 +61,7 @@ fn stack(congestion_control: CongestionControl) -> TcpParams {
 #[test]
 fn every_controller_reports_its_state() {
     let common = rows_of(&stack(CongestionControl::Reno))[0].len();
-    // an external controller reports what its code reports
+    // the values of an external controller depend on its code
     for &control in CongestionControl::ALL.iter().filter(|c| **c != CongestionControl::Python) {
         let rows = rows_of(&stack(control));
         let own = rows[0].len() - common;

@@ -6,8 +6,8 @@
 //! allowance = max of extra over the last 5 to 10 rounds
 //! ```
 //!
-//! Delayed ACKs of two segments each, at exactly the rate of the path, have an excess of two segments. If one arrives slightly
-//! early, `expected` is rounded down by up to a whole segment, and the excess is three.
+//! Delayed ACKs of two segments each, at exactly the rate of the path, have an excess of two segments. If such an ACK arrives
+//! slightly early, `expected` is rounded down by up to a whole segment, and the excess is three.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic follows Linux (since 5.1).
 
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn delayed_acks_are_two_extra_and_three_where_one_comes_early() {
-        // an ACK every 2.1 ms: 2.1 segments are expected, rounded down to two. No more than two had been acknowledged before, so
-        // each ACK begins an epoch
+        // an ACK every 2.1 ms: 2.1 segments are expected, rounded down to two. Only two had been acknowledged before, so each
+        // ACK begins an epoch
         assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
-        // the second ACK comes after 1.95 ms: 1.95 segments are expected, rounded down to one. Two had been acknowledged before
-        // it, and four with it, so the excess is three
+        // the second ACK comes after 1.95 ms: 1.95 segments are expected, rounded down to one. Two segments had been
+        // acknowledged before, and four now, so the excess is three
         assert_eq!(after(&[10_000, 11_950]), 3.0);
         // five ACKs at once after an idle period: all their ten segments are in excess. The window limits the excess of 15 such
         // ACKs to 20 segments

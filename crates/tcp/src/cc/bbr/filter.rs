@@ -3,8 +3,8 @@
 /// Number of rounds that the maximum covers.
 const BW_WINDOW: u64 = 10;
 
-/// The maximum over the last [`BW_WINDOW`] rounds. It keeps three values, each with its round: the largest, the largest of those
-/// after it, and the largest of those after that one.
+/// The maximum over the last [`BW_WINDOW`] rounds. Keeps three values, each with its round: the largest, the largest after the
+/// first, and the largest after the second.
 ///
 /// Source: Nichols' windowed filter, as in the draft §4.1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

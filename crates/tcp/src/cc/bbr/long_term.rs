@@ -6,10 +6,10 @@
 //! if two consecutive rates differ by at most 1/8, or 500 bytes/s:  send at their mean for 48 rounds, without probing
 //! ```
 //!
-//! BBR does not treat loss as congestion. Without this rule it would go on probing above the policer's rate and lose the excess.
+//! BBR does not treat loss as congestion. Without this rule it would keep probing above the policer's rate and lose the excess.
 //! A queue too small for BBR's window has the same effect as a policer.
 //!
-//! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it out.
+//! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 has no such rule.
 //! Departs: the length of an interval is exact, whereas Linux measures it in whole milliseconds. A timeout alone does not begin
 //! or end an interval.
 
@@ -45,7 +45,7 @@ pub(super) struct LongTerm {
 }
 
 impl LongTerm {
-    /// Returns the rate of the policer in bytes per second, if the path is deemed policed.
+    /// Returns the rate of the policer in bytes per second, if a policer was detected.
     pub(super) fn rate(&self) -> Option<f64> {
         self.used.then_some(self.bw)
     }
@@ -54,7 +54,8 @@ impl LongTerm {
         (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.total_delivered, 0, 0);
     }
 
-    /// Processes an ACK. Returns true when the rate has been in use long enough, so BBR should probe for bandwidth again.
+    /// Processes an ACK. Returns true when the rate has been in use for [`KEPT`] rounds, so BBR should probe for
+    /// bandwidth again.
     pub(super) fn on_ack(&mut self, a: &AckSample, round_start: bool, in_probe_bw: bool) -> bool {
         let Some(d) = a.rate.filter(|d| !d.compressed) else {
             self.lost += a.lost;

@@ -58,8 +58,8 @@ fn the_model_finds_bandwidth_and_round_trip() {
     let (b, w) = run(200, 10_000);
     assert!((b.btl_bw() - 1e6).abs() < 1.0 && b.rt_prop == Some(10_000));
     assert!(matches!(b.mode, Mode::ProbeBw(_)), "{:?}", b.mode);
-    // twice the BDP is 20 segments. Three bursts of two segments are added, which makes 26, an even number of segments as
-    // required. Aggregation may add a few segments
+    // twice the BDP is 20 segments. Three bursts of two segments are added, which makes 26; the window must be an even
+    // number of segments, as 26 is. Aggregation may add a few segments
     assert!((24.0..=30.0).contains(&w.cwnd), "{}", w.cwnd);
     assert_eq!(b.burst(), 2);
 }

@@ -5,7 +5,7 @@
 //! probing:      more than 2 % of the flight lost:  inflight_longterm = max(inflight at 2 % lost, 0.7 min(bdp, cwnd))
 //! UP, at the bound:  inflight_longterm += 1 segment per max(cwnd / 2^n, 1 segment) acknowledged, n = 0, 1, 2, ... by round
 //! not probing:  after a round with a loss:  bw_shortterm = max(bw_latest, 0.7 bw_shortterm), inflight_shortterm likewise
-//! cap of cwnd:  inflight_longterm, but 15 % less in CRUISE and ProbeRTT;  inflight_shortterm;  the cap is at least 4 segments
+//! cap of cwnd:  inflight_longterm, 15 % less in CRUISE and ProbeRTT;  also inflight_shortterm;  at least 4 segments
 //! ```
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.3.6, §5.5.10 and §5.6.4.7.
@@ -108,7 +108,7 @@ impl Bbr3 {
         self.path.bw = self.max_bw().min(self.bounds.bw_shortterm);
     }
 
-    /// NoteLoss(): records a loss in this round. The first one of a round saves the state for an undo.
+    /// NoteLoss(): records a loss in this round. The first loss of a round saves the state for an undo.
     pub(super) fn note_loss(&mut self, cwnd: f64) {
         if !self.bounds.is_loss_in_round {
             self.bounds.loss_round_delivered = self.delivered;

@@ -1,4 +1,4 @@
-//! BBR.extra_acked: the data acknowledged in excess of what bw explains.
+//! BBR.extra_acked: the data acknowledged in excess of bw times the time.
 //!
 //! ```text
 //! expected = bw * (now - start);  a new interval starts, with nothing acknowledged, once acknowledged <= expected

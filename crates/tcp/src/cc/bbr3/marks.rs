@@ -1,4 +1,4 @@
-//! The response of the Linux form to CE marks. It applies if the receiver reports their number and the round trip is at most 5
+//! The response of the Linux form to CE marks. It applies if ACKs report the number of marks and the round trip is at most 5
 //! ms.
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //! probing:       ratio > 1/2 ends the probe, like a loss of more than 2 %;  Startup ends after two such rounds
 //! ```
 //!
-//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). In google/bbr, a flag of the route
-//! enables it (ECN_LOW); here `ecn_feedback = "dctcp"` does.
+//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response
+//! by a flag of the route (ECN_LOW); here, `ecn_feedback = "dctcp"` enables it.
 
 use crate::cc::control::AckSample;
 

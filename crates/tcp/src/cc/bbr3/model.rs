@@ -10,9 +10,9 @@ use units::Duration;
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval: the time without a lower RTT after which ProbeRTT begins.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Growth of the bandwidth within a round which shows that the pipe is not full.
+/// Growth of the bandwidth per round, as a factor, above which the pipe is not full.
 const FULL_BW_GROWTH: f64 = 1.25;
-/// Rounds without such growth after which the pipe counts as full.
+/// Number of rounds without such growth after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
 
 /// Returns RS.delivery_rate, bytes per second.
@@ -69,7 +69,7 @@ impl Bbr3 {
         (self.path.full_bw, self.path.full_bw_count, self.path.full_bw_now) = (0.0, 0, false);
     }
 
-    /// CheckFullBWReached(): takes the pipe to be full after three rounds without a growth of 25 %.
+    /// CheckFullBWReached(): decides that the pipe is full after three rounds without a growth of 25 %.
     pub(super) fn check_full_bw_reached(&mut self, rs: &RateSample) {
         if self.path.full_bw_now || !self.path.round_start || rs.app_limited {
             return;
@@ -108,7 +108,7 @@ impl Bbr3 {
         self.pacing_rate = super::STARTUP_PACING_GAIN * super::PACING_MARGIN * cwnd / (f64::from(us.max(1)) * 1e-6);
     }
 
-    /// SetPacingRateWithGain(): sets the pacing rate from bw. Before the pipe was full, it is only raised.
+    /// SetPacingRateWithGain(): sets the pacing rate from bw. Until the pipe has been full, the rate is only raised.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.path.bw * super::PACING_MARGIN;
         if rate > 0.0 && (self.path.full_bw_reached || rate > self.pacing_rate) {

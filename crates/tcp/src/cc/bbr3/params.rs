@@ -18,8 +18,8 @@ words! {
         /// Source: draft-ietf-ccwg-bbr-04.
         "draft" Draft,
         /// The form of Google for Linux: the pacing gain is 0.347 in Drain and 0.91 in DOWN, and ACK aggregation is measured over
-        /// two halves of five rounds. It responds to the share of marks, if `ecn_feedback` counts them and the round trip is at
-        /// most 5 ms.   Source: google/bbr, branch v3.
+        /// two halves of five rounds. This form responds to the share of marks, if `ecn_feedback` counts marks and the round trip
+        /// is at most 5 ms.   Source: google/bbr, branch v3.
         "linux" Linux,
     }
 }

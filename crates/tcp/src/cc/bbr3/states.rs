@@ -10,7 +10,7 @@ use crate::cc::control::{AckSample, RateSample};
 use crate::stats::State;
 use units::{Duration, Time};
 
-/// BBRStartupFullLossCnt: number of separate runs of lost segments in a round that ends Startup.
+/// BBRStartupFullLossCnt: Startup ends if a round has this number of separate runs of lost segments.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 /// Number of rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
@@ -36,8 +36,8 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss(): takes the pipe to be full at the end of a round that began with a loss, was in recovery
-    /// throughout, and had too many losses.
+    /// CheckStartupHighLoss(): decides that the pipe is full at the end of a round that began with a loss, was in
+    /// recovery throughout, and had too many losses.
     fn check_startup_high_loss(&mut self, s: &AckSample, rs: &RateSample) {
         let losses = self.bounds.loss_round_start
             && s.state == State::Recovery
@@ -135,7 +135,7 @@ impl Bbr3 {
         now > self.cycle.cycle_stamp + self.cycle.bw_probe_wait || self.is_reno_coexistence_probe_time(cwnd)
     }
 
-    /// IsTimeToCruise(): returns true if the queue of the last probe has drained.
+    /// IsTimeToCruise(): returns true if the queue built by the last probe has drained.
     fn is_time_to_cruise(&self, s: &AckSample) -> bool {
         let in_flight = s.in_flight as f64;
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
@@ -149,7 +149,7 @@ impl Bbr3 {
             return true;
         }
         if s.window_filled && cwnd >= self.bounds.inflight_longterm {
-            // the bound limits the rate, so rates that do not grow do not show that the pipe is full
+            // the bound limits the rate, so a rate that does not grow is no sign of a full pipe
             self.reset_full_bw();
             self.path.full_bw = delivery_rate(rs);
             return false;
@@ -159,7 +159,7 @@ impl Bbr3 {
 
     // ---------------------------------------------------------------- ProbeRTT
 
-    /// CheckProbeRTT(): enters, continues and ends ProbeRTT. Its end restores `cwnd`.
+    /// CheckProbeRTT(): enters, continues and ends ProbeRTT. When ProbeRTT ends, `cwnd` is restored.
     pub(super) fn check_probe_rtt(&mut self, cwnd: &mut f64, s: &AckSample) {
         if !self.is_in_probe_rtt() && self.path.probe_rtt_expired && !self.cycle.idle_restart {
             self.save_cwnd(*cwnd);

@@ -94,8 +94,8 @@ fn probes_are_two_to_three_seconds_apart() {
 
 #[test]
 fn the_bound_is_where_losses_passed_two_percent() {
-    // 100 segments are in flight, and this is the third that is lost. Before it, 99 were in flight and 2 lost, which is more than
-    // 2 %: the limit was crossed (0.02 * 99 - 2) / 0.98 = -0.0204 segments from there, at 98.9796
+    // 100 segments are in flight, and this is the third that is lost. Before this segment, 2 of 99 were lost, which is more than
+    // 2 %. So the limit was crossed at 99 + (0.02 * 99 - 2) / 0.98 = 98.9796 segments
     let s = LostSegment {
         bytes: 1000,
         tx_in_flight: 100_000,
@@ -146,7 +146,7 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     let mut grown = Vec::new();
     for _ in 0..4 {
         let before = b.bounds.inflight_longterm;
-        // 50 ACKs, the last of which begins a round; the window follows the bound
+        // 50 ACKs, where the last ACK begins a round; the window follows the bound
         for k in 0..50 {
             b.path.round_start = k == 49;
             let s = AckSample { delivered: 1000, window_filled: true, ..AckSample::default() };
@@ -154,8 +154,8 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
         }
         grown.push((b.bounds.inflight_longterm - before) / 1000.0);
     }
-    // in the first round the bound grows by 1 segment. Later, 50 ACKs are less than the whole window, so growth may be up to a
-    // segment less than 2, 4 and 8
+    // in the first round the bound grows by 1 segment. Later, 50 ACKs do not cover the whole window, so the growth of 2, 4 and
+    // 8 segments may be up to a segment smaller
     assert_eq!(grown[0], 1.0);
     for (grown, want) in grown.iter().zip([1.0, 2.0, 4.0, 8.0]) {
         assert!((want - 1.0..=want).contains(grown), "{grown} {want}");
@@ -199,8 +199,8 @@ fn lossy_round(b: &mut Bbr3, bytes: u64) {
 #[test]
 fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tenths() {
     let mut b = on_path(5e6, 10_000);
-    // 45 kB in 10 ms are 4.5 MB/s, above 0.7 * 5 MB/s, so this is the rate's bound. The bound on the data in flight is 0.7 times
-    // the window, 0.7 * 80 kB = 56 kB, above 45 kB
+    // 45 kB in 10 ms are 4.5 MB/s, above 0.7 * 5 MB/s, so 4.5 MB/s becomes the bound on the rate. The bound on the data in
+    // flight becomes 0.7 times the window, 0.7 * 80 kB = 56 kB, which is above 45 kB
     lossy_round(&mut b, 45_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (4.5e6, 56_000.0));
     // 10 kB delivered are less than 0.7 times either bound, so both become 0.7 times their value
@@ -243,7 +243,7 @@ fn after_a_probe_that_went_too_high_the_next_stops_at_the_bound_and_a_clean_one_
         (b.phase, b.bounds.prev_probe_precautionary, b.bounds.prev_probe_too_high),
         (Phase::ProbeBwDown, true, false)
     );
-    // the feedback of this probe showed no excessive loss, so the next one begins at once with REFILL
+    // no excessive loss was reported for this probe, so the next probe begins at once, with REFILL
     b.path.round_start = true;
     b.update_probe_bw_cycle_phase(50_000.0, &s, &rs);
     assert_eq!((b.phase, b.bounds.prev_probe_precautionary), (Phase::ProbeBwRefill, false));

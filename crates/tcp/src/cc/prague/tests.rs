@@ -79,8 +79,8 @@ fn even(p: f64) -> impl FnMut() -> bool {
 #[test]
 fn below_25_ms_the_rate_is_that_of_25_ms() {
     for p in [0.1, 0.02] {
-        // in 25 ms the window grows by 1 - p, and marks cut it by p / 2 of W. In equilibrium W = 2 (1 - p) / p: 18 and 98
-        // segments in 25 ms
+        // in 25 ms the window grows by 1 - p, and marks cut a share p / 2 of it. In equilibrium W = 2 (1 - p) / p: 18 and
+        // 98 segments in 25 ms
         let want = 2.0 * (1.0 - p) / p;
         for rtt in [0.005, 0.0125, 0.025] {
             let got = Flow::new(20.0, rtt).rate(60.0, even(p));
@@ -89,8 +89,8 @@ fn below_25_ms_the_rate_is_that_of_25_ms() {
         // with an RTT of 100 ms, the same window is sent in 100 ms, so the rate is a quarter
         let got = Flow::new(20.0, 0.1).rate(120.0, even(p));
         assert!((4.0 * got / want - 1.0).abs() < 0.1, "p {p}: {got}");
-        // with random marks, some virtual round trips contain no mark, and the window is then not cut. In equilibrium it is x/p,
-        // where x (1 - (1 - p)^(x/p)) = 2 (1 - p): x = 2.04 for p = 0.1 and 2.20 for p = 0.02
+        // with random marks, some virtual round trips contain no mark, and the window is then not cut. In equilibrium the window
+        // is x/p, where x (1 - (1 - p)^(x/p)) = 2 (1 - p): x = 2.04 for p = 0.1 and 2.20 for p = 0.02
         let mut rng = Rng::named(3, "marks");
         let got = Flow::new(20.0, 0.025).rate(300.0, || rng.chance(p));
         let x = if p == 0.1 { 2.04 } else { 2.20 };
@@ -113,7 +113,7 @@ fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
 #[test]
 fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
     // the time between two cuts is a round and the wait for a mark, 1 + 1 / (p W) rounds, in which the window grows by (1 - p) (1
-    // + 1 / (p W)). A cut takes p / 2 of W. In equilibrium x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
+    // + 1 / (p W)). A cut takes a share p / 2 of W. In equilibrium, x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
     for (p, x) in [(0.02, 2.69), (0.005, 2.72)] {
         let mut f = Flow::new(2.7 / p, 0.05);
         (f.c.transition, f.c.last_cut) = (u32::MAX, LastCut::At { sent: 0, at: Time::ZERO });
@@ -122,7 +122,7 @@ fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
         let got = 2.0 * f.rate(600.0, || rng.chance(p));
         assert!((got * p / x - 1.0).abs() < 0.05, "p {p}: {}", got * p);
     }
-    // if short round trips count as 25 ms, cuts are also at least 25 ms apart
+    // if short round trips count as 25 ms, cuts are at least 25 ms apart, too
     let mut f = Flow::new(20.0, 0.0125);
     f.c.last_cut = LastCut::At { sent: 0, at: Time::ZERO };
     (f.c.saw_ce, f.c.alpha, f.c.rounds) = (true, 0.5, TRANSITION);
@@ -198,7 +198,7 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
 #[test]
 fn marks_take_the_window_down_at_any_round_trip() {
     // the RTT is 5 s, in which 100 kbit/s are 42 segments. All segments are marked, so alpha rises to 1 and each round halves W
-    // until it is small. Then the minimum rate of 100 kbit/s makes W large for one round
+    // until it is small. Then the minimum rate of 100 kbit/s raises W for one round
     let mut f = Flow::new(40.0, 5.0);
     let mut least = f64::MAX;
     (0..4000).for_each(|_| {

@@ -1,4 +1,4 @@
-//! Two endpoints and, between them, a bottleneck with a queue.
+//! Two endpoints with a bottleneck and its queue between them.
 
 use packet::{Ecn, Flags};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use tcp::{Endpoint, Event, Io, Segment, TcpParams};
 use units::{Duration, Time};
 
 /// The fate of a segment in the pipe, apart from queueing.
-#[allow(dead_code, reason = "not every test needs them all")]
+#[allow(dead_code, reason = "not every test uses all of them")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
     Pass,
@@ -103,8 +103,8 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         self.call(0, |e, p, now, io| e.write(p, now, bytes, io))
     }
 
-    /// Processes the next event, if there is one up to `end`. Returns the step if it happened at end 0, or an inner `None` for
-    /// end 1.
+    /// Processes the next event, if there is one up to `end`. Returns the step if the event was at end 0, or an inner `None`
+    /// if it was at end 1.
     pub(crate) fn step(&mut self, end: Time) -> Option<Option<Step>> {
         let packet = self.flying.first_key_value().map_or(Time::NEVER, |(k, _)| k.0);
         let timers = [self.ends[0].deadline(), self.ends[1].deadline()];
