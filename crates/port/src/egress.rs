@@ -10,7 +10,7 @@ use qdisc::{Context, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
 
-/// The next thing that a port does on its own.
+/// The next action of a port without a call of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The link becomes free and requests a packet from the queue.
@@ -32,8 +32,8 @@ pub(crate) struct Egress {
     pub queue: Queue,
     pub rate: Option<BitRate>,
     pub propagation: Propagation,
-    /// True if the last request for a packet returned none: the queue was empty, or the server holds its packets back. Otherwise
-    /// the next request is at `free_at`.
+    /// True if the last request returned no packet: the queue was empty, or the server holds the packets back. If false, the
+    /// next request is at `free_at`.
     pub idle: bool,
     pub free_at: Time,
     pub transmit_dropped: Count,
@@ -139,8 +139,8 @@ impl Egress {
     /// Sends the next packet on a free link, unless the queue is empty or the server holds its packets back.
     #[inline]
     fn serve<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        // bound: every iteration that does not return removes a packet. The loop repeats only on a link without a rate, until the
-        // queue is empty
+        // bound: every iteration that does not return removes a packet. Only on a link without a rate does the loop repeat, until
+        // the queue is empty
         loop {
             let held_back = server.holds_back(now, self.rate, self.queue.backlog());
             let packet = if held_back { None } else { self.dequeue(server, now, None, env) };

@@ -6,12 +6,12 @@
 //! a packet is sent if tokens >= 0 and ctokens >= 0, whatever its size; then both buckets lose its size
 //! ```
 //!
-//! An idle link sends a frame at once; a busy one waits until the debt is paid. A [`TokenBucket`] takes a packet from the queue
-//! and holds it until it has enough tokens. HTB leaves the packet in the queue, where it can still be dropped. HTB does not poll
-//! an empty queue, so the discipline does not notice that the link is idle (RED's average does not decay). While the buckets are
-//! in debt, the time between two departures is the transmission time of the *first* packet at the rate.
+//! An idle link sends a frame at once; a busy link waits until the debt is paid. A [`TokenBucket`] takes a packet from the queue
+//! and holds it until there are enough tokens; HTB leaves the packet in the queue, where it can still be dropped. HTB does not
+//! poll an empty queue, so the discipline is not informed that the link is idle (RED's average does not decay). While the
+//! buckets are in debt, the time between two departures is the transmission time of the *first* packet at the rate.
 //!
-//! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured one.
+//! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured rate.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).
 //! Departs: one class without a parent, so nothing is borrowed; `overhead`, `mpu` and `linklayer` are missing.
 //!
@@ -27,12 +27,13 @@ use units::{require, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class; null: the link's `rate`. If this is null, a packet takes no time on the wire behind the shaper.
-    /// If this is set, the link's `rate` is that of the interface behind the shaper, which sends packets one after another.
+    /// Assured rate of the class. Null: the link's `rate` is the rate of the class, and packets take no time on the wire. If
+    /// given: the link's `rate` is the rate of the interface behind the shaper, which sends packets one after another.
     pub rate: Option<BitRate>,
     /// Highest rate while `burst` lasts; null: the same as the rate.
     pub ceil: Option<BitRate>,
-    /// Bytes that may be sent at `ceil` in excess of the rate. The default is tc's for a rate below 8 Gbit/s and an MTU of 1500.
+    /// Bytes that may be sent at `ceil` in excess of the rate. The default is the value that tc computes for a rate below 8
+    /// Gbit/s and an MTU of 1500.
     pub burst: Bytes,
     /// Bytes that may be sent at the interface's speed in excess of `ceil`.
     pub cburst: Bytes,
@@ -53,7 +54,7 @@ impl HtbParams {
     /// Returns the first invalid field, by name, on a link of rate `link`.
     pub(crate) fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
         let Some(rate) = self.rate_on(link) else {
-            return Err(Problem::new("rate", "neither the class nor the link has one; expected a positive rate"));
+            return Err(Problem::new("rate", "neither the class nor the link has a rate; expected a positive rate"));
         };
         require(self.rate != Some(BitRate(0)), "rate", "0bit is not valid; expected a positive rate")?;
         let ceil = self.ceil.unwrap_or(rate);
@@ -118,8 +119,8 @@ impl Htb {
         link.filter(|_| !self.rate_of_link).map_or(Duration::ZERO, |r| r.time_for(bytes))
     }
 
-    /// Sets new (positive) rates from `now` on; `None` keeps the old one. The buckets keep their contents, including debts.
-    /// Returns the time at which the next packet may leave.
+    /// Sets new (positive) rates from `now` on; `None` keeps the old rate. The buckets keep their contents, including
+    /// debts. Returns the time at which the next packet may leave.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, ceil: Option<BitRate>) -> Time {
         self.refill(now);
         rate.into_iter().for_each(|r| self.tokens.set_rate(r));

@@ -15,13 +15,13 @@ use units::{BitRate, Bytes, Duration, Prob, Problem, Rng, Time, positive, positi
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Impairments {
-    /// Drops packets that exceed a rate, without a queue. They count as `link_loss`.
+    /// Drops packets that exceed a rate, without a queue. The drops count as `link_loss`.
     pub policer: Option<Policer>,
     /// Losses in bursts (Gilbert-Elliott).
     pub burst_loss: Option<BurstLoss>,
-    /// Retransmission on the link, as radio links do it: packets arrive late instead of never, and in order.
+    /// Retransmission on the link, as on radio links: lost packets arrive late, and in order.
     pub retransmission: Option<Retransmission>,
-    /// Packets that later ones overtake.
+    /// Packets that are overtaken by later packets.
     pub reordering: Option<Reordering>,
     /// Packets arrive only at the multiples of this time, in batches: ACK aggregation, or the frames of a radio link. Null: each
     /// packet arrives at its own time.
@@ -38,8 +38,9 @@ pub struct Policer {
     pub burst: Bytes,
 }
 
-/// The Gilbert-Elliott model: the wire is in a good or a bad state, which may change before each packet. It begins in the good
-/// one. The long-run loss is (r * `good_loss` + p * `bad_loss`) / (p + r), and the bad state lasts 1/r packets on average.
+/// The Gilbert-Elliott model: the wire is in a good or a bad state, which may change before each packet. At first, it is in
+/// the good state. The long-run loss is (r * `good_loss` + p * `bad_loss`) / (p + r), and the bad state lasts 1/r packets on
+/// average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLoss {
@@ -59,7 +60,8 @@ fn always() -> Prob {
     Prob::constant(1.0)
 }
 
-/// Retransmission of each packet until it succeeds, at most a number of times. Later packets wait for it, unless `reorder` is set.
+/// Retransmission of each packet until it succeeds, up to `attempts` transmissions. Later packets wait for the packet, unless
+/// `reorder` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
@@ -76,13 +78,13 @@ fn attempts() -> u32 {
     8
 }
 
-/// Packets that are held back while others pass. All other packets keep their order.
+/// Holds single packets back while others pass. All other packets keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reordering {
     /// Probability that a packet is held back.
     pub chance: Prob,
-    /// Time for which such a packet is held back.
+    /// Time for which the packet is held back.
     pub by: Duration,
 }
 
@@ -94,7 +96,7 @@ impl Impairments {
             checked.map_err(|p| p.under("policer"))?;
         }
         if let Some(loss) = &self.burst_loss {
-            let message = "0 is not valid; expected more than 0: the wire would never leave the bad state";
+            let message = "0 is not valid; expected more than 0: with 0, the wire would never leave the bad state";
             require(loss.r.get() > 0.0, "burst_loss.r", message)?;
         }
         if let Some(arq) = &self.retransmission {

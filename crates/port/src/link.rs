@@ -7,9 +7,9 @@ use units::Time;
 
 /// A carrier of the packets of a [`Link`]: a [`Port`], or a host's faster equivalent for simple links.
 pub trait Carries {
-    /// Returns the port, if the carrier is one.
+    /// Returns the port, if the carrier is a port.
     fn port(&self) -> Option<&Port>;
-    /// Returns the counts before `now`, and the packets still inside.
+    /// Returns the counts before `now`, including the packets still inside.
     fn counts(&self, now: Time) -> LinkCounts;
 }
 

@@ -17,7 +17,7 @@ pub struct Port {
     pub(crate) egress: Egress,
 }
 
-/// Evaluates `$do` with the port's server. For a plain link, by far the most frequent kind, this is separate code without
+/// Evaluates `$do` with the port's server. A plain link, by far the most frequent kind, gets separate code without
 /// branches for other kinds of servers.
 macro_rules! with_server {
     ($port:expr, $server:ident, $egress:ident => $do:expr) => {{
@@ -32,7 +32,7 @@ macro_rules! with_server {
 impl Port {
     /// Builds an idle port.
     ///
-    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`, `{name}.mac`,
+    /// The random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`, `{name}.mac`,
     /// `{name}.map` and `{name}.delivery` under `seed`.
     ///
     /// Errors: those of [`PortSpec::validate`]; a foreign law that has not been supplied; a trace that has not been
@@ -96,8 +96,8 @@ impl Port {
         self.egress.propagation.arrive(now)
     }
 
-    /// Does the work due by `last`, unless the port is already past it. An idle link also counts the opportunities that it
-    /// missed.
+    /// Does the work due by `last`, unless the port is already past that time. An idle link also counts its missed
+    /// opportunities.
     #[inline]
     pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {
         if last > self.egress.now {
@@ -128,11 +128,11 @@ impl Port {
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
-    /// Returns true if, while a packet is in flight, [`Port::work`] may wait for the next offer, arrival or change without an
-    /// observable difference.
+    /// Returns true if, while a packet is in flight, [`Port::work`] may be postponed to the next offer, arrival or change
+    /// without an observable difference.
     ///
-    /// On a plain link that keeps packets in order, packets arrive in the order of their departures. So everything due before the
-    /// arrival of a packet in flight can be done at that arrival, with its own time stamps.
+    /// On a plain link that keeps packets in order, packets arrive in the order of their departures. So all work due before the
+    /// arrival of a packet in flight can be done at that arrival, with the time stamps of its due times.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()
@@ -195,12 +195,14 @@ impl Port {
         self.egress.queue.backlog()
     }
 
-    /// Returns the link's current rate: of the wire if the link is plain, otherwise of its service; `None` if it has no rate.
+    /// Returns the link's current rate: the rate of the wire if the link is plain, otherwise the rate of its service; `None`
+    /// if there is none.
     pub fn rate(&self, now: Time) -> Option<BitRate> {
         if self.server.is_plain() { self.egress.rate } else { Some(self.link_view(now).rate) }
     }
 
-    /// Returns the arrival time of the head that has waited longest; `None` if no packet waits, or if the time is not known.
+    /// Returns the arrival time of the oldest packet that is the head of a queue; `None` if no packet waits, or if the time
+    /// is not known.
     pub fn head_arrival(&self) -> Option<Time> {
         self.egress.queue.discipline().head_arrival()
     }

@@ -53,7 +53,7 @@ impl Propagation {
         }
     }
 
-    /// Continues a wire without loss, jitter, lateness and impairments, with the packets `in_flight` on it. `delivered` counts
+    /// Continues with the packets `in_flight`, on a wire without loss, jitter, lateness and impairments. `delivered` counts
     /// the packets that have arrived.
     pub(crate) fn resume(&mut self, in_flight: &[PacketMeta], delivered: Count) {
         self.delivered = delivered;
@@ -127,7 +127,8 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is the time without either.
+    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is the arrival time without these
+    /// two.
     #[cold]
     fn depart_impaired(&mut self, packet: PacketMeta, arrival: Time) {
         let Some(impaired) = &mut self.impaired else { return };
@@ -152,7 +153,7 @@ impl Propagation {
     /// Inserts `packet` in the order of arrival times: before packets that were sent earlier but arrive later, and after packets
     /// with the same arrival time.
     ///
-    /// Bound: one iteration for each packet that it overtakes.
+    /// Bound: one iteration for each packet that is overtaken.
     #[cold]
     fn overtake(&mut self, mut packet: PacketMeta, arrival: Time) {
         packet.stamp = arrival;

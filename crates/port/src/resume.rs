@@ -1,4 +1,4 @@
-//! A port that takes over a link in the middle of a run from the host's faster equivalent.
+//! A port that takes over a link from the host's faster equivalent in the middle of a run.
 
 use crate::Port;
 use packet::{Count, DropReason, FateSink, FlowTable, MarkReason, PacketMeta, Point};
@@ -24,12 +24,12 @@ pub struct PlainLink {
     pub delivered: Count,
 }
 
-/// A receiver of fates for packets that are known to fit: it must receive none.
+/// A receiver of fates for packets that are known to fit: none may be reported.
 struct Fits;
 
 impl FateSink for Fits {
     fn dropped(&mut self, _: &PacketMeta, _: DropReason, _: Point) {
-        debug_assert!(false, "a packet that was in the queue fits into it");
+        debug_assert!(false, "a packet that was in the queue must fit into it");
     }
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }

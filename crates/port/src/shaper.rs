@@ -32,7 +32,7 @@ impl Shaper {
         }
     }
 
-    /// Returns the long-run rate; `None` if it is the link's.
+    /// Returns the long-run rate; `None` if it is the link's rate.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => Some(p.max_sustained_rate),
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for Shaper {
                 let htb = map.next_value()?;
                 match map.next_key::<String>()? {
                     Some(second) => {
-                        Err(de::Error::custom(format!("\"{second}\" does not go with htb; expected {EXPECTED}")))
+                        Err(de::Error::custom(format!("\"{second}\" is not valid with htb; expected {EXPECTED}")))
                     }
                     None => Ok(Shaper::Htb(htb)),
                 }

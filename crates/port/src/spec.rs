@@ -34,8 +34,8 @@ impl Service {
         }
     }
 
-    /// Returns the long-run rate if it is not the link's: the sustained rate of a shaper or service flow, or the mean rate of
-    /// opportunities.
+    /// Returns the long-run rate if it differs from the link's rate: the sustained rate of a shaper or service flow, or the
+    /// mean rate of opportunities.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
             Self::Shaper(p) => p.own_rate(),
@@ -50,8 +50,8 @@ impl Service {
     }
 }
 
-/// A random delay added to a packet's propagation delay, such as the lateness of a live run. It is given by percentiles: linear
-/// between them, and constant above the last. Packets keep their order unless `reorder` is set.
+/// A random delay added to a packet's propagation delay, such as the lateness of a live run. The distribution is given by
+/// percentiles: linear between them, and constant above the last. Packets keep their order unless `reorder` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
@@ -83,11 +83,11 @@ impl Lateness {
         ]
     }
 
-    /// Checks the order of the percentiles.   Errors: the first one below its predecessor, by field name.
+    /// Checks the order of the percentiles.   Errors: the first percentile below its predecessor, by field name.
     fn validate(&self) -> Result<(), Problem> {
         for pair in self.points().windows(2) {
             let (below, (path, _, this)) = (pair[0].2, pair[1]);
-            let message = format!("{this} is not valid; expected at least {below}, the percentile below it");
+            let message = format!("{this} is not valid; expected at least {below}, the percentile before it");
             require(below <= this, path, message)?;
         }
         Ok(())
@@ -125,8 +125,8 @@ pub struct PortSpec {
     /// Probability that the link loses a packet after its transmission.
     #[serde(default)]
     pub loss: Prob,
-    /// Packets that the link loses after their transmission, independent of `loss`: by number, from 1, in the order in which they
-    /// leave the queue for the wire.
+    /// Packets that the link loses after their transmission, independent of `loss`. Packets are numbered from 1, in the order in
+    /// which they leave the queue.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// Further losses and delays of packets on the wire.
@@ -193,7 +193,7 @@ impl PortSpec {
     }
 
     /// Returns true if packets of several segments are split before they reach the queue: because the discipline requires it, or
-    /// because the link sends frames, as a modem, a CMTS and a radio do. A plain link and HTB send packets whole.
+    /// because the link sends frames: a modem, a CMTS or a radio link. A plain link and HTB send packets whole.
     pub fn splits_gso(&self) -> bool {
         let whole = matches!(self.service, Service::Plain | Service::Shaper(Shaper::Htb(_)));
         !whole || self.queue.split_gso()
@@ -203,8 +203,10 @@ impl PortSpec {
     fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
         if let Some(rate) = self.rate {
             let key = if p.downstream.is_some() { "downstream.channel" } else { "minislots" };
-            let message =
-                format!("{rate} does not go with docsis31, whose channel is {} ({key}); expected no rate", p.channel());
+            let message = format!(
+                "{rate} is not valid with docsis31, whose channel has {} ({key}); expected no rate",
+                p.channel()
+            );
             return Err(Problem::new("rate", message));
         }
         let name = self.queue.name();
@@ -233,7 +235,7 @@ pub struct Change {
     pub loss: Option<Prob>,
     /// Maximum Sustained Traffic Rate of a shaper or modem; the rate of HTB.
     pub max_sustained_rate: Option<BitRate>,
-    /// Peak Traffic Rate of a shaper or modem that has one; the ceil of HTB, if it has its own.
+    /// Peak Traffic Rate of a shaper or modem that has one; the ceil of an HTB that has its own.
     pub peak_traffic_rate: Option<BitRate>,
     /// Mean of a modem's largest grant per MAP.
     pub max_grant: Option<Bytes>,
@@ -261,7 +263,7 @@ impl Change {
             require(!plain && !delivery, path, "the link is plain; expected service = shaper or docsis")?;
             positive(path, rate)?;
         }
-        let message = "the shaper does not limit its peak rate; set peak_traffic_rate (of htb: ceil) there first";
+        let message = "the shaper does not limit its peak rate; first set its peak_traffic_rate (htb: ceil)";
         require(self.peak_traffic_rate.is_none() || limits_peak, "peak_traffic_rate", message)?;
         let message = "this htb has the link's rate; expected a change of rate";
         require(self.max_sustained_rate.is_none() || !follows_link, "max_sustained_rate", message)?;
@@ -271,7 +273,7 @@ impl Change {
             p.check_rate("max_sustained_rate", rate)?;
         }
         let Some(max_grant) = self.max_grant else { return Ok(()) };
-        let message = "only a modem of DOCSIS 3.0 has it; expected service = docsis";
+        let message = "only a modem of DOCSIS 3.0 has a max_grant; expected service = docsis";
         require(matches!(spec.service, Service::Docsis(_)), "max_grant", message)?;
         positive("max_grant", max_grant)
     }

@@ -1,7 +1,7 @@
 //! A recorded trace as text: in mahimahi's file format, or in a compact form of it.
 //!
 //! ```text
-//! file      one whole number of ms per line, never falling, the last one above 0; each line is one opportunity
+//! file      one whole number of ms per line, never falling, the last above 0; each line is one opportunity
 //! compact   words: +D is an opportunity D ms after the previous word, +DxN is N opportunities there ("+16 +1x3 +4")
 //! ```
 //!
@@ -31,7 +31,7 @@ pub(super) struct Moment {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines(Arc<[Moment]>);
 
-/// An error in a trace, with its line number (in the compact form, the number of the word).
+/// An error in a trace, with the number of its line (in the compact form, of its word).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Position of the line or word, from 1.
@@ -167,7 +167,7 @@ impl Builder {
     fn push(&mut self, ms: u64, count: u64) -> Result<(), String> {
         let last = self.moments.last().map_or(0, |s| u64::from(s.ms));
         if ms < last {
-            return Err(format!("{ms} is not valid after {last}; times never fall"));
+            return Err(format!("{ms} is not valid after {last}; times must not fall"));
         }
         self.lines += count;
         if self.lines > MOST_LINES || ms > MOST_MS {
@@ -187,7 +187,7 @@ impl Builder {
             None => Err(BadLine { line: 1, message: format!("the trace is empty; {VALID} in each line") }),
             Some(Moment { ms: 0, .. }) => Err(BadLine {
                 line,
-                message: "the last time is 0; expected one above 0: the trace repeats after it".into(),
+                message: "the last time is 0; expected a time above 0, because the trace repeats after it".into(),
             }),
             Some(_) => Ok(Lines(self.moments.into())),
         }
@@ -234,11 +234,11 @@ mod tests {
         assert_eq!((lines.compact(), lines.file()), ("+0 +16 +1x3 +4".to_owned(), text.to_owned()));
         assert_eq!(Lines::read_compact(&lines.compact()).unwrap(), lines);
         assert_eq!((lines.count(), lines.period(), lines.most_at_once()), (6, Duration::from_millis(21), 3));
-        // the first gap is 0 to 16. The first opportunity of the next round, at 21 + 0, coincides with the last one of this
-        // round: a gap of 0
+        // the first gap is 0 to 16. The first opportunity of the next round, at 21 + 0, coincides with the last opportunity
+        // of this round, which makes a gap of 0
         let gaps: Vec<u64> = lines.gaps().map(|d| d.0 / 1_000_000).collect();
         assert_eq!((gaps, lines.longest_gap()), (vec![16, 1, 4, 0], Duration::from_millis(16)));
-        // "1" alone is an opportunity in every ms; lines may end in CR LF, and the last one needs no line end
+        // "1" alone is an opportunity in every ms; lines may end in CR LF, and the last line needs no line end
         assert_eq!(Lines::read("1").unwrap(), Lines::read("1\r\n").unwrap());
         assert_eq!(Lines::read("1").unwrap().longest_gap(), Duration::from_millis(1));
     }
@@ -248,7 +248,7 @@ mod tests {
         let problem = |text: &str| Lines::read(text).unwrap_err();
         assert_eq!(problem("").line, 1);
         assert_eq!(problem("1\n\n2\n"), BadLine { line: 2, message: format!("an empty line is not valid; {VALID}") });
-        assert_eq!(problem("1\n5\n4\n").to_string(), "line 3: 4 is not valid after 5; times never fall");
+        assert_eq!(problem("1\n5\n4\n").to_string(), "line 3: 4 is not valid after 5; times must not fall");
         assert_eq!(problem("0\n0\n").line, 2);
         for bad in ["-1", "1.5", "+3", "1e3", "abc", "1000000001", "99999999999999999999999", "1 2", "\u{661}"] {
             assert_eq!(problem(&format!("1\n{bad}\n7\n")).line, 2, "{bad}");

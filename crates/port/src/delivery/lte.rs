@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! each ms (TTI)      earned += rate / 8000, where a new rate is drawn every `change_every`
-//! at a grant         one block of all earned bytes is sent; it fails with probability `block_error` and is retransmitted
+//! at a grant         one block of all earned bytes is sent; it fails with probability `block_error`, and is then sent again
 //!                    `harq` later, at most three times; a block sent twice must be earned twice
-//! in order           RLC delivers a block no earlier than previous ones: blocks behind a failed one arrive in a burst
+//! in order           RLC delivers blocks in the order of sending: blocks behind a failed block arrive together with it
 //! handover           no service for a time drawn from `handover_min` to `handover_max`
 //!
 //! mean carried = rate / (1 + p + p^2 + p^3) x every / (every + mean gap)
 //! ```
 //!
-//! Source: 3GPP TS 36.321 (TTI of 1 ms, 8 HARQ processes). Schedulers aim at retransmitting about a tenth of the blocks
-//! (Sauter, From GSM to LTE, on HARQ). The interval between grants and how fast and how far a rate varies are round
-//! numbers, not measurements.
-//! Departs: no scheduling request, no other users, no bearer; a user's rate is drawn, not computed.
+//! Source: 3GPP TS 36.321 (TTI of 1 ms, 8 HARQ processes). Schedulers aim to retransmit about a tenth of the blocks
+//! (Sauter, From GSM to LTE, on HARQ). The interval between grants and the speed and range of the rate's variation are
+//! round numbers, not measurements.
+//! Departs: no scheduling request, no other users, no bearer; the user's rate is drawn at random, not computed.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use units::within;
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 
-/// Largest number of retransmissions of a block. After the last one it counts as delivered.
+/// Largest number of retransmissions of a block. After the last retransmission, the block counts as delivered.
 const AGAIN: u32 = 3;
 
 /// Direction of the data.
@@ -41,7 +41,7 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {
-    /// Direction of the data, which sets how often grants come.
+    /// Direction of the data, which determines how often grants come.
     pub way: Way,
     /// Mean rate of the grants, including retransmitted blocks.
     pub rate: BitRate,
@@ -58,7 +58,8 @@ pub struct LteParams {
     pub block_error: Prob,
     /// Time from a block to its retransmission.
     pub harq: Duration,
-    /// Mean time from the end of a handover to the start of the next (drawn from 0.5 to 1.5 times this); 0s: no handovers.
+    /// Mean time from the end of a handover to the start of the next (each time is drawn from 0.5 to 1.5 times this); 0s:
+    /// no handovers.
     pub handover_every: Duration,
     /// Shortest time without service in a handover.
     pub handover_min: Duration,
@@ -153,7 +154,7 @@ pub(crate) struct Lte {
     earned: f64,
     grant_at: u64,
     handover_at: u64,
-    /// Delivery times (which never fall) and bytes of the blocks under way.
+    /// Delivery time and bytes of each block under way. The times never fall.
     blocks: VecDeque<(u64, f64)>,
     whole: Accumulator,
 }
@@ -267,8 +268,8 @@ mod tests {
         let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
         let all = opportunities(&p, 100_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        // a block that fails once comes 8 ms late, so 9 ms after its predecessor, and the blocks behind it come with it. A block
-        // that fails three times comes 3 x 8 + 1 = 25 ms after its predecessor
+        // a block that fails once arrives 8 ms late, 9 ms after its predecessor, together with the blocks behind it. A block
+        // that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
         // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so 18.0 of 20 Mbit/s remain
@@ -278,7 +279,8 @@ mod tests {
     #[test]
     fn its_mean_and_its_swing() {
         let p = LteParams { swing: 10.0, ..steady() };
-        // 10 h have 72 000 draws. A draw has a standard deviation of 0.64 of the mean, and the average of all draws one of 0.0024
+        // 10 h have 72 000 draws. The standard deviation is 0.64 of the mean for one draw, and 0.0024 for the average of all
+        // draws
         assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
         let mut by_draw = vec![0.0; 240];
         for (at, bytes) in opportunities(&p, 120_000) {

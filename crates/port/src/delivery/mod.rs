@@ -4,8 +4,8 @@
 //! source (a recorded trace, or a model of one)  --next-->  Opportunity { at, bytes }  --server-->  packets
 //! ```
 //!
-//! An opportunity carries a number of bytes, of packets that arrived before it. Several packets may share an opportunity, a
-//! packet may begin in one and end in a later one, and unused bytes are lost.
+//! An opportunity carries a number of bytes of packets that arrived before it. Several packets may share an opportunity, a
+//! packet may extend over several opportunities, and unused bytes are lost.
 
 mod lines;
 mod lte;
@@ -35,7 +35,7 @@ pub struct DeliveryInfo {
     pub summary: &'static str,
     /// Source of the model.
     pub source: &'static str,
-    /// Its parameters as a JSON Schema.
+    /// The parameters as a JSON Schema.
     pub params: fn() -> schemars::Schema,
 }
 
@@ -132,7 +132,7 @@ impl Delivery {
         }
     }
 
-    /// Writes the opportunities of link `name` within `span` under a seed, in mahimahi's format. That format cannot express a
+    /// Writes the opportunities of link `name` within `span` under a seed, in mahimahi's format. The format cannot express a
     /// varying delay.
     ///
     /// Errors: invalid parameters; no opportunity in `span`, or more lines than a trace may have.

@@ -7,8 +7,8 @@ use units::{Duration, Time};
 pub(crate) struct Opportunity {
     /// Time of the opportunity.
     pub at: Time,
-    /// Number of bytes that it carries, of packets that arrived before it.
+    /// Number of bytes carried, from packets that arrived before this time.
     pub bytes: u64,
-    /// Delay added to the link's own for packets that leave with it.
+    /// Delay of the packets that leave now, in addition to the link's delay.
     pub extra_delay: Duration,
 }

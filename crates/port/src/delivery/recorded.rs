@@ -14,15 +14,15 @@ const MS: u64 = 1_000_000;
 /// Rate assumed for a scenario that is checked before its trace file has been read.
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
-/// A recorded trace in mahimahi's format: a file with one whole number of ms per line, each one an opportunity to send. It is
-/// read together with the scenario.
+/// A recorded trace in mahimahi's format: a file in which each line is the time of an opportunity to send, in whole ms. The
+/// file is read together with the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceParams {
     /// Path of the file, relative to the scenario's folder.
     pub file: String,
-    /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 and 4 bytes of its tunnel
-    /// device.
+    /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 bytes and the 4 bytes of
+    /// mahimahi's tunnel device.
     pub opportunity: Bytes,
     /// Offset into the trace at which the run starts. The trace repeats after its last line. Runs with the same offset
     /// begin with the same gap.
@@ -75,7 +75,7 @@ impl TraceParams {
         if period.is_zero() || span.is_zero() {
             return UNREAD;
         }
-        // one more round has already begun at the start of the span, and another one is cut off by its end
+        // the span may start within a round and end within another, which adds two rounds
         let rounds = (span.0 / period.0).saturating_add(2);
         rate(self.bytes().saturating_mul(rounds), span)
     }
@@ -104,7 +104,7 @@ pub(crate) struct Recorded {
     index: usize,
     /// Start of the current round, in ns.
     round: u64,
-    /// Length of the part of the trace that is skipped because of `start`, in ns.
+    /// Length of the skipped part of the trace (`start`), in ns.
     skipped: u64,
 }
 

@@ -8,11 +8,10 @@
 //! mean carried = rate x (1 - outage x mean outage / interval)
 //! ```
 //!
-//! Source: links are reassigned every 15 s, worldwide at the same moments, and latency and throughput change in steps
-//! at those moments (Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, abstract). Frames of 1/750 s:
-//! Humphreys et al., Signal Structure of the Starlink Ku-Band Downlink, 2023.
-//! The size of the steps and the frequency and length of outages are our own round numbers, not verified. Set them to your
-//! measurements.
+//! Source: links are reassigned every 15 s, worldwide at the same moments, and latency and throughput change in steps at
+//! those moments (Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, abstract). Frames of 1/750 s:
+//! Humphreys et al., Signal Structure of the Starlink Ku-Band Downlink, 2023. The size of the steps, and the frequency and
+//! length of outages, are round numbers of ours, not verified. Set them to your own measurements.
 //! Departs: the seed determines the point within an interval at which the run starts; nothing changes within an interval; a user
 //! has a share of every frame.
 
@@ -36,7 +35,8 @@ pub struct StarlinkParams {
     pub swing: f64,
     /// Time for which rate and delay stay the same.
     pub interval: Duration,
-    /// Upper bound on the delay that is added to the link's own `delay`. It is drawn for each interval, uniform from zero.
+    /// Upper bound on a delay that is added to the link's `delay`. The added delay is drawn for each interval, uniformly
+    /// from zero to this.
     pub delay_swing: Duration,
     /// Probability that an interval begins without service.
     pub outage: Prob,
@@ -180,11 +180,11 @@ mod tests {
         let steps: Vec<Time> =
             all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
-        // a step shows at the first opportunity after it, at most one frame of 4/3 ms later; steps are multiples of 15 s apart
+        // a step becomes visible at the next opportunity, at most one frame of 4/3 ms later; steps are multiples of 15 s apart
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
         assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));
-        // the rate is constant within an interval: the bytes of its first and of its tenth second differ by an opportunity or two
+        // the rate is constant within an interval, so its first and tenth second differ by an opportunity or two
         let sent = |from: u64| -> u64 {
             let (from, to) = (Time(from), Time(from + 1_000_000_000));
             all.iter().filter(|o| o.at > from && o.at <= to).map(|o| o.bytes).sum()
@@ -204,7 +204,7 @@ mod tests {
         assert!((1100..=1300).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (50..=1004).contains(g)));
         let rate = all.iter().map(|o| o.bytes as f64).sum::<f64>() * 8.0 / 36_000.0;
-        // a draw has a standard deviation of 0.39 of the mean, so the mean of 2400 draws has one of 0.8 %
+        // the standard deviation is 0.39 of the mean for one draw, and 0.8 % for the mean of 2400 draws
         assert!((rate / p.mean_rate().0 as f64 - 1.0).abs() < 0.025, "{rate}");
     }
 }

@@ -12,7 +12,8 @@ pub(super) const MS: u64 = 1_000_000;
 /// Lowest and highest valid mean rate of a link.   Unit: bit/s.
 const RATES: (BitRate, BitRate) = (BitRate(100_000), BitRate(10_000_000_000));
 
-/// Draws rates with a uniform logarithm: their mean is `mean`, and the highest is `swing` times the lowest.
+/// Draws rates whose logarithm is uniformly distributed. Their mean is `mean`, and the highest is `swing` times the
+/// lowest.
 ///
 /// ```text
 /// rate(u) = mean x k x swing^(u - 1/2), u in [0, 1);   k = ln swing / (swing^(1/2) - swing^(-1/2)), so that the mean is right
@@ -51,8 +52,8 @@ impl Rates {
     }
 }
 
-/// Returns the mean rate over `span` of a link that carries `rate`, and that also sends, at the start of the span, what it
-/// carries in a time `extra`.
+/// Returns the mean rate over `span` of a link that carries `rate`, plus a burst at the start of the span: the bytes
+/// carried in a time `extra`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;

@@ -1,19 +1,20 @@
 //! A link like Wi-Fi's: a station wins turns on the air against other stations, and each turn carries one aggregate.
 //!
 //! ```text
-//! contention   every station with data waits AIFS, then counts down a random number of slots from 0 to CW; the first at
-//!              zero sends; two at once collide and both double CW (EDCA, best effort: CWmin 15, CWmax 1023)
+//! contention   every station with data waits AIFS, then counts down a random number of slots from 0 to CW; the first to reach
+//!              0 sends; two at once collide, and both double CW (EDCA, best effort: CWmin 15, CWmax 1023)
 //! a turn       RTS, CTS, an aggregate of at most `mpdus` packets and at most `txop` of air time, block ACK
 //! delivery     the whole aggregate arrives at its end, rounded up to a whole ms
 //! ```
 //!
-//! The other stations always have data, in aggregates that take as long as this link's. So air time is shared equally.
+//! The other stations always have data, and their aggregates take as long as those of this link. So air time is shared
+//! equally.
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
 //! Departs: no bit errors and no rate control; a turn has its full length even if its aggregate is not full, so a link with little
-//! traffic uses more air time than real Wi-Fi, which shortens its turns. A link is one station with one queue: other stations of
-//! the same access point are separate links and do not share its turns.
+//! traffic uses more air time than in real Wi-Fi, where the turn is shorter. A link is one station with one queue: other stations
+//! of the same access point are separate links and take no part in its turns.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{MS, OPPORTUNITY, with_burst};
@@ -35,7 +36,7 @@ const STAGES: i32 = 6;
 /// 4 us. A block ACK (32 bytes) takes 32 us, and the preamble of an aggregate 40 us.   Unit: ns.
 const RTS: u64 = 28_000;
 const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
-/// Duration of a collision: two stations send an RTS and wait for a CTS that does not come, for SIFS, a slot and 28 us.   Unit:
+/// Duration of a collision: two stations send an RTS, and wait for SIFS, a slot and 28 us for a CTS that does not come.   Unit:
 /// ns.
 const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
 /// Size of a packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
@@ -78,7 +79,7 @@ impl WifiParams {
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        // saturating, because an invalid rate would overflow here before `validate` refuses it
+        // saturating, because this runs before `validate` refuses an invalid rate
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
@@ -118,7 +119,7 @@ impl WifiParams {
     }
 }
 
-/// The contention window of a station, and the slots left to count down.
+/// A station's contention window, and the slots that it must still count down.
 #[derive(Clone, Debug, PartialEq)]
 struct Station {
     window: u64,
@@ -160,7 +161,7 @@ impl Wifi {
                 s.window = if alone { CW.0 } else { (2 * s.window + 1).min(CW.1) };
                 s.count = self.rng.below(s.window + 1);
             } else {
-                // the slot in which another station begins to send counts as well
+                // the slot in which another station begins to send is also counted down
                 s.count -= least + 1;
             }
         }

@@ -1,5 +1,5 @@
-//! The modem of DOCSIS 3.1. Packets wait only in the managed queue, of which an aggregate has two. A grant takes the packets that
-//! fit from its own service flow.
+//! The modem of DOCSIS 3.1. Packets wait only in the managed queues, one for each service flow. A grant takes the packets of its
+//! service flow that fit.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;

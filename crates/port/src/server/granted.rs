@@ -1,4 +1,4 @@
-//! The modem of SCTE 2013. Packets wait only in the managed queue, and a grant takes those that fit.
+//! The modem of SCTE 2013. Packets wait only in the managed queue, and a grant takes the packets that fit.
 
 use super::{Granted, Request, Serve};
 use crate::Change;

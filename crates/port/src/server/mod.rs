@@ -3,9 +3,10 @@
 //! | trait | implemented by |
 //! |---|---|
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
-//! | [`Granted`]: takes packets at times that it chooses | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
+//! | [`Granted`]: takes packets at its own times | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
-//! Only the modem of 2012 has a transmit queue (behind its token bucket), whose MAPs and room need steps of their own.
+//! Only the modem of 2012 has a transmit queue (behind its token bucket), for whose MAPs and room there are separate
+//! steps.
 
 mod bucket;
 mod docsis31;
@@ -76,20 +77,20 @@ pub(crate) trait Serializer: Serve {
     /// Serves a packet from the queue.
     fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
 
-    /// Returns the server, or `None` if it is known at compile time to have neither a clock nor a transmit queue.
+    /// Returns the server, or `None` for a type of server that has neither a clock nor a transmit queue.
     #[inline]
     fn as_server(&self) -> Option<&Server> {
         None
     }
 
-    /// Does the same as [`Self::as_server`], for a mutable server.
+    /// Returns the same as [`Self::as_server`], mutable.
     #[inline]
     fn as_server_mut(&mut self) -> Option<&mut Server> {
         None
     }
 }
 
-/// A server that takes packets at times that it chooses: a modem's grants, the opportunities of a radio link.
+/// A server that takes packets at its own times: at a modem's grants, or at the opportunities of a radio link.
 pub(crate) trait Granted: Serve {
     /// Reports that packets wait in the queue.
     fn notify(&mut self, now: Time);
@@ -202,7 +203,8 @@ impl Server {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// Handles the link becoming free: a held packet moves on. Returns it, to be dropped, if there is no room.
+    /// Handles the link becoming free: a held packet moves on, or is returned as an error if there is no room and it
+    /// must be dropped.
     #[inline]
     pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }
@@ -293,7 +295,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Returns true for a granted server, which takes no packet when the link becomes free, and notifies it of waiting packets.
+    /// Returns true for a granted server, because it takes no packets when the link becomes free; notifies it of waiting
+    /// packets instead.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! A link that sends at opportunities, each of a number of bytes. Unused bytes are lost.
+//! A link that sends at opportunities. Each carries a number of bytes; unused bytes are lost.
 //!
 //! ```text
 //! at an opportunity of b bytes:   the partly sent packet continues, then packets are requested while bytes are left
@@ -13,8 +13,8 @@
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are those of the simulation, not of a clock in whole milliseconds; both agree, because traces have whole
-//! milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
+//! Departs: times are those of the simulation, not of a clock in whole milliseconds; the results agree, because traces are
+//! in whole milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -67,7 +67,7 @@ impl Opportunities {
         }
     }
 
-    /// Returns true if the gap before the current opportunity is a long one.
+    /// Returns true if the gap before the current opportunity is long.
     fn in_long_gap(&self) -> bool {
         self.current.at.since(self.last) > OpportunityCounts::LONG_GAP
     }
@@ -114,7 +114,7 @@ impl Opportunities {
     /// Counts a dropped packet that arrived at `arrived` if it waited in a long gap.
     ///
     /// Only the most recent long gap matters: a packet that waited in an earlier gap also arrived before the end of the most
-    /// recent one.
+    /// recent gap.
     pub(super) fn dropped(&mut self, now: Time, arrived: Time) {
         if self.idle {
             self.pass(now + Duration(1));

@@ -91,11 +91,11 @@ fn the_link_loses_its_share_and_lost_packets_take_their_time() {
     let mut b = Bench::new("rate = '1gbit'\nloss = '10%'\nqueue = { droptail = { limit = '100000p' } }");
     b.burst(ms(0.0), 40_000, 1500);
     b.run(Time(1 << 40));
-    // the standard deviation is sqrt(40 000 x 0.1 x 0.9) = 60; the bound is five of them
+    // the standard deviation is sqrt(40 000 x 0.1 x 0.9) = 60; the bound is five standard deviations
     let lost = b.dropped(DropReason::LinkLoss);
     assert!((3700..=4300).contains(&lost), "{lost}");
     assert_eq!(b.out.len() + lost, 40_000);
-    // the transmission of the k-th packet ends at k x 12 us, whichever packets were lost before it
+    // the transmission of the k-th packet ends at k x 12 us, whichever earlier packets were lost
     assert!(b.out.iter().all(|p| p.stamp == Time((p.seq + 1) * 12_000)));
     b.port.change(Time(1 << 40), Change { loss: Some(Prob::default()), ..Change::default() });
     b.burst(Time(1 << 40), 100, 1500);
@@ -110,8 +110,8 @@ fn the_discipline_sees_tokens_and_the_delay_behind_it() {
     ));
     let view = b.port.link_view(ms(0.0));
     assert_eq!((view.rate, view.peak_rate, view.tokens), (BitRate(5_000_000), BitRate(20_000_000), Bytes(10_000_000)));
-    // 10 MB are covered by tokens and take 8 q / peak = 4 s at the peak rate. Of 12.5 MB, the other 2.5 MB take 4 s more at the
-    // sustained rate
+    // 10 MB are covered by tokens and take 8 q / peak = 4 s at the peak rate. With 12.5 MB, the last 2.5 MB take 4 s more, at
+    // the sustained rate
     assert_eq!(view.expected_delay(10_000_000), Duration::from_secs(4));
     assert_eq!(view.expected_delay(12_500_000), Duration::from_secs(8));
     assert_eq!(view.downstream_delay, Duration::from_millis(4));

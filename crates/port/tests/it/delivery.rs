@@ -25,7 +25,7 @@ const LONG: &str = "droptail = { limit = '100000p' }";
 #[test]
 fn two_packets_of_1500_bytes_and_one_opportunity() {
     // the first packet leaves with the opportunity at 10 ms, and so do 4 B of the second. The other 1496 B leave at 20 ms. A
-    // third packet of 8 B uses the rest of that opportunity
+    // third packet of 8 B uses the rest of the opportunity at 20 ms
     let mut b = link(&[10], LONG, "");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(10.0));
@@ -46,7 +46,7 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
 fn an_arrival_in_the_same_millisecond_has_missed_it() {
     let mut b = link(&[10, 13], LONG, "");
     b.burst(ms(10.0), 1, 1500);
-    // a clock of whole milliseconds would read 12 at 12.999 ms, which is in time for the opportunity at 13
+    // at 12.999 ms, a clock of whole milliseconds would read 12: still in time for the opportunity at 13
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
@@ -104,9 +104,9 @@ fn gaps_are_counted() {
 #[test]
 fn codel_drops_after_a_gap_by_its_own_law() {
     // A packet arrives and an opportunity occurs in each ms, but there are no opportunities for 300 ms. From 500 ms on, every
-    // head has waited 300 ms, less 1 ms for each drop. This is above the target, so the first drop comes one interval later, and
-    // drop k + 1 follows drop k after 100 ms / sqrt(k). Until 1500 ms the drops are at 600, 700, 770.7, 828.4, 878.4, 923.1,
-    // 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
+    // head has waited 300 ms, or 1 ms less for each drop so far. This is above the target, so the first drop comes one interval
+    // later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. Until 1500 ms the drops are at 600, 700, 770.7, 828.4, 878.4,
+    // 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
     let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..1500 {
@@ -122,7 +122,7 @@ fn codel_drops_after_a_gap_by_its_own_law() {
     assert_eq!(b.dropped(DropReason::EarlyHead), by_hand as usize);
     assert!((22..=28).contains(&by_hand), "{by_hand}");
     // the heads dropped at 600, 700 and 771 ms arrived in the gap, at 300.5, 401.5 and 473.5 ms. The head dropped at 829 ms
-    // arrived after it, at 532.5 ms
+    // arrived after the gap, at 532.5 ms
     assert_eq!(b.port.opportunities(ms(1499.0)).unwrap().gap_drops, 3);
     // CoDel drops nothing: before the gap each packet leaves within 1 ms, and only one packet waits in the gap
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
@@ -143,7 +143,8 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     // before the gap, three packets arrive at once and two find room; the drop of the third is not in a gap
     b.burst(ms(1.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
-    // the link is idle and has not been polled for 50 ms. Of three packets that arrive in the gap, the third is dropped in it
+    // the link is idle and has not been polled for 50 ms. Three packets arrive in the gap, and the third is dropped in the
+    // gap
     b.run(ms(100.0));
     b.burst(ms(100.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 100.5)), (2, 1));

@@ -1,5 +1,5 @@
 //! HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the debt of the previous packets is
-//! paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket the sum includes s_n.
+//! paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket, the sum also includes s_n.
 
 use crate::common::{Bench, ms};
 use port::{Change, PortSpec};
@@ -61,8 +61,8 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
     // one byte of tokens is enough for the first packet. The second waits in the queue until 999 B of debt are paid, 7.992 ms
     assert_eq!((b.port.backlog().packets, b.port.deadline()), (1, START + units::Duration(7_992_000)));
     b.run(ms(1008.0));
-    // the second packet's debt of 1000 B is paid at 7.992 + 8 = 15.992 ms: an arrival at 10 ms waits for that, one at 30 ms does
-    // not
+    // the second packet's debt of 1000 B is paid at 7.992 + 8 = 15.992 ms: an arrival at 10 ms must wait until then, an arrival
+    // at 30 ms need not
     b.burst(ms(1010.0), 1, 100);
     b.run(ms(1030.0));
     b.burst(ms(1030.0), 1, 100);
@@ -71,7 +71,8 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
 
 #[test]
 fn an_empty_queue_is_not_polled() {
-    // below HTB, RED keeps its average while the link is idle. Below a shaper that polls an empty queue, the average decays
+    // in front of HTB, RED keeps its average while the link is idle. In front of a shaper that polls an empty queue, the
+    // average decays
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {
         let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));
@@ -116,8 +117,8 @@ fn a_debt_is_paid_at_the_new_rate() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 3, 1001);
     b.run(ms(1004.0));
-    // the first packet leaves 1000 B of debt. 4 ms at 1 Mbit/s pay 500 B, and 1 ms at 4 Mbit/s pays the other 500 B. Then the
-    // debt of the second packet, 1001 B, takes 2.002 ms
+    // the first packet leaves 1000 B of debt. 4 ms at 1 Mbit/s pay 500 B of it, and 1 ms at 4 Mbit/s pays the other 500 B.
+    // Then the debt of the second packet, 1001 B, takes 2.002 ms
     b.port.change(ms(1004.0), Change { rate: Some(BitRate(4_000_000)), ..Change::default() });
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 5_000_000, 7_002_000]);
     assert_eq!(b.port.link_view(ms(2000.0)).rate, BitRate(4_000_000));
@@ -145,13 +146,13 @@ fn words_tables_and_errors() {
         Ok(spec) => spec.validate().unwrap_err().to_string(),
     };
     for (text, what) in [
-        ("service = { shaper = 'htb' }", "shaper.htb.rate: neither the class nor the link has one"),
+        ("service = { shaper = 'htb' }", "shaper.htb.rate: neither the class nor the link has a rate"),
         ("service = { shaper = 'tbf' }", "unknown variant `tbf`, expected `htb`"),
         ("service = { shaper = { htb = { brust = 1 } } }", "unknown field `brust`, expected one of `rate`, `ceil`"),
         ("service = { shaper = { max_sustained_rat = 1 } }", "unknown field `max_sustained_rat`"),
         ("rate = 1\nservice = { shaper = { htb = { burst = '0B' } } }", "shaper.htb.burst: 0B is not valid"),
         ("rate = '2mbit'\nservice = { shaper = { htb = { ceil = '1mbit' } } }", "at least the rate, 2Mbit"),
-        ("rate = 1\nservice = { shaper = { htb = {}, rate = 1 } }", "\"rate\" does not go with htb"),
+        ("rate = 1\nservice = { shaper = { htb = {}, rate = 1 } }", "\"rate\" is not valid with htb"),
     ] {
         let message = refusal(text).to_lowercase();
         assert!(message.contains(&what.to_lowercase()), "{text}: {message}");

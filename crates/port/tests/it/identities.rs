@@ -7,7 +7,7 @@ use units::{Duration, Time};
 #[test]
 fn a_plain_link_stores_and_forwards() {
     let mut b = Bench::new("rate = '5mbit'\ndelay = '10ms'\nqueue = { droptail = { limit = '2p' } }");
-    // the first packet is in transmission at once and not in the backlog: two others wait, and one is refused
+    // the first packet is transmitted at once, so it is not in the backlog: two others wait, and one is refused
     b.burst(ms(1.0), 4, 1500);
     assert_eq!((b.port.backlog().packets, b.fates.0.clone()), (2, vec![(3, DropReason::TailFull)]));
     assert_eq!(b.port.deadline(), ms(3.4));
@@ -55,8 +55,8 @@ fn shaper_ceiling_and_burst_phase() {
     let delivered = b.port.counters().delivered.bytes;
     assert!((385_000_000 - 1500..=385_000_000).contains(&delivered), "{delivered}");
     // without the peak bucket, the burst lasts 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and has 13.333 MB. The peak bucket lets 1522 B
-    // pass at once, so it lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 1522 B + 2.5 MB/s x 5.332 521 s = 13.332 826
-    // MB, to within a packet
+    // pass at once, so the burst lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 1522 B + 2.5 MB/s x 5.332 521 s =
+    // 13.332 826 MB, to within a packet
     let end = b.out.windows(2).position(|w| w[1].stamp.since(w[0].stamp) > Duration::from_micros(600)).unwrap();
     assert!((b.out[end].stamp.secs() - 5.332_521).abs() < 0.0006, "{}", b.out[end].stamp);
     assert!((((end + 1) * 1500) as f64 - 13_332_826.0).abs() < 1500.0, "{}", (end + 1) * 1500);
@@ -90,8 +90,8 @@ fn modem_ceiling() {
 
 #[test]
 fn first_packet_latency() {
-    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms. Then come 120 us at 100 Mbit/s and 1 ms of
-    // propagation
+    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms; add 120 us for transmission at 100 Mbit/s,
+    // and 1 ms of propagation
     for start in [0.0, 0.001, 0.7, 1.999, 2.0, 3.3] {
         let mut b = modem("droptail = {}", "");
         b.burst(ms(start), 1, 1500);
@@ -111,7 +111,7 @@ fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // at most 1 + 21 packets enter the small queue at one moment, which the transmit queue can hold
+    // at most 1 + 21 packets enter the small queue at one moment, and the transmit queue has room for these
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));

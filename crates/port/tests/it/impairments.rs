@@ -4,7 +4,7 @@ use crate::common::{Bench, ms};
 use port::PortSpec;
 use units::Time;
 
-/// A link without a rate and with 10 ms of delay, so that the wire alone decides when a packet arrives.
+/// A link without a rate and with 10 ms of delay, so that only the wire determines when a packet arrives.
 fn link(impairments: &str) -> Bench {
     Bench::new(&format!(
         "delay = '10ms'\nqueue = {{ droptail = {{ limit = '100000p' }} }}\n[impairments]\n{impairments}"
@@ -83,7 +83,8 @@ fn retransmissions_delay_geometrically_and_give_up() {
         let at = 10_000_000 + times * 100_000;
         b.out.iter().filter(|p| p.stamp.0 - p.seq * 1_000_000 == at).count() as f64 / n as f64
     };
-    // packets are 1 ms apart, so none waits for another: k failures with probability 0.3^k * 0.7, and three lose the packet
+    // packets are 1 ms apart, so none waits for another: a packet has k failures with probability 0.3^k * 0.7, and is lost
+    // after three
     let close = |found: f64, p: f64| (found - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt();
     assert!(
         close(late(0), 0.7) && close(late(1), 0.21) && close(late(2), 0.063),
@@ -101,7 +102,7 @@ fn later_packets_wait_for_a_retransmission() {
     send(&mut b, 10_000);
     assert!(b.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let behind = b.out.windows(2).filter(|w| w[0].stamp == w[1].stamp).count();
-    // a packet that failed once arrives with the five after it
+    // a packet that failed once arrives together with the next five
     assert!(behind > 3000, "{behind}");
 }
 
@@ -114,7 +115,7 @@ fn a_packet_that_is_held_back_is_overtaken_by_a_bound() {
     assert!((held.len() as f64 - 1000.0).abs() < 5.0 * 30.0, "{}", held.len());
     for (place, p) in b.out.iter().enumerate().filter(|(_, p)| held.contains(&p.seq)) {
         assert_eq!(p.stamp.0, p.seq * 1_000_000 + 12_500_000);
-        // two packets leave within 2.5 ms; those that are held back, too, do not overtake
+        // two packets leave within 2.5 ms; if they are also held back, they do not overtake
         let overtook = b.out[..place].iter().filter(|q| q.seq > p.seq).count();
         let may = [1, 2].iter().filter(|k| p.seq + **k < n && !held.contains(&(p.seq + **k))).count();
         assert_eq!(overtook, may);
@@ -171,7 +172,7 @@ fn invalid_values_are_named() {
         ),
         (
             "burst_loss = { p = 0.1, r = 0 }",
-            "impairments.burst_loss.r: 0 is not valid; expected more than 0: the wire would never leave the bad state",
+            "impairments.burst_loss.r: 0 is not valid; expected more than 0: with 0, the wire would never leave the bad state",
         ),
         (
             "retransmission = { failure = 0.1, delay = '1ms', attempts = 0 }",

@@ -46,11 +46,11 @@ fn packets_wait_behind_the_latest_unless_they_may_overtake() {
     for b in [&mut kept, &mut free] {
         b.burst(Time::ZERO, 2000, 1500);
         b.run(Time(1 << 40));
-        assert!(b.out.windows(2).all(|w| w[0].stamp <= w[1].stamp), "given out in the order of time");
+        assert!(b.out.windows(2).all(|w| w[0].stamp <= w[1].stamp), "passed on in the order of time");
     }
     assert!(kept.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let overtaken = free.out.windows(2).filter(|w| w[0].seq > w[1].seq).count();
-    // 333 packets leave within 4 ms, so neighbours at the far end are about equally often in either order
+    // 333 packets leave within 4 ms, so two neighbours at the far end are in either order with about equal probability
     assert!((800..1200).contains(&overtaken), "{overtaken}");
     // both links drew the same delays; in order, a packet arrives no earlier than any packet before it
     let mut latest = Time::ZERO;
@@ -112,7 +112,7 @@ fn a_lateness_has_its_percentiles() {
         (0u64..).zip(arrivals(&b)).map(|(i, at)| at.0 as f64 / 1e3 - (i * 20_000 + 10_012) as f64).collect();
     assert!(late.iter().all(|l| (1.0..=1640.0).contains(l)));
     // of 10^4 packets, 10^4 (1 - q) exceed the percentile of share q, with a standard deviation of 100 sqrt(q (1 - q)); the
-    // bounds are five of them
+    // bounds are five standard deviations
     for (us, above, sd) in [(14.0, 5000, 50), (26.0, 1000, 30), (40.0, 500, 22), (140.0, 100, 10)] {
         let found = late.iter().filter(|l| **l > us).count();
         assert!(found.abs_diff(above) <= 5 * sd, "{found} above {us} us");

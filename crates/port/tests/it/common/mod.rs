@@ -1,5 +1,5 @@
 //! A host for one port: takes a script of calls, and collects arrivals and records.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each test file uses only some of these items
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, MarkReason, PacketMeta, Point};
 use port::{Env, Port, PortSpec};
