@@ -1,4 +1,5 @@
-//! Validation of a scenario before anything is built from it. Each part has its own rules; the rules in this file span parts.
+//! Validation of a scenario before anything is built from it. Each part has rules of its own; the rules in this file concern
+//! several parts.
 
 use crate::app::App;
 use crate::declare::Scenario;
@@ -26,7 +27,7 @@ impl Scenario {
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check_names();
         if !problems.is_empty() {
-            // all other messages contain names, so invalid names are reported alone
+            // invalid names are reported alone, because all other messages contain names
             return problems;
         }
         if self.duration.is_zero() {
@@ -67,7 +68,7 @@ impl Scenario {
             grade.check(&mut problems);
         }
         if problems.is_empty() {
-            // names can be resolved only if the parts of the network are valid
+            // names are resolved only if each part of the network is valid
             self.check_network(&mut problems);
         }
         problems
@@ -227,7 +228,7 @@ fn check_listed(path: &str, what: &str, names: &[String], known: &[String], prob
     problems.extend(strangers.map(|name| Problem::new(path, unknown(what, name, &all))));
 }
 
-/// Checks that routes lead from every application to its servers and back, by following them as packets will.
+/// Checks that routes lead from every application to its servers and back, by following the routes as packets will.
 fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
     let name = |node: u16| shown(&network.nodes[usize::from(node)]);
     for app in &network.apps {
@@ -237,7 +238,7 @@ fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
                     Ok(_) => continue,
                     Err(Some(stuck)) => format!(
                         "there is no route from \"{}\" to \"{}\" (stuck at \"{}\"); add a link that leads there, or \
-                         `both_ways = true` to one that leads back: every application needs a way there and back, \
+                         `both_ways = true` to one that leads back: every application needs a path in both directions, \
                          also one that sends only one way",
                         name(a),
                         name(b),

@@ -5,10 +5,10 @@ use units::{Problem, shown};
 
 /// Prepares a table of one key for `--set path=value` if `path` leads into it (`link.up.queue.codel.target`).
 ///
-/// Expands a word to the table of its name (`"codel"` to `codel = {}`), and a text (`"codel target 5ms"`) to its table, so that a
-/// parameter in it can be overridden.
+/// Replaces a keyword by its table (`"codel"` by `codel = {}`), and a text (`"codel target 5ms"`) by the table that it describes,
+/// so that a parameter can be overridden.
 ///
-/// Errors: a name that differs from the one in the tree; the message shows the correct `--set`.
+/// Errors: a name that differs from the name in the tree; the message shows the correct `--set`.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {

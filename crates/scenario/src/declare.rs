@@ -26,7 +26,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// `start_spread` of the applications that do not set their own. `"0s"` starts each exactly at its `start`.
+    /// `start_spread` of the applications that do not set their own. With `"0s"`, each application starts exactly at
+    /// its `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links, by name. A node exists if it is an end of a link.
@@ -49,12 +50,12 @@ pub struct Scenario {
     /// Grading of the delay that load adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Largest number of packets in a run. A scenario is refused before it starts if it may need more. Default 100000000000, which
+    /// Largest number of packets in a run. A scenario that may need more is refused before it starts. The default, 100000000000,
     /// takes some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
-    /// Expected measures, by the dotted paths of the summary (`*` matches any name). Each is a comparison such as ">= 4.0", "<
-    /// 50" or "0.9 .. 1". Evaluated by `bloatlab check`; they do not affect the run.
+    /// Expected measures, by their dotted paths in the summary (`*` matches any name). Each value is a comparison such as ">=
+    /// 4.0", "< 50" or "0.9 .. 1". `bloatlab check` evaluates them; they do not affect the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Expect>,
 }
@@ -74,7 +75,7 @@ pub struct Route {
     pub at: String,
     /// The destination of the packets.
     pub to: String,
-    /// The link that they take.
+    /// The link that these packets take.
     pub via: String,
 }
 
@@ -85,8 +86,8 @@ pub struct Record {
     /// Width of a bin of the series. Default: 1/6000 of the duration.
     #[serde(default)]
     pub interval: Option<Duration>,
-    /// Links with series and distributions (counters are kept for all links). Default: every link that can hold a queue: one
-    /// with a rate, a shaper or a modem.
+    /// Links with series and distributions (counters are kept for all links). Default: every link that can hold a queue,
+    /// that is, with a rate, a shaper or a modem.
     #[serde(default)]
     pub links: Option<Vec<String>>,
     /// Applications with series of each flow (windows, rates). Default: all.
@@ -111,7 +112,7 @@ impl Scenario {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the stack of this name: one that this scenario defines, or a preset.
+    /// Returns the stack of this name: a stack defined in this scenario, or a preset.
     pub fn stack(&self, name: &str) -> Result<tcp::TcpParams, Problem> {
         match self.tcp.get(name) {
             Some(own) => own.resolve().map_err(|p| p.under(name).under("tcp")),

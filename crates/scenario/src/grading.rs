@@ -8,7 +8,7 @@
 //! scale = [{ grade = "play", below = "30ms" }, { grade = "talk", below = "150ms" }, { grade = "wait" }]
 //! ```
 //!
-//! [`measure::SCALES`] lists the scales by name, with their grades and the quantity that each compares.
+//! [`measure::SCALES`] lists the scales by name, with the grades and the compared quantity of each.
 
 use crate::nearest::unknown;
 use measure::{SCALES, Scale};
@@ -47,7 +47,7 @@ pub enum Choice {
 pub struct OwnGrade {
     /// A letter or a word.
     pub grade: String,
-    /// Upper limit, exclusive. The last grade has no limit and covers the rest.
+    /// Upper limit, exclusive. The last grade has no limit, and covers all higher delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,
 }

@@ -18,7 +18,8 @@ pub struct Link {
     pub from: String,
     /// Node at the far end.
     pub to: String,
-    /// True to add a second link with the same parameters in the opposite direction, named like this one with `~` in front.
+    /// Adds a second link with the same parameters in the opposite direction. Its name is the name of this link with `~` in
+    /// front.
     #[serde(default)]
     pub both_ways: bool,
     /// Bits per second on the wire. Without a rate, serialisation takes no time.
@@ -27,7 +28,8 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Maximum jitter: a delay added to the propagation delay, drawn for each packet uniformly from zero to this.
+    /// Maximum jitter. Jitter is a delay added to the propagation delay, drawn for each packet uniformly from zero to
+    /// this.
     #[serde(default)]
     pub jitter: Duration,
     /// Percentiles of a random delay that is added to the propagation delay, such as those of `summary.live.lateness_ms` of a live
@@ -35,7 +37,7 @@ pub struct Link {
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so
-    /// packets sent shortly after one another arrive together, as late as the latest.
+    /// packets sent shortly after one another may arrive together.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after it left the queue.
@@ -118,7 +120,7 @@ pub struct Change {
     /// New Maximum Sustained Traffic Rate of the shaper or service flow; new rate of an HTB with its own rate.
     #[serde(default)]
     pub max_sustained_rate: Option<BitRate>,
-    /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has one.
+    /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has its own.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
     /// New mean of the modem's largest grant per MAP.
@@ -142,13 +144,13 @@ impl Change {
 }
 
 impl Link {
-    /// Returns the bits that this link may carry in [`from`, `to`), at the lowest of its own rate and the rates of its shaper, modem
-    /// and shaping queue. Changes apply from their time on. `None` if there is no rate, and for a link with opportunities.
+    /// Returns the bits that this link may carry in [`from`, `to`): at its own rate or that of its shaper, modem or shaping queue,
+    /// whichever is lowest, with all changes from their times on. `None` without a rate, and for a link with opportunities.
     ///
-    /// Bursts are not included: a link may carry more than this while its bucket lasts.
+    /// Bursts are not included: a link may carry more while its token bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
         if matches!(self.service, Service::Delivery(_)) {
-            // a link with opportunities counts its own capacity
+            // the capacity of a link with opportunities is counted during the run
             return None;
         }
         let (mut rate, mut sustained) = (self.rate, self.service.own_rate());
@@ -194,14 +196,14 @@ impl Link {
         }
     }
 
-    /// Returns the problems of a change, except those of its time.
+    /// Returns the problems of a change, apart from its time.
     fn refuses(&self, change: &Change, spec: &port::PortSpec) -> impl Iterator<Item = Problem> {
         let rate = (change.rate.is_some() && self.rate.is_none())
             .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));
         rate.into_iter().chain(change.for_port().validate(spec).err())
     }
 
-    /// Adds a change behind all changes at its time or earlier. Returns the change for the link's port.
+    /// Inserts a change after all changes at the same time or earlier. Returns the change for the link's port.
     ///
     /// Errors: a change that this link cannot make.
     pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
@@ -236,7 +238,7 @@ impl Link {
         let mut last = Duration::ZERO;
         for (i, change) in self.changes.iter().enumerate() {
             let at = change.at;
-            let order = (at < last).then(|| format!("{at} is earlier than the change before it, at {last}"));
+            let order = (at < last).then(|| format!("{at} is earlier than the previous change, at {last}"));
             let found = order.map(|message| Problem::new("at", message)).into_iter().chain(self.refuses(change, &spec));
             problems.extend(found.map(|p| p.under(&format!("changes.{i}"))));
             last = last.max(at);

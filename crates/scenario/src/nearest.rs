@@ -5,9 +5,10 @@ use units::shown;
 /// Largest number of names in a message.
 const LISTED: usize = 48;
 
-/// Returns the known name nearest to `given`, if it is near enough for a typing error.
+/// Returns the known name nearest to `given`, if the difference may be a typing error.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    // limited to 100 characters: the distance takes time proportional to both lengths, and no name that long is a typing error
+    // limited to 100 characters, because the distance takes time proportional to both lengths, and a longer name is no typing
+    // error
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     known
         .iter()
@@ -36,7 +37,7 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
 }
 
-/// Does the same as [`unknown`]; `these` describes the names in the list.
+/// Returns the sentence of [`unknown`]; `these` describes the names in the list.
 pub(crate) fn unknown_of(what: &str, given: &str, these: &str, known: &[&str]) -> String {
     let hint = hint(given, known);
     let mut list = known.iter().take(LISTED).map(|n| shown(n)).collect::<Vec<_>>().join(", ");

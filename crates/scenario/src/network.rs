@@ -1,8 +1,8 @@
 //! A scenario resolved into a network: numbered nodes, one-way links, next hops, and applications at their nodes.
 //!
-//! Names become numbers only here; the checks of a scenario, the simulator and the live bench all start from a network. A node's
-//! number is its index among the sorted names, a link's number its index in [`Scenario::directed_links`], and an application's
-//! number its index in [`Scenario::app`].
+//! Names become numbers only here: the checks of a scenario, the simulator and the live bench all use a network. A node's number
+//! is its index among the sorted names, a link's number its index in [`Scenario::directed_links`], and an application's number
+//! its index in [`Scenario::app`].
 
 use crate::app::App;
 use crate::declare::Scenario;
@@ -210,8 +210,8 @@ impl Network {
         Err(None)
     }
 
-    /// Computes the next links along the paths with the fewest links. Among equal paths, the link whose name sorts first is chosen.
-    /// Explicit routes then replace these next links.
+    /// Computes the next links along the paths with the fewest links. Among equal paths, the link whose name sorts first is used.
+    /// Then explicit routes replace some of these links.
     fn resolve_routes(&self, scenario: &Scenario) -> Result<Routes, Problem> {
         let nodes = self.nodes.len();
         let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];
@@ -337,7 +337,8 @@ mod tests {
         ];
         assert_eq!(links, expected);
         let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
-        // stacks are numbered in the order of first use (linux-6 is 0, ns2-reno is 1); each app has the client's and the server's
+        // stacks are numbered in the order of first use (linux-6 is 0, ns2-reno is 1); each application has the client's and the
+        // server's stack
         assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [1, 0])]);
         assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (2, Time(100_000_000), Time::NEVER));
     }

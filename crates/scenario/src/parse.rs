@@ -32,7 +32,7 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     }
 }
 
-/// Replaces the TOML parser's message about an integer out of range, which contains names of types.
+/// Replaces the TOML parser's message about an integer out of range, because it contains names of types.
 fn plain_words(message: &str) -> String {
     let too_large = message.starts_with("invalid type: integer") || message.contains("value was too large");
     if too_large { format!("an integer beyond {}", i64::MAX) } else { one_line(message) }

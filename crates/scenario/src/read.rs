@@ -15,9 +15,9 @@ use units::{Problem, shown};
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
-        // the value is valid TOML, but of a kind that no key of a scenario takes
+        // the value is valid TOML, but of a type that no key of a scenario accepts
         Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
-        // no name begins with these characters, so the value was meant as TOML
+        // no name begins with these characters, so the value was intended as TOML
         Err(problem) if value.trim_start().starts_with(['{', '[']) => {
             let message = format!("\"{}\" is not TOML: {}", shown(value), problem.message);
             return Err(Problem::new(shown(path), message));
@@ -55,7 +55,7 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
 }
 
 /// Replaces queues written as text (`"codel target 5ms"`, `"sfq_hss + pie"`) by their tables, so that the tree can be shown or
-/// changed. An invalid text is left as it is.
+/// changed. Leaves an invalid text unchanged.
 pub fn queues_as_tables(tree: &mut Value) {
     let links = tree.get_mut("link").and_then(Value::as_object_mut);
     for queue in links.into_iter().flatten().filter_map(|(_, link)| link.get_mut("queue")) {
@@ -93,7 +93,8 @@ pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
 }
 
-/// Converts a tree to a scenario, without validation.   Errors: an unknown key or word, a missing key, an invalid value.
+/// Converts a tree to a scenario, without validation.   Errors: an unknown key or keyword, a missing key, an invalid
+/// value.
 pub fn tree(tree: Value) -> Result<Scenario, Problem> {
     typed(tree)
 }
@@ -118,7 +119,8 @@ fn names(tree: &Value, kind: &str) -> Vec<String> {
     tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// Reports a misspelt name if a table that only `--set` created lacks a key. `given` holds the names in the text.
+/// Reports a misspelt name if a table was created by `--set` alone and lacks a key. `given` holds the names in the
+/// text.
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));

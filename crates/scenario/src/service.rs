@@ -1,5 +1,5 @@
-//! The service of a link. In a file it is one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none of them; in the
-//! typed scenario it is a [`Service`].
+//! The service of a link. In a file: one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none. In the typed
+//! scenario: a [`Service`].
 
 use docsis::{Docsis31Params, DocsisParams};
 use port::{Delivery, Service, Shaper};
@@ -14,7 +14,8 @@ const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 /// The services that have their own rate, so that their link has none.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
-/// Adds to the schema of a link that the keys of services exclude one another: a link has one service, or only its rate.
+/// Adds a rule to the schema of a link: the keys of services exclude one another, so a link has one service, or only its
+/// rate.
 pub(crate) fn one_service(schema: &mut schemars::Schema) {
     let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
     let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });
@@ -39,7 +40,7 @@ pub(crate) struct Keys<'a> {
     #[serde(default)]
     docsis: Option<&'a DocsisParams>,
     /// A DOCSIS 3.1 upstream (or, with `downstream`, a CMTS's downstream) between the queue and the wire: one service flow, or an
-    /// aggregate with a Low Latency one. Its channel has its own rate, so the link has none.
+    /// aggregate with a Low Latency service flow. The channel has its own rate, so the link has no `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     docsis31: Option<&'a Docsis31Params>,
     /// Opportunities to send instead of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).

@@ -20,7 +20,7 @@ pub struct Stack {
     #[serde(flatten)]
     #[schemars(with = "tcp::TcpParams")]
     pub differs: BTreeMap<String, Value>,
-    /// The maker of its controllers, if they are external.
+    /// The factory of the stack's controllers, if they are external.
     #[serde(skip)]
     maker: Supplied<dyn ControllerMaker>,
 }
@@ -36,7 +36,7 @@ impl Stack {
         self.resolve()?.ready()
     }
 
-    /// Supplies the maker of its external controllers.
+    /// Supplies the factory of the stack's external controllers.
     pub fn supply(&mut self, maker: Arc<dyn ControllerMaker>) {
         self.maker = Supplied::by(maker);
     }
@@ -72,7 +72,7 @@ impl Stack {
     }
 }
 
-/// Returns the parameter that takes `word` as its value, if there is one (`accecn` is a value of `ecn_feedback`).
+/// Returns the parameter that has `word` among its values, if there is one (`accecn` is a value of `ecn_feedback`).
 fn as_value<'a>(word: &str, parameters: &'a serde_json::Map<String, Value>) -> Option<&'a str> {
     let takes = |key: &&String| {
         let mut tree = parameters.clone();

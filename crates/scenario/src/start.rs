@@ -5,8 +5,8 @@
 //!   spread = start_spread of the application, or else of the scenario, or else the default of its traffic
 //! ```
 //!
-//! The start is always before the application's `stop`. Without a spread, all seeds would give the same run unless something else is
-//! random.
+//! The start is always before the application's `stop`. Without a spread, all seeds give the same run unless the scenario contains
+//! other randomness.
 
 use crate::app::App;
 use crate::declare::Scenario;

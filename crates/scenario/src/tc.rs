@@ -5,8 +5,8 @@
 //! Linux      qdisc  in  htb or tbf, where packets leave;  netem where they arrive, behind an ifb
 //! ```
 //!
-//! netem is at the far end, because a delay in front of the queue, or around it, would be part of the sojourn time that the
-//! discipline measures. Features that Linux lacks become comments. Text of the user appears only in comments.
+//! netem is at the far end, because a delay at the queue would be part of the sojourn time that the discipline measures.
+//! Features that Linux does not have become comments. The user's names appear only in comments.
 //!
 //! Source: tc(8), tc-htb(8), tc-tbf(8), tc-netem(8), and `qdisc::tc` for the disciplines.
 
@@ -19,7 +19,7 @@ use units::{BitRate, Duration, Problem, shown};
 
 /// Smallest frame on the wire in bytes, which bounds the number of frames in flight.
 const LEAST_FRAME: u64 = 64;
-/// Smallest `limit` of netem in packets, which is also its default.
+/// Smallest `limit` of netem in packets: netem's default.
 const LEAST_HELD: u64 = 1000;
 /// `limit` of netem in packets for a link whose rate is unknown.
 const HELD: u64 = 100_000;
@@ -40,7 +40,7 @@ impl Scenario {
             return Err(Problem::new("", unknown("link", name, &known)));
         }
         let mut text = HEAD.to_owned();
-        // each link has its own ifb, because two links may end at one machine
+        // each link has its own ifb, because two links may end at the same machine
         for (i, (name, link)) in links.iter().enumerate().filter(|(_, (name, _))| only.is_none_or(|o| o == name)) {
             text.push_str(&commands(name, link, &format!("ifb{i}")));
         }
@@ -73,7 +73,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     out
 }
 
-/// Returns the command for the server behind the queue, with tc's `verb`.
+/// Returns the command for the server behind the queue, with the `verb` of tc (add, replace, change).
 fn server(link: &Link, verb: &str) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {
@@ -87,7 +87,7 @@ fn server(link: &Link, verb: &str) -> Option<String> {
     };
     let tbf = |p: &docsis::ShaperParams| {
         let peak = p.peak_traffic_rate.map(|rate| format!(" peakrate {rate} mtu {}", p.peak_burst.0));
-        // the limit belongs to tbf's own queue, which the discipline replaces
+        // tbf requires a limit for its own queue, but the discipline replaces that queue
         format!(
             "tc qdisc {verb} dev \"$DEV\" root handle 1: tbf rate {} burst {}{} limit 1514000\n",
             p.max_sustained_rate,
@@ -178,7 +178,7 @@ fn netem(link: &Link) -> Option<String> {
         .map_or(HELD, |rate| (rate.bytes_in(longest) / LEAST_FRAME + 1).max(LEAST_HELD));
     let mut words = format!("netem limit {held}");
     if !longest.is_zero() {
-        // netem's jitter extends in both directions from the delay, this one from zero upwards
+        // netem's jitter is symmetric around the delay; the scenario's jitter is from zero upwards
         let half = Duration(jitter.0 / 2);
         let _ = write!(words, " delay {}", micros(delay + half));
         if !half.is_zero() {

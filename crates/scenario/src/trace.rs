@@ -17,7 +17,7 @@ pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 pub struct Trace {
     /// Links whose queue and law are recorded in the table `trace_links`: names, or true for every link that can hold a queue.
     pub links: Which,
-    /// Links whose flow queues (or classes) in service are recorded in the table `trace_queues`: names, or true for every link
+    /// Links whose active flow queues (or classes) are recorded in the table `trace_queues`: names, or true for every link
     /// that can hold a queue.
     pub queues: Which,
     /// Applications whose TCP senders are recorded in the table `trace_flows`: names, or true for all.
@@ -44,7 +44,7 @@ pub enum Which {
 const WHICH: &str = "true, false or a list of names";
 
 impl Which {
-    /// Returns true if `name` is selected. `all` is true if [`Which::All`] includes it.
+    /// Returns true if `name` is selected. `all` is true if [`Which::All`] includes `name`.
     pub fn has(&self, name: &str, all: bool) -> bool {
         match self {
             Self::None => false,

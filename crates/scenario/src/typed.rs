@@ -1,4 +1,4 @@
-//! Converts a tree to typed data, with errors that use the words of the scenario file.
+//! Converts a tree to typed data, with errors in the terms of the scenario file.
 
 use crate::nearest::{hint, unknown_of};
 use crate::parse::one_line;
@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// Converts a tree to typed data.   Errors: an unknown key or word (with the nearest known one), a missing key, an invalid value.
+/// Converts a tree to typed data.   Errors: an unknown key or keyword (with the nearest known name), a missing key, an invalid
+/// value.
 pub(crate) fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(tree).map_err(|e| {
         use serde_path_to_error::Segment::{Enum, Map, Seq, Unknown};
@@ -25,7 +26,7 @@ pub(crate) fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
 fn explain(path: &str, message: &str) -> Problem {
     for (start, what) in [("unknown field `", "key"), ("unknown variant `", "word")] {
         let Some(rest) = message.strip_prefix(start) else { continue };
-        // the name is the user's and may contain any text; the text after it is serde's
+        // the name comes from the user and may contain any text; the text after it comes from serde
         let ends = ["`, expected ", "`, there are no "].iter().filter_map(|end| rest.rfind(end)).max();
         let Some((given, rest)) = ends.map(|at| rest.split_at(at)) else { continue };
         let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
@@ -53,8 +54,8 @@ fn explain(path: &str, message: &str) -> Problem {
     Problem::new(path, one_line(message))
 }
 
-/// Explains a name that is not valid at `path` and unlike any valid one: a key of a modem's service flow, or a discipline that
-/// only tc has.
+/// Explains a name that is not valid at `path` and resembles no valid name: a key of a modem's service flow, or a discipline
+/// that only tc has.
 fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
     if !hint(given, known).is_empty() {
         return None;

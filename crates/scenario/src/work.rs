@@ -4,15 +4,15 @@
 //!   round      = shortest round trip: propagation, and 40 bytes on each wire
 //!   by window  = connections * receive window / MSS * (duration / round + 1)
 //!   by rate    = rate of the slowest link of the path * duration, in segments
-//!   data       = smallest of these two and the application's demand, in segments
+//!   data       = smallest of by window, by rate and the application's demand, in segments
 //!   packets    = 2 * data, as many ACKs, and 8 for each transfer
 //!   together   = connections * receive window / MSS, if no link of the path spaces packets in time
 //! ```
 //!
 //! The factor of two allows for losses and their retransmissions. Transfers with the same slowest link share its rate. Traffic
-//! that neither a window nor a rate nor a pause limits would continue forever at one moment. Such a scenario is refused, and so
-//! is one with more packets than [`Scenario::max_packets`], more packets at one moment than [`MOST_TOGETHER`], or more memory
-//! than [`MOST_BYTES`].
+//! that is limited neither by a window nor by a rate nor by a pause would continue forever at one moment. Such a scenario is
+//! refused, as is a scenario with more packets than [`Scenario::max_packets`], more packets at one moment than
+//! [`MOST_TOGETHER`], or more memory than [`MOST_BYTES`].
 
 use crate::declare::Scenario;
 use crate::link::Link;
@@ -23,7 +23,7 @@ use tcp::TcpParams;
 use traffic::Direction;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Default of [`Scenario::max_packets`], which is some hours of computing.
+/// Default of [`Scenario::max_packets`], which takes some hours of computing.
 const MOST_PACKETS: u64 = 100_000_000_000;
 /// Largest number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
@@ -53,7 +53,7 @@ struct Packets {
     all: f64,
     /// Packets that may arrive at one moment.
     together: f64,
-    /// Index of the slowest link on the fastest of its paths.
+    /// Index of the slowest link on the fastest of the application's paths.
     slowest: Option<usize>,
 }
 
@@ -61,14 +61,15 @@ impl Scenario {
     /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // by slowest link: the packets of all applications that share it, and the application with the most packets
+        // for each slowest link: the packets of all applications that share it, and the application with the most
+        // packets
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {
             let name = app.name.as_str();
             let Packets { all: packets, together, slowest } = self.packets(app, network);
             if packets.is_infinite() {
-                let message = "never ends: no link between the nodes takes time, and nothing else slows it down; give one \
+                let message = "never ends: no link between the nodes takes time, and nothing else slows the traffic down; give one \
                                a `rate` or a `delay`, or the traffic a `count` or a pause";
                 problems.push(Problem::new("traffic", message).under(name).under("app"));
                 return;
@@ -128,7 +129,7 @@ impl Scenario {
     /// many ACKs.
     fn carried(&self, link: &Link) -> f64 {
         let rate = top_rate(link, self.duration).map_or(f64::INFINITY, |rate| rate.0 as f64);
-        // no segment is smaller than its headers, 40 bytes
+        // every segment has at least its headers, 40 bytes
         4.0 * rate * self.duration.secs() / 8.0 / ACK as f64
     }
 
@@ -157,7 +158,7 @@ impl Scenario {
             return Packets { all: demand.pieces, together: 0.0, slowest };
         }
         let window = window(client).max(window(server)) as f64 / segment as f64;
-        // transfers in progress continue after the application's stop
+        // transfers in progress continue after `stop`
         let left = self.duration.0.saturating_sub(start) as f64;
         let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
         let by_window = demand.connections * window * rounds;
@@ -224,7 +225,7 @@ const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
 const ROW: [u64; 2] = [132, 1_500];
 /// Bytes of a flow apart from its directions, for its counters and its connection.
 const FLOW: u64 = 2_000;
-/// Bytes of an application without its flows, for the delays in both directions and the times of its files or probes.
+/// Bytes of an application without its flows, for the delays in both directions, and the times of files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
 /// Largest number of flows of an application with series.
 const ROWS_WITH_SERIES: usize = 32;

@@ -109,7 +109,7 @@ fn only_datagrams_of_some_traffic_have_an_ecn_field() {
     let rest = "expected voip, ping, game, cbr or proshare (for TCP, set `ecn` of the stack)";
     for (name, traffic) in [("ftp", "{}"), ("burst", "{ transport = \"udp\" }")] {
         let lines = refused("traffic.ftp = {}", &format!("datagram_ecn = \"ect1\"\ntraffic.{name} = {traffic}"));
-        assert_eq!(lines, [format!("app.upload.datagram_ecn: {name} does not have it; {rest}")]);
+        assert_eq!(lines, [format!("app.upload.datagram_ecn: {name} does not have this key; {rest}")]);
     }
 }
 
@@ -172,7 +172,7 @@ fn names_of_another_place_lead_there() {
             "[link.down]\nfrom = \"server\"\nto = \"home\"",
             "[link.down]\nfrom = \"server\"\nto = \"office\"",
             "app.upload: there is no route from \"server\" to \"home\" (stuck at \"server\"); add a link that leads there, or \
-             `both_ways = true` to one that leads back: every application needs a way there and back",
+             `both_ways = true` to one that leads back: every application needs a path in both directions",
         ),
     ] {
         let lines = refused(old, new);
@@ -340,7 +340,7 @@ fn names_are_short_and_printable() {
 fn lateness_that_falls_is_refused_before_the_build() {
     let value = "{ p50 = '2us', p90 = '1us', p95 = '3us', p99 = '4us', p99_9 = '5us' }";
     let lines = set("link.up.lateness", value).unwrap_err();
-    assert_eq!(lines, ["link.up.lateness.p90: 1us is not valid; expected at least 2us, the percentile below it"]);
+    assert_eq!(lines, ["link.up.lateness.p90: 1us is not valid; expected at least 2us, the percentile before it"]);
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn schedules_go_forward() {
     assert!(change("[{ at = \"1s\", rate = \"1mbit\" }, { at = \"2s\", rate = \"2mbit\" }]").is_ok());
     let lines = change("[{ at = \"2s\", rate = \"1mbit\" }, { at = \"1s\", rate = \"2mbit\" }]").unwrap_err();
     assert!(
-        lines[0].starts_with("link.up.changes.1.at: 1s is earlier than the change before it, at 2s"),
+        lines[0].starts_with("link.up.changes.1.at: 1s is earlier than the previous change, at 2s"),
         "{}",
         lines[0]
     );
@@ -472,7 +472,7 @@ fn a_run_is_bounded_before_it_starts() {
     // a datagram of 28 bytes takes 0.2 ns, less than the resolution of time
     assert!(lines[0].starts_with("app.x.traffic.cbr.rate"), "{lines:?}");
     let lines = timeless("ping = { interval = '1ns', size = 28 }").map(|_| ());
-    assert_eq!(lines, Ok(()), "10^10 requests and their answers are some minutes");
+    assert_eq!(lines, Ok(()), "10^10 requests and their answers take some minutes");
     let text = GOOD.replace("\"10s\"", "\"200y\"").replace("200y", "50000h");
     let lines = read::scenario(&text, Format::Toml, &[]).map(|_| ()).unwrap_err();
     // 5 Mbit/s for 50000 h are 7.8 x 10^10 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for each

@@ -1,4 +1,5 @@
-//! Tests with valid and invalid scenario files. They are one binary, because each binary links the whole core again.
+//! Tests with valid and invalid scenario files. They are one binary, because each test binary links the whole core
+//! again.
 
 mod choices;
 mod errors;

@@ -84,7 +84,7 @@ fn every_direction_has_a_part_and_another_name_is_refused() {
     assert_eq!(refusal, "unknown link \"upp\"; did you mean \"up\"? (known: up, ~up)");
 }
 
-/// Names of links and nodes appear in comments only, so a shell runs nothing but our commands.
+/// Names of links and nodes appear only in comments, so a shell cannot run them as commands.
 #[test]
 fn names_cannot_leave_their_comment() {
     let text = "duration = '1s'\n[link.\"a\\nreboot\"]\nfrom = \"x\\nrm\"\nto = 'y'\nboth_ways = true\nrate = '1mbit'\ndelay = '1ms'\n";

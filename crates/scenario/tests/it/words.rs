@@ -1,4 +1,4 @@
-//! "Word or table", as docs/scenario.md calls it: a word stands for the table of its name with all defaults.
+//! A word instead of a table ("word or table" in docs/scenario.md) stands for the table of that name with all defaults.
 
 use scenario::read::{self, Format};
 

@@ -121,7 +121,7 @@ fn incompatible_settings_are_refused_with_a_message() {
     for (up, words) in [
         (modem("'fq_codel'", ", low_latency = {}"), "link.up.queue: fq_codel has no L queue"),
         (modem("'docsis_lld'", ""), "link.up.queue: docsis_lld needs docsis31.low_latency"),
-        (format!("rate = '100mbit', {}", lld("")), "link.up.rate: 100mbit does not go with docsis31"),
+        (format!("rate = '100mbit', {}", lld("")), "link.up.rate: 100mbit is not valid with docsis31"),
         (lld("guaranteed_grant_rate = '60mbit'"), "link.up.docsis31.low_latency.guaranteed_grant_rate: 60mbit"),
         (
             lld("").replace("50mbit", "640mbit"),
@@ -142,7 +142,7 @@ fn incompatible_settings_are_refused_with_a_message() {
         (
             "rate = '1gbit', queue = 'docsis_pie', docsis31 = { flow.max_sustained_rate = '9mbit', downstream = {} }"
                 .to_owned(),
-            "link.up.rate: 1gbit does not go with docsis31, whose channel is 1700mbit (downstream.channel)",
+            "link.up.rate: 1gbit is not valid with docsis31, whose channel has 1700mbit (downstream.channel)",
         ),
         (
             "queue = 'docsis_pie', docsis31 = { flow.max_sustained_rate = '9mbit', downstream = {}, minislots = 9 }"
