@@ -1,4 +1,4 @@
-//! Storage, by index, for the parts of packets in flight that only end hosts read.
+//! Storage for the parts of packets in flight that only end hosts read; each part is found by its index.
 
 use units::prefetch;
 
@@ -31,7 +31,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Removes and returns a value. Panics if it is missing, which means that a packet was delivered twice.
+    /// Removes and returns a value. Panics if the value is missing, because a packet was then delivered twice.
     #[inline]
     pub(crate) fn take(&mut self, index: u32) -> T {
         let value = self.slots[index as usize].take().expect("a body is taken once");

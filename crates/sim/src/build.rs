@@ -46,9 +46,9 @@ impl<S: Sink> World<S> {
         Ok(world)
     }
 
-    /// Schedules the tasks and starts within `during`. All earlier ones must have happened.
+    /// Schedules the tasks and starts within `during`. All earlier tasks and starts must have happened.
     pub(crate) fn schedule(&mut self, schedule: &Schedule, during: Range<Time>) {
-        debug_assert!(self.tasks.is_empty(), "a task of the past has not happened");
+        debug_assert!(self.tasks.is_empty(), "an earlier task has not happened");
         let events = &mut self.engine.net.events;
         for task in schedule.tasks.iter().filter(|(at, _)| during.contains(at)) {
             self.tasks.push(*task);
@@ -149,8 +149,8 @@ impl<S: Sink> World<S> {
             let message = "too many servers; expected at most 32767 for all applications together".to_owned();
             return Err(Problem::new(format!("app.{}.to", app.name), message));
         }
-        // rows are added in order, so the last one is this application's; either all rows of an application have series or none
-        // has
+        // rows are added in order, so the last row is this application's; an application has series for all of its rows, or for
+        // none
         let series = engine.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
         let [header, server_header] = app.stacks.map(|stack| engine.headers[usize::from(stack)]);
         let reads = app.stacks.map(|stack| engine.stacks[usize::from(stack)].reads_ack_time());

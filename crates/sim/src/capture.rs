@@ -4,18 +4,19 @@
 //!   node `from` --- left.pcap --- queue, link ... link, queue --- right.pcap --- node `to`
 //! ```
 //!
-//! `left` holds the packets that arrive at the link's queue (dropped or not), and those that reach node `from` over links from
-//! node `to`. `right` holds the same at node `to`. The live bench captures in the same places. Time 0 of the run is 1 January
-//! 1970.
+//! `left` holds the packets that arrive at the link's queue (dropped or not), and the packets that reach node `from` over
+//! links from node `to`. `right` holds the packets that reach node `to` over the link, and those that enter the queues of
+//! links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
 //!
-//! Headers are as on a real host: IPv4 with the addresses and ports that classifiers see, DSCP and ECN. Nodes and applications are
-//! numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and an application's port is its number, both counted
-//! from 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time
-//! stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are
-//! kept; payload is zeros. Datagrams of endpoints that the program supplies have their real bytes.
+//! Headers are those of a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and
+//! applications are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and the port of an application is
+//! its number; both numbers start at 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window
+//! scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first
+//! [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies have their real bytes.
 //!
-//! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes (ns-2: 10 bytes
-//! for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet framing.
+//! Departs: the length of a packet is that of its real headers and payload, even if the preset assumes other header sizes
+//! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet
+//! framing.
 //!
 //! Source: RFC 9293 §3.1, RFC 7323 §2, §3, RFC 2018 §2, §3, RFC 3168 §6.1.1.
 
@@ -47,7 +48,7 @@ pub struct Capture<W: Write> {
     failed: io::Result<()>,
 }
 
-/// Properties of an application that its headers need and its packets do not carry.
+/// Properties of an application that are needed for headers, and are not in its packets.
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
@@ -57,7 +58,7 @@ struct App {
 
 impl<W: Write> Capture<W> {
     /// Captures at both ends of `link`, with its `from` on the left. `None` chooses the slowest link (by its shaper or modem),
-    /// and the first one among equals. Writes the file headers at once.
+    /// or the first of several. Writes the file headers at once.
     ///
     /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
@@ -97,7 +98,7 @@ fn unknown(name: &str, links: &[NetworkLink]) -> Problem {
     Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
 }
 
-/// Returns the link with the lowest sustained rate, and the first one among equals.
+/// Returns the link with the lowest sustained rate, or the first of several.
 fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
     let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
     // a reverse link such as "~up" precedes "up" in `links`, but must not be chosen instead of it
@@ -151,7 +152,7 @@ fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
     }
 }
 
-/// Writes a datagram with its real bytes: in UDP, or as it is if its bytes are the whole packet.
+/// Writes a datagram with its real bytes: in UDP, or unchanged if the bytes are a whole packet.
 fn write_bytes(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, bytes: &[u8], packet: &PacketMeta) {
     if bytes.len() == usize::from(packet.size) {
         out.clear();
@@ -191,7 +192,8 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
         options.timestamps(segment.ts_val, segment.ts_ecr);
     }
     let window = segment.window().map_or(stack.first_window(), u64::from);
-    // the window of a SYN is never scaled. The handshake negotiates the scale, so without one no window is scaled
+    // the window of a SYN is never scaled. The handshake negotiates the scale, so without a handshake no window is
+    // scaled
     let shift = if stack.opening.handshake { stack.receiver.window_scale() as u8 } else { 0 };
     if syn {
         options.put(&[3, 3, shift]);
@@ -227,7 +229,7 @@ impl Options {
         self.length += bytes.len();
     }
 
-    /// Adds NOPs until an option of `length` bytes would end on a word boundary.
+    /// Adds NOPs, so that an option of `length` bytes will end on a word boundary.
     fn align(&mut self, length: usize) {
         while !(self.length + length).is_multiple_of(4) {
             self.put(&[1]);

@@ -1,19 +1,19 @@
 //! Encodes segments as packets, and decodes them.
 //!
-//! A packet carries the fields that a queue may read. The rest of a segment is stored in the arena, unless both ends can derive
-//! it. `tcp` does not read the fields that a form omits.
+//! A packet carries the fields that a queue may read. The other fields of a segment are stored in the arena, unless both ends
+//! can derive them. `tcp` never reads the fields that a form omits.
 //!
 //! | form | segments | `seq` | `body` | omitted |
 //! |---|---|---|---|---|
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its own stamp |
 //! | counting ACK | as a plain ACK, but its ECN bits hold AccECN's counter | the ACK | the echoed stamp | its own stamp |
-//! | plain data | data of a side that has received nothing but the other's SYN | its number | its stamp | ACK 1, the echo |
+//! | plain data | data of a side that has received only the SYN of the other side | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its own stamp |
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
-//! The first three make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the counter in
-//! their flags. ACKs are sent whole if the sender measures one-way delay by their stamps. So is any segment that carries a
-//! window.
+//! The first three forms make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the
+//! counter in their flags. An ACK is sent whole if the other side measures one-way delay by its stamp; any segment that carries
+//! a window is also sent whole.
 
 use crate::arena::Arena;
 use crate::wake::InFlightBytes;
@@ -35,7 +35,7 @@ const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
 /// Flags that no segment of the SACK form has.
 const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0 | Flags::WINDOW.0);
 
-/// The encoding of a segment in a packet; the module's table describes each.
+/// The encoding of a segment in a packet; described in the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     PlainAck,
@@ -142,8 +142,8 @@ pub(crate) fn clock_us(now: Time) -> u32 {
     (now.0 / 1000) as u32
 }
 
-/// Returns the delay of a packet that carries its time stamp inline: exact to a microsecond, for delays below 71 minutes (2^32
-/// us).
+/// Returns the delay of a packet that carries its time stamp inline. The result is exact to a microsecond, for delays below 71
+/// minutes (2^32 us).
 #[inline]
 pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
     Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
@@ -160,8 +160,9 @@ struct Body {
 /// The part of a pure ACK with SACK blocks that is stored in the arena. It is half a cache line, because thousands of flows may
 /// lose packets at the same time.
 ///
-/// Blocks are (start - ACK, length). The first one is not empty, and lies below the ACK if it reports a duplicate (RFC 2883).
-/// With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the echoed stamp instead.
+/// Blocks are (start - ACK, length). The first block is not empty, and lies below the ACK if it reports a duplicate (RFC
+/// 2883). With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the echoed stamp
+/// instead.
 #[derive(Clone, Copy, Debug)]
 struct Sacks {
     first: (u32, NonZeroU32),
@@ -171,7 +172,8 @@ struct Sacks {
 }
 
 impl Sacks {
-    /// Packs the blocks. They lie within a receive window (2 GiB at most) of the ACK, so differences fit into 32 bits.
+    /// Packs the blocks. All blocks lie within a receive window (2 GiB at most) of the ACK, so differences fit into 32
+    /// bits.
     fn new(segment: &Segment) -> Self {
         let part = |b: &SackBlock| (b.start.wrapping_sub(segment.ack) as u32, (b.end - b.start) as u32);
         let mut parts = segment.sack.as_slice().iter().map(part);
@@ -182,9 +184,9 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. There must be one or
-    /// two of them (there may be more than the three that fit). Neither may report a duplicate, which lies below the ACK or within
-    /// the second block.
+    /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. This is certain only
+    /// for one or two blocks (three blocks may be a selection from more). Neither block may report a duplicate, which would lie
+    /// below the ACK or within the second block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);
@@ -346,7 +348,8 @@ mod tests {
         assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
     }
 
-    /// Encodes and decodes random segments such as ends send. The fields that a form keeps must come out as they were sent.
+    /// Encodes and decodes random segments of the kind that ends send. The fields kept by a form must be the same after
+    /// decoding.
     #[test]
     fn a_segment_comes_out_as_it_went_in() {
         let mut rng = Rng::named(1, "codec");

@@ -17,8 +17,8 @@ pub(crate) enum SlotUse {
     Udp,
 }
 
-/// The path from one side of an application's flows to the other, with the properties that its packets share. A world has few
-/// paths.
+/// The path from one side of an application's flows to the other, with the properties that all packets on it share. A world
+/// has few paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     /// The node of this side.
@@ -36,14 +36,14 @@ pub(crate) struct Path {
     pub app: u16,
     /// True if the application is notified of received payload.
     pub counts: bool,
-    /// True if its application's rows have series.
+    /// True if the rows of the application have series.
     pub series: bool,
     /// True if the other side reads the time stamps of this side's ACKs.
     pub ack_time: bool,
 }
 
 /// One end: its TCP machine, its host's state, and the earliest event of its timer. The layout follows cache lines: [`Endpoint`]
-/// begins 32 bytes into the first.
+/// begins 32 bytes after the start of the first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
@@ -104,7 +104,7 @@ impl End {
 }
 
 /// A slot of the connection table. Its size is an odd number of cache lines, so that the hot lines of all connections spread over
-/// all sets of a cache. (With sixteen lines, eight per end, the first lines would use only one set in sixteen.)
+/// all sets of a cache. (If it were sixteen lines, eight per end, the first lines would use only one set in sixteen.)
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
     pub ends: [End; 2],
@@ -113,7 +113,7 @@ pub(crate) struct Conn {
 }
 
 /// Bytes of a connection in a world's table: both ends, with room for a few segments in flight and a few ranges received above
-/// holes. Further ones are stored elsewhere.
+/// holes. Further segments and ranges are stored elsewhere.
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {
@@ -172,7 +172,7 @@ impl<S: Sink> Wire<'_, S> {
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);
         let form = Form::of(segment, path.ack_time);
-        // only whole segments may stand for several (GSO)
+        // only packets in the whole form may hold several segments (GSO)
         let size = if form == Form::Whole {
             self.stack.wire.packet_size(segment)
         } else {
@@ -211,7 +211,8 @@ impl<S: Sink> Io for Wire<'_, S> {
         let side = u8::from(self.path.direction.has(Flags::REVERSE));
         let kind = match event {
             Event::Received { bytes } => {
-                // the series belongs to the other side, which sent the payload; the sum of the bytes is kept by the endpoint
+                // the series belongs to the other side, which sent the payload; the endpoint itself keeps the sum of the
+                // bytes
                 if self.path.series {
                     self.tally.goodput_series(self.info.row, usize::from(1 - side), self.net.now(), bytes);
                 }

@@ -12,11 +12,11 @@ use units::{Duration, Time, prefetch};
 
 /// Number of connections that fit in the second-level cache. If there are more, the connections of the next packets are prefetched.
 const IN_CACHE: usize = 128;
-/// Prefetch distances in packets of a link: first the connection is prefetched, then the lines that it refers to.
+/// Prefetch distances in packets of a link: the connection is prefetched first, and later the lines to which it refers.
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Engine<S> {
-    /// Prefetches the connections of the packets that follow the one that link `i` has just brought to its host.
+    /// Link `i` has just brought a packet to its host: prefetches the connections of the next packets on the link.
     ///
     /// With ten thousand connections, none of the half dozen cache lines that a packet needs is in the cache. But the next packets
     /// are known: they are in the link's ring.

@@ -1,12 +1,12 @@
-//! A run that its caller drives: it pauses at any time, and is read and changed there.
+//! A run that its caller drives: the run can be paused at any time, read and changed.
 //!
 //! ```text
 //! run_before(t)      handles the events before t; the clock of the events stays where it is
-//! link, sender       bring the accounts up to t, as a sample of a series does; this changes no result
+//! link, sender       update the accounts up to t, as a sample of a series does; this changes no result
 //! change, steer      advance the clock to t, then act as an event of that time
 //! ```
 //!
-//! A change of a link at t precedes all other events at t, like a change that the scenario schedules.
+//! A change of a link at t comes before all other events at t, as does a change in the scenario.
 
 use crate::conn::SlotUse;
 use crate::link::Carrier;
@@ -72,7 +72,8 @@ impl<S: Sink> World<S> {
         LinkState { counts: carrier.counts(now), head_sojourn: arrival.map(|at| now.since(at)), rate }
     }
 
-    /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the one that built this world.
+    /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the scenario from which this
+    /// world was built.
     ///
     /// Errors: a change with which the link's port cannot be built.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
@@ -97,8 +98,8 @@ impl<S: Sink> World<S> {
         open.then_some((latest.slot(), side))
     }
 
-    /// Returns the state of the sender in row `row` of application `app`: the client's side of the latest connection, or the
-    /// server's side if only the server has written data. `None` if no connection is open.
+    /// Returns the state of the sender in row `row` of application `app`: the client's side of the latest connection, but
+    /// the server's side if only the server has written data. `None` if no connection is open.
     pub fn sender(&self, app: usize, row: usize) -> Option<TcpState> {
         let (slot, side) = self.connection(app, row)?;
         let conn = &self.engine.conns[slot];
@@ -116,8 +117,8 @@ impl<S: Sink> World<S> {
         })
     }
 
-    /// Sets a value of the sender that [`World::sender`] returns, at `now`, and sends the segments that it allows. All events
-    /// before `now` must have been handled. Returns false if no connection is open.
+    /// At `now`, sets a value of the sender that [`World::sender`] returns, and sends the segments that are then allowed. All
+    /// events before `now` must have been handled. Returns false if no connection is open.
     pub fn steer(&mut self, now: Time, app: usize, row: usize, set: Steer) -> bool {
         let Some((slot, side)) = self.connection(app, row) else { return false };
         self.engine.net.events.advance(now);

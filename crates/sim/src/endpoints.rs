@@ -6,9 +6,9 @@
 //!      +--wake_at--> timer of the application ------------------------------+
 //! ```
 //!
-//! The program steps the world by [`World::run_to_wake`], and calls its code between two steps. So this crate contains no foreign
-//! code, and a world stays plain data. A datagram leaves at the current time, as the datagrams of any application do. A run without
-//! endpoints executes nothing of this file.
+//! The program steps the world by [`World::run_to_wake`], and calls the code of endpoints between two steps. So this crate contains
+//! no foreign code, and a world stays plain data. A datagram leaves at the current time, as the datagrams of any application do. In
+//! a run without endpoints, no code of this file runs.
 
 use crate::conn::{Path, SlotUse};
 use crate::engine::Engine;
@@ -42,7 +42,7 @@ impl<S: Sink> Engine<S> {
             self.tally.marked(row, 0);
         }
         self.net.record_delivered(packet, delay);
-        // an application's forward and reverse paths alternate, and the receiver is the second end, with the reverse path
+        // forward and reverse paths of an application alternate; the receiver is the second end, on the reverse path
         let end = &self.conns[packet.flow.slot()].ends[1];
         let peer = (end.path - self.apps[usize::from(path.app)].first_path) / 2;
         self.wakes.push(Wake::Datagram { app: path.app, peer, ecn: packet.ecn(), bytes });
@@ -55,7 +55,8 @@ impl<S: Sink> World<S> {
         self.engine.tally.apps.iter().position(|app| app.name == name).map(|i| i as u16)
     }
 
-    /// Processes events up to `last`, or up to the first that wakes an endpoint. Returns false if none was woken.
+    /// Processes events up to `last`, or up to the first event that wakes an endpoint. Returns false if no endpoint was
+    /// woken.
     ///
     /// Events after the end of the scenario are not processed.
     pub fn run_to_wake(&mut self, last: Time) -> bool {
@@ -73,15 +74,15 @@ impl<S: Sink> World<S> {
         std::mem::take(&mut self.engine.wakes)
     }
 
-    /// Wakes the endpoint of application `app` at `at`, or now if that has passed. A wake cannot be cancelled.
+    /// Wakes the endpoint of application `app` at `at`, or now if that time has passed. A wake cannot be cancelled.
     pub fn wake_at(&mut self, app: u16, at: Time) {
         let at = at.max(self.now());
         self.engine.apps[usize::from(app)].timers.set(at, 0);
         self.engine.arm_app(app);
     }
 
-    /// Sends a datagram now, from the endpoint of application `app` to number `peer` of its `to`. `size` is its size on the wire,
-    /// and `ports` are the UDP ports of the sender and the receiver.
+    /// Sends a datagram now, from the endpoint of application `app` to server number `peer` in the application's `to`. `size` is
+    /// its size on the wire, and `ports` are the UDP ports of the sender and the receiver.
     pub fn send_bytes(&mut self, app: u16, peer: usize, ports: (u16, u16), ecn: Ecn, size: u16, bytes: Vec<u8>) {
         let flow = self.engine.endpoint_flow(app, peer, ports);
         let path = self.engine.paths[usize::from(self.engine.conns[flow.slot()].ends[0].path)];
@@ -113,7 +114,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Closes every account if all events of the run have been processed; returns true if they have.
+    /// Closes every account if all events of the run have been processed; returns true if all have been.
     pub fn finish_if_done(&mut self) -> bool {
         if !self.over && self.engine.wakes.is_empty() && self.advance(self.last()) == 0 {
             self.finish();

@@ -16,12 +16,12 @@ use units::{Rng, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
     pub rng: Rng,
-    /// Seed of the controllers of its connections.
+    /// Seed of the controllers of the application's connections.
     pub controllers: u64,
     pub timers: Timers,
-    /// Time of its earliest event in the event set.
+    /// Time of the application's earliest event in the event set.
     pub pending: Time,
-    /// Index of its first path: each server has two, forward and reverse.
+    /// Index of the application's first path. Each server has two paths, forward and reverse.
     pub first_path: u16,
     /// Its rows of counters.
     pub rows: Rows,
@@ -31,7 +31,7 @@ pub(crate) struct AppState {
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// A world without the applications. An application acts on it while the world calls the application.
+/// A world without its applications. The world passes it to an application, which then acts on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine<S> {
     pub net: Net<S>,
@@ -44,7 +44,7 @@ pub(crate) struct Engine<S> {
     pub headers: Vec<u16>,
     pub apps: Vec<AppState>,
     pub app_events: VecDeque<AppEvent>,
-    /// ACKs that leave once the data they acknowledge has been delivered to the applications (`tcp::Io::send_after_delivery`).
+    /// ACKs that leave once the acknowledged data has been delivered to the applications (`tcp::Io::send_after_delivery`).
     pub deferred_acks: Vec<(NodeId, PacketMeta)>,
     pub tally: Tally,
     pub next_port: u16,
@@ -137,7 +137,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Closes both sides of `flow` after one side gave up, as a reset does.
+    /// Closes both sides of `flow` because one side has given up, as a reset does.
     pub(crate) fn abort(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
         if conn.ends[0].flow == flow {
@@ -188,7 +188,8 @@ impl<S: Sink> Engine<S> {
             self.collect_drops(slot);
         }
         for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
-            // a shared row shows its latest connection, because the order of slots depends on other applications
+            // a row that several connections share shows the latest, because the order of slots depends on other
+            // applications
             let first = &conn.ends[0];
             if self.tally.rows[conn.info.row as usize].latest != first.flow {
                 continue;

@@ -2,15 +2,15 @@
 //!
 //! With one rate, one delay and no early drops, the transmission of a packet starts at a time known when it arrives: `start =
 //! max(now, free_at)`, then `free_at = start + size * 8 / rate`, and the packet reaches the far end at `free_at + delay`. So the
-//! link needs one event per packet (its arrival at the far end), and only the first of them is in the event set. Packets that wait,
-//! are being sent or are on the wire share one ring. A cursor marks the first packet that waits; it is brought up to date only when
-//! it is read.
+//! link needs one event per packet (its arrival at the far end), and only the first packet's event is in the event set. One ring
+//! holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet, and is updated only
+//! when it is read.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
 //! test (`tests/it/fast_path.rs`) compares this link with a port.
 //!
-//! At equal times a departure precedes an arrival, as in `port`. `net` schedules a port's arrivals when it would schedule those
-//! of this link, so that simultaneous arrivals from two links keep their order.
+//! At equal times a departure precedes an arrival, as in `port`. `net` schedules the arrivals of a port at the same points as
+//! the arrivals of this link, so that simultaneous arrivals from two links keep their order.
 
 use crate::ring::Ring;
 use measure::{LinkCounts, LinkMeter};
@@ -36,8 +36,8 @@ const LOOKAHEAD: usize = 8;
 /// Number of cached serialisation times.
 const SIZES: usize = 32;
 
-/// Cache of serialisation times: a link carries few packet sizes, and a division costs more than a look-up. Sizes are divided by
-/// 4, and those equal modulo 128 bytes share an entry. The usual sizes (52, 64, 72, 80, 1500) do not collide.
+/// Cache of serialisation times, because a link carries few packet sizes and a division costs more than a look-up. Sizes are
+/// divided by 4; sizes that are equal modulo 128 bytes share an entry. The usual sizes (52, 64, 72, 80, 1500) do not collide.
 #[derive(Clone, Debug)]
 struct TxTime {
     rate: Option<BitRate>,
@@ -74,7 +74,7 @@ pub(crate) struct Fifo {
     ring: Ring<Transmission>,
     /// Sojourn times of the packets that wait, if the link has a meter.
     sojourns: Ring<Duration>,
-    /// Packets at the front of the ring whose transmission has started.
+    /// Number of packets, at the front of the ring, whose transmission has started.
     started: usize,
     /// Start of the next transmission; `NEVER` if no packet waits.
     next_start: Time,
@@ -91,7 +91,7 @@ pub(crate) struct Fifo {
 /// The outcome of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// Accepted behind other packets. The event of the first one is already scheduled.
+    /// Accepted behind other packets. The event of the first packet is already scheduled.
     Behind,
     /// Accepted as the first on the link: it reaches the far end at this time.
     First(Time),
@@ -145,8 +145,8 @@ impl Fifo {
         Some(Time(head.start.0 - self.sojourns.get(0)?.0))
     }
 
-    /// Returns the link's packets and counts for a port that takes over. All accounts must be up to `now`. Without a meter, times
-    /// of arrival are unknown, and set to `now`.
+    /// Returns the link's packets and counts for a port that takes over. All accounts must be up to `now`. Without a meter, the
+    /// times of arrival are unknown, so they are set to `now`.
     pub(crate) fn state(&mut self, now: Time) -> PlainLink {
         let (mut waiting, mut in_flight, mut free_at) = (Vec::new(), Vec::new(), Time::ZERO);
         for i in 0.. {
@@ -219,7 +219,7 @@ impl Fifo {
         let first = self.ring.is_empty();
         self.ring.push(Transmission { start, packet });
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
-        // no packet waits whose transmission could have started by now, so on a free link this one is sent at once
+        // no waiting packet could have started by now, so on a free link this packet is sent at once
         let at_once = start <= now;
         if let Some(meter) = meter {
             meter.enqueued(now, with.packets);
@@ -244,13 +244,13 @@ impl Fifo {
         self.catch_up(now, meter);
         let Transmission { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
         self.ring.prefetch(LOOKAHEAD);
-        debug_assert!(self.started > 0, "a packet arrives after it has started");
+        debug_assert!(self.started > 0, "a packet must start before it arrives");
         self.started -= 1;
         self.delivered.add_size(packet.size());
         (packet.at(start), self.next_arrival())
     }
 
-    /// Returns the packet that arrives after `others` more, if it is already on the link.
+    /// Returns the packet that arrives after the next `others` packets, if it is already on the link.
     #[inline]
     pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
         self.ring.get(others).map(|t| t.packet.at(t.start))

@@ -5,16 +5,16 @@
 //! | [`event`] | the pending events: (time, order, target) in one integer |
 //! | [`fifo`] | plain links, computed at enqueue; every other link is a `port` |
 //! | `link` | a link, run by a `fifo` or a `port` |
-//! | `net`, `release` | routing from link to link; frees the resources of dropped packets |
+//! | `net`, `release` | routing from link to link; the resources of dropped packets |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |
 //! | `tsq` | packets in their host's device, for TCP small queues |
 //! | `pages` | memory for many connections |
 //! | `host` | the requests of applications |
-//! | `endpoints`, `wake` | datagrams with real bytes, of transports that the program supplies |
+//! | `endpoints`, `wake` | datagrams with real bytes, for transports that the program supplies |
 //! | [`World`] | the loop: a step, the applications, the clock |
 //! | `engine`, `deliver` | the tables of connections and counters; packets and timers reach connections |
-//! | [`capture`], `segment_tags` | a run as capture files; whole segments beside the packets that abbreviate them |
+//! | [`capture`], `segment_tags` | a run as capture files; whole segments, kept for the packets that abbreviate them |
 //! | [`lives`] | the lives of the packets in a window of a run |
 //! | [`trace`], `probes` | a run as traces: states and fates over time |
 //! | `queue_delays` | the delay in each queue of dual-queue disciplines |

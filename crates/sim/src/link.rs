@@ -22,24 +22,24 @@ pub(crate) enum Carrier {
     Fifo(Box<Fifo>),
     /// Any other link.
     ///
-    /// Its arrivals have separate events, scheduled when a [`Fifo`] would schedule them. So the order of simultaneous events does
-    /// not depend on whether a `Fifo` or a port runs a link.
+    /// A port. Its arrivals have separate events, scheduled at the same points as those of a [`Fifo`]. So the order of
+    /// simultaneous events does not depend on whether a `Fifo` or a port runs the link.
     Port {
         port: Box<Port>,
-        /// Time of its earliest event for work; [`Time::NEVER`] without one.
+        /// Time of the earliest event for the port's work; [`Time::NEVER`] without one.
         work: Time,
-        /// Time of its earliest event for an arrival; [`Time::NEVER`] without one.
+        /// Time of the earliest event for an arrival; [`Time::NEVER`] without one.
         armed: Time,
-        /// True if its work has no event while a packet is in flight: the work is then done with the next arrival at either end,
-        /// or before the run reads the link's counts. Only true for a port for which [`Port::can_wait`] returns true, if no sink
-        /// receives its records.
+        /// True if the port's work has no event while a packet is in flight. The work is then done with the next arrival at
+        /// either end, or before the link's counts are read. This requires [`Port::can_wait`], and that no sink receives the
+        /// port's records.
         lazy: bool,
         /// True if packets of several segments (GSO) are cut before they enter the port.
         cuts: bool,
     },
 }
 
-/// Builds link number `i`, idle. It is a [`Fifo`] if that is possible and nothing beyond its counts is `observed`.
+/// Builds link number `i`, idle. The link is a [`Fifo`] if possible, and if only its counts are `observed`.
 pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, observed: bool) -> Result<Link, Problem> {
     let carrier = match fast_path(link).filter(|_| !observed) {
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),
@@ -74,7 +74,7 @@ impl Carrier {
         }
     }
 
-    /// Brings the accounts of a [`Fifo`] up to `last`; a port's are up to date already.
+    /// Updates the accounts of a [`Fifo`] up to `last`; the accounts of a port are always up to date.
     pub(crate) fn catch_up(&mut self, last: Time, meter: &mut Meter) {
         if let Self::Fifo(fifo) = self {
             fifo.catch_up(last, meter);

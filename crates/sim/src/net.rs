@@ -101,7 +101,7 @@ impl<S: Sink> Net<S> {
         self.with_port(i, |port, now, env| port.offer(now, packet, env));
     }
 
-    /// Offers the segments of a packet one by one, if link `i` cuts them; returns true if it does.
+    /// Offers the segments of a packet one by one, if link `i` cuts packets; returns true if it does.
     #[cold]
     fn cut(&mut self, i: u16, packet: &PacketMeta) -> bool {
         if !matches!(self.links[usize::from(i)].carrier, Carrier::Port { cuts: true, .. }) {
@@ -154,7 +154,7 @@ impl<S: Sink> Net<S> {
         Some(act(port, now, &mut Env { flows, fate: &mut release, sink: &mut sink }))
     }
 
-    /// Schedules a port's next events. For a lazy port, its work is scheduled only while no packet is in flight.
+    /// Schedules a port's next events. The work of a lazy port is scheduled only while no packet is in flight.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
         let Carrier::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -181,7 +181,7 @@ impl<S: Sink> Net<S> {
             self.events.push(work_at.max(now), Target::Port(i));
         }
         let arrival_at = port.arrival_at();
-        // a packet may overtake the one whose arrival is scheduled
+        // a packet may overtake the packet whose arrival is scheduled
         if arrival_at < *armed {
             *armed = arrival_at;
             if port.is_ordered() {
@@ -202,8 +202,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the arrival event of link `i`. Returns a packet that has reached its host; several that arrive together are left
-    /// in `arrived` instead. Packets for other nodes are sent on.
+    /// Handles the arrival event of link `i`. Returns a packet that has reached its host; if several arrive together, they are
+    /// left in `arrived` instead. Packets for other nodes are sent on.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -287,7 +287,8 @@ impl<S: Sink> Net<S> {
         self.arrived = arrived;
     }
 
-    /// Schedules the next arrival of link `i` at `next`, after one was handled. With [`Time::NEVER`], there is none.
+    /// Schedules the next arrival of link `i` at `next`, after an arrival was handled; [`Time::NEVER`] if there is no
+    /// next one.
     #[inline]
     fn schedule_arrival(&mut self, i: u16, next: Time) {
         if next == Time::NEVER {
@@ -300,7 +301,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Replaces the `Fifo` of link `i` by `port`, newly built, which continues with its packets. All events and accounts before
+    /// Replaces the `Fifo` of link `i` by the newly built `port`, which takes over its packets. All events and accounts before
     /// this moment must have been handled.
     pub(crate) fn replace(&mut self, i: u16, mut port: Port, cuts: bool) {
         let carrier = &mut self.links[usize::from(i)].carrier;
@@ -325,7 +326,7 @@ impl<S: Sink> Net<S> {
         });
     }
 
-    /// Does the postponed work of every port up to just before this moment.
+    /// Does the postponed work of every port that is due before this moment.
     pub(crate) fn catch_up(&mut self) {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
     }
@@ -339,7 +340,7 @@ impl<S: Sink> Net<S> {
 
     fn catch_up_to(&mut self, last: Time) {
         for n in 0..self.ports.len() {
-            // this is not an event of the link, so there is no change for probes to read
+            // this is not an event of the link, so probes have no change to read
             self.act(self.ports[n], |port, _, env| port.catch_up(last, env));
             self.schedule(self.ports[n]);
         }

@@ -7,8 +7,8 @@ const LARGE: usize = 4 << 20;
 /// Returns an empty vector with room for `most` values, on large pages if it has at least [`LARGE`] bytes and the system supports
 /// them.
 ///
-/// Ten thousand connections need more small pages than a TLB holds, so nearly every packet would miss it. Reserving the room at
-/// once avoids the holes that a growing table leaves in memory. The unused part costs no memory.
+/// Ten thousand connections need more small pages than a TLB can hold, so nearly every packet would cause a TLB miss. Reserving
+/// the room at once avoids the holes that a growing table leaves in memory. The unused part costs no memory.
 #[allow(unsafe_code, reason = "there is no safe way to advise the kernel")]
 pub(crate) fn table<T>(most: usize) -> Vec<T> {
     #[cfg_attr(not(target_os = "linux"), allow(unused_mut, reason = "as above"))]

@@ -1,17 +1,19 @@
-//! A common past: what two scenarios share until something acts that differs, simulated once for both.
+//! A common past: the part of two runs before the first difference in their scenarios takes effect. It is simulated
+//! once for both.
 //!
 //! ```text
 //!   timeline   always (the network, the measurements), then (time, act): a link changes, an application starts or stops, the end
 //!   common     of two timelines with the same `always`: the time of the first act in which they differ
-//!   past       a world in which only acts before a time are scheduled; it continues as any scenario with the same acts before it
+//!   past       a world in which only acts before a time are scheduled; it continues as any scenario with the same earlier acts
 //! ```
 //!
-//! [`Timeline::of`] is the only rule. It is conservative: everything acts always, except for the acts that it lists. So two
-//! scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application acts at its start, with
-//! all its parameters. A link acts by its `changes`; one without any may be a `Fifo`, so whether it has some acts always.
+//! [`Timeline::of`] is the only rule. The rule is conservative: everything counts as acting from the start, except for the acts
+//! that it lists. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
+//! acts at its start, with all its parameters. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so the
+//! presence of changes counts from the start.
 //!
-//! Continuing replaces the applications that have not started, and keeps everything else. Events of acts have ranks instead of
-//! sequence numbers, so they are handled in the same order whenever they are scheduled.
+//! Continuing replaces the applications that have not started, and keeps everything else. The events of acts have ranks
+//! instead of sequence numbers, so the order in which they are handled does not depend on when they were scheduled.
 
 use crate::build::Schedule;
 use crate::engine::Engine;
@@ -28,9 +30,9 @@ use units::{Problem, Time};
 /// The acts in the run of a scenario, in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// All that acts from the start, as a text.
+    /// Everything that acts from the start, as a text.
     pub always: String,
-    /// Times of later acts, and a text for each, equal for equal acts. The last one is the end of the run.
+    /// Times of later acts, and a text for each; equal acts have equal texts. The last act is the end of the run.
     pub acts: Vec<(Time, String)>,
 }
 
@@ -61,10 +63,10 @@ impl Timeline {
         acts.push((end, "end".to_owned()));
 
         let mut rest = scenario.clone();
-        // the world does not read these
+        // the world does not read these keys
         (rest.name, rest.grade, rest.max_packets, rest.trace) = (String::new(), None, None, None);
         rest.expect.clear();
-        // these act through the applications that use them
+        // these keys act only through the applications that use them
         (rest.app, rest.tcp) = Default::default();
         let changing: Vec<bool> = rest.link.values_mut().map(|link| !mem::take(&mut link.changes).is_empty()).collect();
         let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
@@ -73,7 +75,7 @@ impl Timeline {
             rest,
             changing,
             apps,
-            // the machines of links, and the events of samples, depend on all applications together
+            // the types of links, and the events of samples, depend on all applications together
             tsq::nodes(&network),
             network.apps.iter().any(series),
         ]);
@@ -86,13 +88,13 @@ impl Timeline {
             return Time::ZERO;
         }
         let mut pairs = self.acts.iter().zip(&other.acts);
-        // both have the end, at the same time
+        // both timelines have the end, at the same time
         let differing = pairs.find(|(one, other)| one != other).or(self.acts.last().zip(other.acts.last()));
         differing.map_or(Time::ZERO, |(one, other)| one.0.min(other.0))
     }
 }
 
-/// A run up to a time, in which nothing is scheduled that acts then or later. A clone shares nothing with it.
+/// A run up to a time, in which only acts before that time are scheduled. A clone shares nothing with the original.
 #[derive(Clone, Debug)]
 pub struct Past {
     world: World,
@@ -100,15 +102,16 @@ pub struct Past {
 }
 
 impl Past {
-    /// Returns the past of any scenario that acts as `scenario` always does, at time 0.   Errors: those of [`World::build`].
+    /// Returns the past, at time 0, of all scenarios with the same `always` as `scenario`.   Errors: those of
+    /// [`World::build`].
     pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
         Ok(Self { world: World::unscheduled(scenario, ())?.0, at: Time::ZERO })
     }
 
     /// Continues as `scenario` to `until`, which is not earlier than now and at most the end. `observe` is called after each slice
-    /// with the fraction of the run done; false stops it, and the past is then of no further use.
+    /// with the fraction of the run done; if it returns false, the run stops, and the past can no longer be used.
     ///
-    /// The timeline of `scenario` must have the same acts before now as those of the scenarios so far.
+    /// The timeline of `scenario` must have the same acts before now as the timelines of the scenarios so far.
     ///
     /// Errors: those of [`World::build`].
     pub fn advance(
@@ -135,7 +138,7 @@ impl Past {
         Ok((ended, self.world.outcome(scenario)))
     }
 
-    /// Turns the world into that of `scenario`, and schedules what acts before `until`.
+    /// Turns the world into the world of `scenario`, and schedules the acts before `until`.
     fn continue_as(&mut self, scenario: &Scenario, until: Time) -> Result<(), Problem> {
         let (mut world, schedule) = World::unscheduled(scenario, ())?;
         mem::swap(&mut self.world, &mut world);
@@ -150,7 +153,7 @@ impl World {
     /// Takes over the state of `past`, a world at time `at`, except for the applications that have not started.
     fn continue_from(&mut self, past: World, schedule: &Schedule, at: Time) {
         let started = |i: usize| schedule.starts[i] < at;
-        // each field is named, so that a new one cannot be forgotten here
+        // each field is named, so that a new field cannot be forgotten here
         let World { apps, engine, end: _, over: _, bin: _, next_sample, next_catch_up, tasks: _ } = past;
         let Engine {
             net,

@@ -2,7 +2,7 @@
 //!
 //! A packet omits the fields that its receiver does not need (see `codec`), but a capture needs all of them. In a run with
 //! captures, the `body` of every packet is the index of a tag, which holds the whole segment and the original `body`. The
-//! original is restored when the packet is delivered or dropped.
+//! original `body` is restored when the packet is delivered or dropped.
 
 use crate::arena::Arena;
 use packet::{Flags, FlowId, PacketMeta};
@@ -51,7 +51,7 @@ impl SegmentTags {
         self.all.len()
     }
 
-    /// Fills in the sequence number of a pure ACK: the number of the next new byte.
+    /// Fills in the sequence number of a pure ACK, which is the number of the next new byte.
     fn numbered(&mut self, packet: &PacketMeta, mut segment: Segment) -> Segment {
         let direction = 2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE));
         if direction >= self.next.len() {

@@ -1,7 +1,7 @@
 //! Writes a run as traces: the state of links and senders over time, and the fate of every packet.
 //!
 //! ```text
-//! at intervals      a row for every selected link, queue and sender, with its state just before the events of that moment
+//! at intervals      a row for every selected link, queue and sender, with the state just before the events of that moment
 //! at every change   a row for a link or sender after each event that changed its state
 //! packets           a row for each record of a selected link, and for each packet that reaches its host
 //! ```
@@ -175,7 +175,7 @@ fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
         let bits = match value {
             Value::Number(x) => x.map_or(u64::MAX, f64::to_bits),
             Value::Flag(so) => so.into(),
-            // FNV-1a hash, which is enough for a few short words
+            // an FNV-1a hash, which is sufficient for a few short words
             Value::Word(word) => {
                 word.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
             }

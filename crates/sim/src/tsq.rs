@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::Time;
 
-/// Departure time, number (which orders equal times), flow, direction (true: reverse) and size of a packet.
+/// Departure time, number (the order at equal times), flow, direction (true: reverse) and size of a packet.
 type Leaving = (Time, u64, u32, bool, u16);
 
 /// Packets in the devices of hosts, by departure time. Each has a pending event.
@@ -37,7 +37,7 @@ impl Tsq {
     }
 }
 
-/// Returns the nodes with an endpoint that uses TCP small queues, so that it limits its bytes in the node's device.
+/// Returns the nodes with an endpoint that limits its bytes in the node's device (TCP small queues).
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

@@ -3,9 +3,9 @@
 //! A step takes the earliest event, lets its target act, and then delivers the resulting events to applications. Tests, traces
 //! and runs share this loop; [`World::run`] adds only the end and a way to stop.
 //!
-//! A run is made in slices and calls its observer between them. A slice is a bounded amount of work, even if simulated time does
-//! not advance: [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and a time of [`CATCH_UP`] on idle links.
-//! The work of one event is bounded when the scenario is checked (crates/scenario/src/work.rs).
+//! A run is made in slices and calls its observer between them. The work of a slice is bounded, even if simulated time does not
+//! advance: by [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and by a time of [`CATCH_UP`] on idle
+//! links. The work of one event is bounded when the scenario is checked (crates/scenario/src/work.rs).
 //!
 //! The result depends on the scenario and its seed only.
 
@@ -39,13 +39,13 @@ pub struct World<S: Sink = ()> {
 /// The account of the packets offered to a link: `offered = delivered + dropped + queued + in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Books {
-    /// Packets that arrived at its queue.
+    /// Packets that arrived at the link's queue.
     pub offered: u64,
-    /// Packets that arrived at its far end.
+    /// Packets that arrived at the link's far end.
     pub delivered: u64,
     /// Packets dropped, for any reason.
     pub dropped: u64,
-    /// Packets in its queue now.
+    /// Packets in the link's queue now.
     pub queued: u64,
     /// Packets being sent, in a modem's transmit queue, or on the wire.
     pub in_flight: u64,
@@ -54,9 +54,9 @@ pub struct Books {
 /// Memory used by segments in flight, at one moment and over all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InFlight {
-    /// Segments sent and neither acknowledged nor abandoned, SACKed ones included.
+    /// Segments sent and neither acknowledged nor abandoned, including SACKed segments.
     pub segments: u64,
-    /// Bytes that the ends reserve for them outside the table of connections, used or not.
+    /// Bytes reserved for these segments outside the table of connections, whether used or not.
     pub bytes: u64,
 }
 
@@ -69,7 +69,7 @@ pub enum Ended {
     Cancelled,
 }
 
-/// Work in a slice of a run: events, and packets that arrive together in one event. It takes a few milliseconds.
+/// Work in a slice of a run: events, and packets that arrive together in one event. A slice takes a few milliseconds.
 pub const WORK_PER_SLICE: u32 = 65_536;
 /// Interval at which an idle link counts the delivery opportunities that it missed. An LTE link has 10 000 of them in this time,
 /// about a millisecond of work.
@@ -96,12 +96,12 @@ impl<S: Sink> World<S> {
         self.engine.net.sink
     }
 
-    /// Returns the number of bodies in the arena; each belongs to a packet in flight or queued.
+    /// Returns the number of bodies in the arena; there is one for each packet in flight or queued that needs one.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
     }
 
-    /// Returns the number of tagged packets in flight: all packets, if the sink captures packets.
+    /// Returns the number of tagged packets in flight: all packets in flight, if the sink captures packets.
     pub fn tagged(&self) -> usize {
         self.engine.net.tags.len()
     }
@@ -196,12 +196,13 @@ impl<S: Sink> World<S> {
         work
     }
 
-    /// Runs to the end of the scenario. After each slice it calls `progress` with the fraction done; false stops the run.
+    /// Runs to the end of the scenario. After each slice, calls `progress` with the fraction done; if it returns false,
+    /// the run stops.
     pub fn run(&mut self, mut progress: impl FnMut(f64) -> bool) -> Ended {
         self.run_observed(|world| progress(world.now().secs() / world.end.secs()))
     }
 
-    /// Does the same as [`World::run`], but calls `observe` with the world itself.
+    /// Runs to the end as [`World::run`] does, but calls `observe` with the world itself.
     pub fn run_observed(&mut self, observe: impl FnMut(&Self) -> bool) -> Ended {
         let ended = self.run_before(self.end, observe);
         if ended == Ended::Finished {
@@ -210,7 +211,8 @@ impl<S: Sink> World<S> {
         ended
     }
 
-    /// Handles all events before `until`, which is at most the end. After each slice it calls `observe`; false stops it.
+    /// Handles all events before `until`, which is at most the end. After each slice, calls `observe`; if it returns
+    /// false, the run stops.
     pub fn run_before(&mut self, until: Time, mut observe: impl FnMut(&Self) -> bool) -> Ended {
         let Some(last) = until.0.checked_sub(1).map(Time) else { return Ended::Finished };
         loop {
@@ -289,7 +291,7 @@ impl<S: Sink> World<S> {
     fn clock(&mut self) -> u32 {
         let now = self.now();
         while let Some((at, task)) = self.tasks.pop_if(|(at, _)| *at <= now) {
-            debug_assert_eq!(at, now, "tasks happen at their moment");
+            debug_assert_eq!(at, now, "tasks happen at their own times");
             match task {
                 Task::Begin => self.engine.begin(),
                 Task::Change(link, change) => self.engine.net.change(link, change),

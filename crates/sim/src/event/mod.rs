@@ -1,16 +1,16 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
 //! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares times, then the order
-//! of scheduling. The set has three parts with one common sequence, and the next event is the earliest of the parts' first
-//! events. So the split changes the cost of an operation, but not the order of events:
+//! of scheduling. The set has three parts with one common sequence. The next event is the earliest of the three first events, so
+//! the parts affect only the cost of operations, not the order of events:
 //!
 //! | part | targets | structure |
 //! |---|---|---|
-//! | arrivals | plain links: few, with one event each that fires all the time | a tournament over one leaf per link, no branches |
+//! | arrivals | plain links: few, with one event each, firing all the time | a tournament over one leaf per link, no branches |
 //! | ports | links with a discipline: few, with several events each | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel in front of a 4-ary heap |
 //!
-//! Events are never cancelled. Timers are lazy: a target that no longer needs one ignores it when it fires.
+//! Events are never cancelled. Timers are lazy: a target ignores a timer that it no longer needs.
 //!
 //! Bounds: 2^40 events per run (18 hours at 60 ns each), 2^21 targets of a kind; scheduling in the past panics.
 
@@ -139,7 +139,7 @@ impl Events {
         u128::from(at.0) << 64 | u128::from(sequence << (64 - SEQ_BITS) | u64::from(target.pack()))
     }
 
-    /// Schedules a timer at `at`, before all events of that moment that have no rank, and those of a higher rank.
+    /// Schedules a timer at `at`, before all events of the same moment that have no rank or a higher rank.
     pub(crate) fn push_ranked(&mut self, at: Time, rank: usize, target: Target) {
         let key = self.key_of(at, rank as u64, target);
         self.timers.push(key);
@@ -159,10 +159,10 @@ impl Events {
         self.other = self.other.min(key);
     }
 
-    /// Sets the one event of a plain link: the arrival of its first packet. Requires that none is pending, or that it was just
-    /// taken.
+    /// Sets the one event of a plain link: the arrival of its first packet. The link must have no pending event, or its event
+    /// must just have been taken.
     ///
-    /// A taken event stays in its leaf until it is set again or cleared, which must happen before the next event is taken.
+    /// A taken event stays in its leaf. It must be set again or cleared before the next event is taken.
     #[inline]
     pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
         if usize::from(link) < LEAVES {

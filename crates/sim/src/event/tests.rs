@@ -32,8 +32,8 @@ fn ranks_come_first() {
 
 #[test]
 fn agrees_with_a_sorted_list() {
-    // The reference is a vector of (time, order of scheduling, target), searched for its smallest element. The spans put times
-    // within one slot of the wheel, over several slots, and beyond all of them.
+    // The reference is a vector of (time, order of scheduling, target), searched for its smallest element. The spans place
+    // times within one slot of the wheel, across several slots, and beyond all slots.
     for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
         let mut rng = Rng::named(3, "events");
         let mut e = Events::new(links as usize, 0);

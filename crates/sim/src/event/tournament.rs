@@ -11,7 +11,7 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Links in a group.
 const GROUP: usize = 8;
 
-/// Number of links in the tournament; the events of further links are pushed to the heap of ports. It is a constant, so that
+/// Number of links in the tournament; the events of further links are pushed to the heap of ports. A constant, so that
 /// indices need no check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
@@ -19,7 +19,8 @@ pub(super) const LEAVES: usize = GROUP * GROUP;
 ///
 /// Links are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one group, the
 /// comparison of the groups' winners. Nearly every world has one group. The comparisons are made when a key is set, not when the
-/// winner is read: the next step has to wait for the winner, and there is other work to do in between.
+/// winner is read. Reading is urgent, because the next step waits for the winner; between setting and reading there is other
+/// work to do.
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
     keys: [[u128; GROUP]; GROUP],

@@ -7,12 +7,12 @@ pub(super) const SLOT_SHIFT: u32 = 64 + 22;
 /// Number of slots: the wheel reaches 4.3 s ahead.
 pub(super) const SLOTS: usize = 1024;
 
-/// Many timers, sorted only when they are near.
+/// Many timers, which are sorted only shortly before they are due.
 ///
 /// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the smallest key. Keys of the
 /// next [`SLOTS`] slots are stored unsorted, slot by slot, and later keys are in a second heap. When the small heap is empty, the
-/// cursor moves on to the next slot with keys. So a timer costs two writes to known places, and operations on a heap that fits in
-/// the first-level cache. In a single heap of tens of thousands, every level would be a cache miss.
+/// cursor moves to the next slot with keys. So a timer costs two writes to known places, and operations on a heap that fits into
+/// the first-level cache. In one heap of tens of thousands of timers, every level would be a cache miss.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     near: Heap,
@@ -115,7 +115,7 @@ impl Wheel {
             return u64::MAX;
         }
         let start = self.cursor as usize + 1;
-        // bounded: one round of the bitmap. The first word is read twice, the second time for its lower bits
+        // bounded: one round of the bitmap. The first word is read again at the end, for its lower bits
         for word in 0..=SLOTS / 64 {
             let at = start / 64 + word;
             let mask = if word == 0 { u64::MAX << (start % 64) } else { u64::MAX };

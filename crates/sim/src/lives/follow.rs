@@ -37,8 +37,8 @@ impl Lives {
         }
     }
 
-    /// Begins the leg of the packet that enters the queue of `key.link`: the one that has just arrived there, or a part of it.
-    /// Returns the leg; `None` for a packet sent after the window.
+    /// Begins the leg of the packet that enters the queue of `key.link`: the packet that has just arrived there, or a part of
+    /// that packet. Returns the leg; `None` for a packet sent after the window.
     fn begin(&mut self, now: Time, key: Key) -> Option<u32> {
         let arriving = self.arriving.take_if(|a| a.key == key);
         let (row, marked) = match arriving {
@@ -135,8 +135,8 @@ impl Lives {
         }
     }
 
-    /// Handles a packet that needs no further ACK. The rows of a packet from before the window are freed: now if it has ended,
-    /// otherwise when it ends.
+    /// Handles a packet that needs no further ACK. Frees the rows of a packet that was sent before the window: now if the
+    /// packet has ended, otherwise when it ends.
     fn settle(&mut self, packet: u32) {
         if self.phase == Phase::Before {
             self.table.packet(packet).end = 0;
@@ -146,8 +146,8 @@ impl Lives {
         }
     }
 
-    /// Handles the end of a packet, which has arrived or was dropped. The rows of a packet from before the window are freed
-    /// unless an ACK is still expected.
+    /// Handles the end of a packet, which has arrived or was dropped. Frees the rows of a packet that was sent before the
+    /// window, unless an ACK is still expected.
     fn ended(&mut self, packet: u32) {
         self.table.untag(packet);
         // a packet with payload waits for its ACK
@@ -206,7 +206,7 @@ impl Lives {
         }
     }
 
-    /// Handles an ACK that has reached its sender. `reverse` is the direction of the data that it acknowledges.
+    /// Handles an ACK that has reached its sender. `reverse` is the direction of the acknowledged data.
     fn acknowledge(&mut self, now: Time, flow: FlowId, reverse: bool, ack: u64) {
         while let Some(row) = self.slots.get_mut(flow.slot()).and_then(|slot| slot.covered(flow, reverse, ack)) {
             let packet = self.table.packet(row);

@@ -1,8 +1,9 @@
-//! Finds the line in which each packet waits, from the readings of a discipline with several queues (its lines).
+//! Finds the line in which each packet waits. The lines of a discipline are its queues, if it has several; they are
+//! read from its probe.
 //!
 //! A reading follows every event of a link. A packet that has entered the discipline waits in the line that has grown since the
 //! last reading. If no line has grown, because another packet of the same line left in the same event, the packet is assumed to
-//! wait where the last packet of its flow did.
+//! be in the line of the previous packet of its flow.
 
 use super::table::NO_LINE;
 use packet::{Item, Reading, Unit, Value};
@@ -75,7 +76,7 @@ fn number(names: &mut Vec<String>, counts: &mut Vec<u32>, name: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// A discipline with these queues, by name and packets.
+    /// A discipline with these queues: the name of each, and its packets.
     struct Queues(Vec<(&'static str, u64)>);
 
     impl Probed for Queues {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Records identify a packet by flow, sequence number and size. Two packets in one queue may have the same identity (duplicate
-//! ACKs). In a queue, their arrival times distinguish them; between links, their tags.
+//! ACKs). Within a queue, they are distinguished by their arrival times; between links, by their tags.
 //!
 //! Memory is bounded: a window with too many packets ends early, at [`Lives::until`]. Recording changes no result: it adds no event
 //! and draws no random number.
@@ -34,7 +34,7 @@ use std::collections::BinaryHeap;
 use table::{Key, NONE, Table};
 use units::{Duration, Problem, Time};
 
-/// Longest time after the window for which its packets are still followed.
+/// Longest time after the window during which its packets are still followed.
 const FOLLOWED_NS: u64 = 3_000_000_000;
 /// Largest size of the tables.   Unit: bytes.
 const MOST_BYTES: usize = 32 << 20;
@@ -74,7 +74,7 @@ pub struct DirectedFlow {
     pub owner: FlowOwner,
     /// True for the direction from the responder to the initiator.
     pub reverse: bool,
-    /// Smallest one-way delay of its packets since the start of the run.
+    /// Smallest one-way delay of the flow's packets since the start of the run.
     pub least: Duration,
 }
 
@@ -91,7 +91,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug)]
 struct Arriving {
     key: Key,
-    /// Row of the packet, if it came over another link.
+    /// Row of the packet, if it arrived over another link.
     row: Option<u32>,
     life: Life,
     tag: u32,
@@ -152,7 +152,7 @@ impl Lives {
         Ok(Self { task: Task::Find(landmark), ..Self::new(scenario, after, Time::NEVER, 0)? })
     }
 
-    /// Returns true if the rest of the run would add nothing to the window, or the landmark is found.
+    /// Returns true if the landmark has been found, or if the rest of the run would add nothing to the window.
     pub fn is_done(&self, now: Time) -> bool {
         match self.task {
             Task::Find(_) => self.found.is_some(),
@@ -173,7 +173,7 @@ impl Lives {
         self.from
     }
 
-    /// Returns the end of the window, which is earlier than requested if the window has too many packets.
+    /// Returns the end of the window; earlier than requested if there were too many packets.
     pub fn until(&self) -> Time {
         self.until
     }
@@ -218,7 +218,8 @@ impl Lives {
         &self.lines[link].names
     }
 
-    /// Returns the line of a leg: the one in which the packet was found or, if that is unknown, the last known line of its flow.
+    /// Returns the line of a leg: the line in which the packet was found, or if this is unknown, the last known line of its
+    /// flow.
     pub fn line(&self, leg: &Leg) -> u16 {
         if leg.line != NO_LINE {
             return leg.line;

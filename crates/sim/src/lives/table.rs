@@ -53,7 +53,8 @@ pub struct Leg {
     pub drop_reason: u8,
     /// Time of arrival at the queue.
     pub entered: Time,
-    /// Time at which the packet left the queue for transmission; [`Time::NEVER`], here and below, if this did not happen.
+    /// Time at which the packet left the queue for transmission; [`Time::NEVER`] if this did not happen (also in the
+    /// following times).
     pub left: Time,
     /// Time of arrival at the far end.
     pub arrived: Time,
@@ -67,7 +68,8 @@ pub struct Leg {
     twin: u32,
 }
 
-/// Stands for a queue with only one line, or for an unknown line, such as that of a packet that found the queue empty.
+/// Stands for the only line of a queue, or for an unknown line, such as the line of a packet that found the queue
+/// empty.
 pub const NO_LINE: u16 = u16::MAX;
 
 /// Identity of a packet on a link in records. Two packets may have the same key; their times distinguish them.

@@ -22,7 +22,7 @@ fn a_deep_buffer_stays_nearly_empty_and_the_link_full() {
     let sent = |o| number(o, "links.up.utilisation");
     assert!(sent(&bbr) > 0.95, "{}", sent(&bbr));
     let queue = |o| number(o, "links.up.queue_packets.mean");
-    // CSC458 §5: BBR's queue is a fraction of Reno's, which fills half to all of the buffer
+    // CSC458 §5: Reno's queue fills half to all of the buffer, and BBR's queue is a fraction of it
     assert!(queue(&reno) > 50.0 && queue(&bbr) < 0.3 * queue(&reno), "{} {}", queue(&bbr), queue(&reno));
     // BBR loses no packet, not even in the warm-up
     assert!(series(&bbr, "queue_series", "dropped_packets", "link", "up").iter().all(|n| *n == 0.0));
@@ -40,11 +40,11 @@ fn the_model_knows_the_path() {
     // shortly after ProbeRTT, the filter of ten rounds may hold only samples taken while the pipe was filling again
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
-    // for ten seconds, the RTT of the handshake is the minimum: 4 ms, and 48 us for 60 bytes at 10 Mbit/s
+    // for ten seconds, the RTT of the handshake is the minimum: 4 ms plus 48 us for 60 bytes at 10 Mbit/s
     let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
     assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
-    // from then on it is 4 ms plus the transmission of a segment, 1.2 ms. It may be higher for 0.3 s in every 10 s, when the old
-    // minimum has expired and ProbeRTT has not yet found the new one
+    // from then on it is 4 ms plus the transmission of a segment, 1.2 ms. It may be higher for 0.3 s in every 10 s, after the
+    // old minimum has expired and before ProbeRTT finds the new minimum
     let known = late.iter().filter(|(_, rt)| (5.0..=9.0).contains(rt)).count();
     assert!(known as f64 > 0.95 * late.len() as f64, "{known} of {}", late.len());
 }

@@ -26,8 +26,8 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
         let out = run(&path(1000, 0.0, 20, &[form]));
         let of = |column| series(&out, "queue_series", column, "link", "up");
         let (t, queue) = (of("t_s"), of("queue_packets"));
-        // Startup has two BDPs in flight, so one of them (80 packets) waits in the queue. Paired ACKs and bursts add at most a
-        // fifth: 96 packets
+        // Startup has two BDPs in flight, so one BDP (80 packets) waits in the queue. Paired ACKs and bursts add at most a
+        // fifth, which makes 96 packets
         let most = queue.iter().fold(0.0f64, |a, b| a.max(*b));
         assert!((40.0..=96.0).contains(&most), "{form}: {most}");
         // Startup and Drain are over within a second. After that, only the phase UP builds a queue, of at most a quarter of a BDP:
@@ -55,13 +55,13 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
         let ((model, one), (_, five)) = (both(form, 0.01), both(form, 0.05));
         assert!((0.95..1.05).contains(&model), "{form}: {model}");
         // a probe every 2 to 3 s, after at most 63 rounds, finds the full rate again. Between probes, every round with a loss
-        // reduces the rate by the share lost (draft §5.3.3.5.2): after n rounds its mean is (1 - 0.99^n) / (0.01 n) of the full
-        // rate, which is 0.75 for n = 62
+        // reduces the rate by the share lost (draft §5.3.3.5.2): over n rounds, the mean is (1 - 0.99^n) / (0.01 n) of the full
+        // rate, or 0.75 for n = 62
         assert!((0.75..1.0).contains(&one), "{form}: {one}");
         // every probe exceeds the loss threshold, so the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");
     }
-    // version 1 ignores losses: only its policer detection, from 20 % on, reacts to them
+    // version 1 ignores losses: only the policer detection reacts to losses, from 20 % on
     let (_, five) = both("bbr", 0.05);
     assert!(five > 0.85, "{five}");
 }
@@ -71,8 +71,8 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
     for form in FORMS {
         let out = run(&path(40, 0.0, 60, &[form]));
         let share = number(&out, "links.up.dropped_packets") / number(&out, "links.up.offered_packets");
-        // a probe for bandwidth comes every 2 to 3 s, so after 4000 segments or more. It loses at most 2 % of the data in flight,
-        // and up to a quarter of a BDP (20 segments) in the round before it reacts
+        // a probe for bandwidth comes every 2 to 3 s, so after 4000 segments or more. A probe loses at most 2 % of the data in
+        // flight, plus up to a quarter of a BDP (20 segments) in the round before BBR reacts
         assert!(share < 0.01, "{form}: {share}");
         assert!(number(&out, "links.up.utilisation") > 0.85, "{form}: {}", number(&out, "links.up.utilisation"));
     }

@@ -33,7 +33,7 @@ fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
     for n in 0..80 {
         let toml = Dice::new(3000 + n, Numbers::Round, true).scenario();
         if !toml.contains("[link.neck]") {
-            continue; // in other shapes, hosts also forward packets
+            continue; // in other topologies, hosts also forward packets
         }
         seen += 1;
         let s = read(&toml);
@@ -151,7 +151,8 @@ fn slots_are_used_again() {
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// Clients that give up before a server can respond. Other clients reuse their slots while the last SYN is still in flight.
+/// Clients that give up before a server can respond. Their slots are reused by other clients while their last SYN is still
+/// in flight.
 const HASTY: &str = r#"
 duration = "320s"
 [tcp.hasty]
@@ -193,7 +194,7 @@ fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
     assert_eq!(number(&outcome, "apps.hasty.packets"), 0.0);
     assert_eq!(world.bodies(), 0);
     assert!(world.slots() <= 16, "{}", world.slots());
-    // every file of the other clients arrived once and complete; a file takes some round trips of 0.8 s
+    // every file of the other clients arrives once and complete; a file takes several round trips of 0.8 s
     for (app, goodput) in [("up", "goodput_bytes"), ("down", "goodput_bytes_reverse")] {
         let files = number(&outcome, &format!("apps.{app}.files.done"));
         assert!(files > 250.0, "{files}");

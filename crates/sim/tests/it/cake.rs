@@ -17,8 +17,8 @@ fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
 }
 
 /// The CAKE paper reports about 15 % more download with the filter, on a 30 : 1 link with four flows each way (cited second hand).
-/// Here the gain is larger: 28 % (normal) and 23 % (aggressive) over these four seeds. With a filter that never drops ACKs with
-/// SACK blocks, it was 12 and 13 % (eight seeds, different start times).
+/// Here the gain is larger: 28 % (normal) and 23 % (aggressive) over these four seeds. With a filter that never dropped ACKs with
+/// SACK blocks, the gain was 12 and 13 % (eight seeds, different start times).
 #[test]
 fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     let mean = |filter: &str| {
@@ -29,10 +29,10 @@ fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     let [gain, more] = [normal, aggressive].map(|on| on[0] / off[0] - 1.0);
     println!("download {off:?}, {normal:?}, {aggressive:?}: {:.1} and {:.1} % more", 100.0 * gain, 100.0 * more);
     assert!(gain > 0.10 && more > 0.10, "{gain} {more}");
-    assert!(normal[1] > off[1], "the uploads have what the ACKs leave");
+    assert!(normal[1] > off[1], "the uploads use the rate that ACKs no longer need");
 }
 
-/// Returns the share of the link that a host with one upload gets beside a host with eight.
+/// Returns the share of the link for a host with one upload that competes with a host with eight.
 fn lone(isolation: &str, delay: &str) -> f64 {
     let out = run(&format!(
         "duration = '60s'\nrecord.warm_up = '10s'\n\
@@ -54,8 +54,8 @@ fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
     // with a target of 15 ms, CUBIC reduces its window to 0.7 without emptying the queue
     let even = lone("triple-isolate oceanic", "10ms");
     assert!((even - 0.5).abs() < 0.02, "{even}");
-    // with a target of 5 ms the queue does empty, and the other host uses the idle time. A Linux 7.3 kernel gives the lone flow
-    // 0.444 (4.24 of 9.55 Mbit/s)
+    // with a target of 5 ms, the lone flow's queue becomes empty at times, and the other host uses that time. A Linux 7.3
+    // kernel gives the lone flow 0.444 (4.24 of 9.55 Mbit/s)
     let dry = lone("triple-isolate", "10ms");
     assert!((dry - 0.444).abs() < 0.02, "{dry}");
     let flows = lone("flows", "10ms");

@@ -69,7 +69,8 @@ fn a_run_does_not_notice_that_it_is_captured() {
     }
 }
 
-/// Checks a packet as a receiver does: the one's complement sum of pseudo-header and segment must be all ones.
+/// Checks a packet as a receiver does: the one's complement sum over pseudo-header and segment must consist of ones
+/// only.
 fn checks(p: &[u8]) -> bool {
     let mut words = p[20..].to_vec();
     if words.len() % 2 == 1 {
@@ -123,7 +124,7 @@ fn lengths_checksums_and_counts_are_right() {
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
 }
 
-/// Sequence numbers of one direction of a connection, followed as a receiver does.
+/// Sequence numbers of one direction of a connection, followed as by a receiver.
 #[derive(Default)]
 struct Stream {
     /// One past the highest sequence number so far.
@@ -191,8 +192,8 @@ fn segments_say_what_a_real_stack_would() {
         stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
         if payload == 0 && !h(0x03) {
             stream.pure += 1;
-            // a's packets are captured on the left before the link can lose them, so the sequence number of an ACK is the number of
-            // the next new byte
+            // on the left, a's packets are captured before the link can lose them, so an ACK has the number of the next new byte as
+            // its sequence number
             if p[15] == 0 {
                 assert_eq!(u64::from(seq), stream.next);
             }

@@ -1,4 +1,4 @@
-//! Rule 9 of docs/architecture.md: the same scenario and seed give the same bytes, on every repetition, on one thread or two, in
+//! Rule 9 of docs/architecture.md: the same scenario and seed give the same bytes in every repetition, on one thread or two, in
 //! debug and release builds. Unrelated additions do not change random numbers.
 
 use crate::common::{D04_APPS, Dice, Numbers, modem, number, read, run, said};
@@ -53,7 +53,7 @@ fn results_are_those_of_the_golden_file() {
     let ours: Vec<String> = cases().iter().map(|(name, toml)| line(name, &run(toml))).collect();
     let golden: Vec<&str> = GOLDEN.lines().filter(|l| !l.starts_with('#')).collect();
     let (ours, golden) = (ours.join("\n"), golden.join("\n"));
-    assert!(ours == golden, "results have changed; if that is meant, the golden file now reads\n{ours}\n");
+    assert!(ours == golden, "results have changed; if this is intended, the golden file must now be\n{ours}\n");
 }
 
 #[test]
@@ -180,7 +180,8 @@ fn neighbours_change_nobody_s_numbers() {
 
 #[test]
 fn a_flow_more_draws_no_one_else_s_numbers() {
-    // another flow on the same path changes all delays, but neither the random pages nor the times of datagrams
+    // another flow on the same path changes all delays, but neither the random pages nor the times at which datagrams
+    // are sent
     let more = "[app.a_ftp]\nfrom = \"m\"\nto = [\"n\"]\ntraffic.ftp = {}\n";
     let drawn = |toml: &str| {
         let s: Scenario = read(toml);
@@ -193,8 +194,8 @@ fn a_flow_more_draws_no_one_else_s_numbers() {
     assert_eq!(alone, among);
 }
 
-/// The times at which datagrams of the jittered source arrive at a queue, dropped or not. They have 1000 bytes, unlike any TCP
-/// packet.
+/// The times at which datagrams of the jittered source arrive at a queue, dropped or not. The datagrams have 1000 bytes, a
+/// size that no TCP packet has.
 struct Sizes(Vec<units::Time>);
 
 impl record::Sink for Sizes {

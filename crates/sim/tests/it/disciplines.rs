@@ -7,7 +7,7 @@ use qdisc::QDISCS;
 /// The expected results. The header of the file explains the columns and their units.
 const GOLDEN: &str = include_str!("../golden_disciplines.txt");
 
-/// Returns a scenario of 30 s with 5 Mbit/s up and 20 ms each way: four uploads with ECN, and the applications `beside` them.
+/// Returns a scenario of 30 s with 5 Mbit/s up and 20 ms each way: four uploads with ECN, and the applications in `beside`.
 fn scenario(queue: &str, beside: &str) -> String {
     format!(
         "duration = '30s'\n\
@@ -63,5 +63,5 @@ fn every_discipline_does_what_its_line_says() {
     let ours: Vec<String> = names().map(line).chain(names().map(datagrams_line)).collect();
     let golden: Vec<&str> = GOLDEN.lines().filter(|l| !l.starts_with('#')).collect();
     let (ours, golden) = (ours.join("\n"), golden.join("\n"));
-    assert!(ours == golden, "results have changed; if that is meant, the golden file now reads\n{ours}\n");
+    assert!(ours == golden, "results have changed; if this is intended, the golden file must now be\n{ours}\n");
 }

@@ -63,14 +63,14 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let queue = format!("{{ docsis_lld = {{ queue_protection = {protection}, delay_estimate = '{estimate}' }} }}");
         run(&home(&modem(&queue, &format!(", low_latency = {{ {PGS} }}")), blast))
     };
-    // the virtual queue does not delay packets that wait for grants, so as much of a flood may wait in L as arrives while a request
-    // is served: in 1.62 ms plus a MAP interval of 2.025 ms
+    // packets that wait for grants do not count in the virtual queue, so L may also hold the part of the flood that arrives while a
+    // request is served: in 1.62 ms plus a MAP interval of 2.025 ms
     for (estimate, less) in [("bytes", 0.0), ("virtual_queue", 1.62 + 2.025)] {
         let (with, without) = (of(true, estimate), of(false, estimate));
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
         let sent = number(&with, "apps.blast.datagrams_sent");
         assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
-        // without protection L is full: 10 ms of buffer, minus the 2000 bytes that are kept free
+        // without protection L is full: 10 ms of buffer, minus the 2000 bytes that stay free
         assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
         assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
         // the game is never sanctioned: all its packets arrive
@@ -104,8 +104,8 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // with `bytes`, the queueing delay is the time that the bytes waiting for grants take at MAX_RATE. It exceeds the ramp, which
-    // therefore makes most marks. If half of the rate is granted proactively, few packets wait for requested grants
+    // with `bytes`, the queueing delay is the time that the bytes waiting for grants take at MAX_RATE. This delay is above the
+    // ramp, so most marks are the ramp's. If half of the rate is granted proactively, few packets wait for requested grants
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");
@@ -190,8 +190,9 @@ fn downstream_a_game_passes_eight_downloads() {
     let pie = downstream(&cmts("'docsis_pie'", ""), &bulk);
     let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
     let delays = [&tail, &pie, &lld].map(game);
-    // expected delays: with drop-tail, most of 250 ms; with DOCSIS-PIE, around its target of 10 ms; in the L queue, the tokens of
-    // a packet of the other queue (121 us), two symbols, the pipeline and the interleaver (105 us), and the propagation (40 us)
+    // expected delays: with drop-tail, most of 250 ms; with DOCSIS-PIE, around its target of 10 ms; in the L queue, the wait for
+    // the tokens of a packet of the other queue (121 us), two symbols, the pipeline and the interleaver (105 us), and the
+    // propagation (40 us)
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
@@ -229,8 +230,8 @@ fn service_flows_keep_to_their_own_rates() {
     let down = downstream(&cmts(queue, own), &pair(["cmts", "home"]));
     let up = modem(queue, own).replace("50mbit", "100mbit");
     let up = run(&home(&up, &pair(["home", "cmts"])).replace("[app.game]", "[app.other]"));
-    // rates refer to Ethernet frames. Upstream, the CMTS grants 1.05 times the rate for the MAC headers, of which frames of 1528
-    // bytes need only 1528 / 1518 = 1.0066. L does not use this surplus: its virtual queue is full and drains at 10 Mbit/s
+    // rates refer to Ethernet frames. Upstream, the CMTS grants 1.05 times the rate, to allow for MAC headers; frames of 1528
+    // bytes need only 1528 / 1518 = 1.0066 times. L does not use this surplus: its virtual queue is full and drains at 10 Mbit/s
     let granted = 1.05 * 1518.0 / 1528.0;
     for (o, link, expected) in [(&down, "down", [10.0, 60.0]), (&up, "up", [10.0, 60.0 * granted])] {
         for (class, mbit) in ["L", "C"].iter().zip(expected) {

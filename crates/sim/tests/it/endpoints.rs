@@ -7,7 +7,7 @@ use sim::{Wake, World};
 use traffic::Traffic;
 use units::Time;
 
-/// Returns a scenario with a queue of 10 packets, in which the program has supplied the endpoint.
+/// Returns a scenario with a queue of 10 packets and an endpoint that the program supplies.
 fn supplied() -> Scenario {
     let text = "duration = \"1s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nboth_ways = true\nrate = \"1mbit\"\n\
                 queue = { droptail = { limit = \"10p\" } }\n\

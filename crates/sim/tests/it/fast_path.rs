@@ -1,6 +1,6 @@
 //! Rule 5 of docs/architecture.md: a link computed at enqueue gives the same results as the same link run as a port, byte for
-//! byte, even for simultaneous events. Random networks run twice, once with a sink for records that forces every link onto
-//! `port`.
+//! byte, even for simultaneous events. Random networks run twice, once with a sink for records, which makes every link a
+//! port.
 
 use crate::common::{Dice, Ear, Numbers, read, said};
 use record::Mask;

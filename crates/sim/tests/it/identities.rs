@@ -6,7 +6,7 @@ use scenario::read::set;
 use sim::{Outcome, World};
 use units::Time;
 
-/// Returns a scenario with a link from a to b, which has the keys `up`, and one from b to a, which is never the bottleneck.
+/// Returns a scenario with a link from a to b, with the keys `up`, and a link from b to a, which is never the bottleneck.
 fn line(seconds: u32, up: &str, delay_ms: f64, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"{delay_ms}ms\"\n{up}\n\
@@ -28,8 +28,8 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. A small initial window leaves tokens unused at first, but none is
-    // lost unless the link idles while the bucket is full, as in the first second or so
+    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. A small initial window leaves tokens unused at first. Tokens are
+    // lost only if the link idles while the bucket is full, as in about the first second
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
@@ -100,8 +100,9 @@ impl Sink for Calls {
 #[test]
 fn delays_and_drops_of_a_flow_over_time() {
     // 2 Mbit/s of 1500 B packets (one every 6 ms) enter a link of 1 Mbit/s (12 ms each) with a queue of 10 packets. The queue is
-    // full after 21 packets; from then on every other packet is lost. A stored packet waits for the rest of the one in service
-    // and for those before it, between 9 x 12 and 10 x 12 ms. Then come 12 ms of service and 5 ms of propagation
+    // full after 21 packets; from then on every other packet is lost. A stored packet waits for the rest of the packet in
+    // service and for all packets before it, between 9 x 12 and 10 x 12 ms. It then takes 12 ms of transmission and 5 ms of
+    // propagation
     let cbr = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"2mbit\", size = 1500 }\n\
                [record]\ninterval = \"1s\"\nwarm_up = \"2s\"\n";
     let outcome = run(&line(6, "rate = \"1mbit\"\nqueue.droptail = { limit = \"10p\" }", 5.0, cbr));
@@ -126,14 +127,14 @@ fn times_of_a_call_that_nobody_answers() {
     let mut world = World::with_sink(&s, Calls(Vec::new())).unwrap();
     world.run(|_| true);
     assert_eq!(world.sink().0, [1.0, 4.0, 10.0, 22.0, 46.0, 94.0, 154.0, 214.0, 274.0]);
-    // a queue with room for the smallest packet (28 bytes) but not for a SYN (60) drops every SYN, too
+    // a queue that has room for the smallest packet (28 bytes), but not for a SYN (60), also drops every SYN
     let ftp = ftp.replace("ns2-fulltcp-sack", "linux-6");
     let s = read(&line(200, "rate = \"1mbit\"\nqueue.droptail = { limit = \"28B\" }", 10.0, &ftp));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
-    // Linux has timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s: SYNs at 1, 2, 3, 4, 5, 6, 8, 12, 20, 36 and 68 s, aborted at
-    // 132 s. A second later a new connection sends SYNs at 133, 134, 135, 136, 137, 138, 140, 144, 152 and 168 s, 21 in all; the
-    // next one, at 200 s, is not part of the run
+    // Linux has timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s: SYNs leave at 1, 2, 3, 4, 5, 6, 8, 12, 20, 36 and 68 s, and
+    // the connection is aborted at 132 s. A second later, a new connection sends SYNs at 133, 134, 135, 136, 137, 138, 140, 144,
+    // 152 and 168 s, 21 in all; the next one, at 200 s, is not part of the run
     assert_eq!(number(&world.outcome(&s), "links.up.dropped_packets"), 21.0);
 }
 
@@ -175,8 +176,8 @@ fn equal_loss_for_all() {
 #[test]
 fn waiting_for_a_constant_service() {
     // in an M/D/1 queue, the mean wait is rho / (2 (1 - rho)) service times. Many slow sources, each jittered over its whole
-    // interval, approximate a Poisson stream, except over times as long as a source's interval. That interval is 400 / rho
-    // service times, much longer than a busy period of about 1 / (1 - rho)^2.
+    // interval, approximate a Poisson stream, except over times as long as the interval of a source. This interval is 400 /
+    // rho service times, much longer than a busy period of about 1 / (1 - rho)^2.
     for (rho, wait) in [(0.5, 0.5), (0.8, 2.0)] {
         let rate = rho * 10e6 / 400.0;
         let mut apps = String::from("[record]\napps = []\ninterval = \"1s\"\n");
@@ -215,10 +216,10 @@ fn buffers_that_keep_a_line_busy() {
     // the bandwidth-delay product is 125 kB, or 83 packets of 1500 B
     let reno = [83, 2].map(|b| utilisation("rfc", b));
     assert!(reno[0] > 0.995, "{reno:?}");
-    // with hardly any buffer, the window varies between half the product and all of it: 75 % on average
+    // with hardly any buffer, the window varies between half the product and the whole product: 75 % on average
     assert!((0.70..0.82).contains(&reno[1]), "{reno:?}");
-    // CUBIC reduces the window to 0.7, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) suffices, and 8 packets do
-    // not. Reno halves the window, so 36 packets do not suffice for it
+    // CUBIC reduces the window to 0.7, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) is enough, and 8 packets
+    // are not. Reno halves the window, so 36 packets are not enough for Reno
     let cubic = [36, 8].map(|b| utilisation("linux-6", b));
     assert!(cubic[0] > 0.985 && cubic[1] < 0.975 && cubic[1] > 0.85, "{cubic:?}");
     let reno = utilisation("rfc", 36);
@@ -241,8 +242,8 @@ fn windows_under_random_loss() {
 
 #[test]
 fn one_cubic_flow_and_codel() {
-    // under CoDel, one flow with the CUBIC of CableLabs 2012 leaves part of the rate unused at a round trip of 100 ms, but hardly
-    // any at 20 ms
+    // under CoDel, a single flow with the CUBIC of CableLabs 2012 leaves part of the rate unused at a round trip of 100 ms, but
+    // hardly any part at 20 ms
     let of = |server: &str| {
         let apps = format!(
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"
@@ -257,7 +258,7 @@ fn one_cubic_flow_and_codel() {
 
 #[test]
 fn a_setting_by_its_path_is_that_setting() {
-    // the same scenario, once written with this value and once changed by `set`
+    // the same scenario, once with the value in the text and once with the value set by `set`
     let toml = line(5, "rate = \"5mbit\"", 10.0, "[app.v]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {}\n");
     let mut tree = scenario::read::parse(&toml, scenario::read::Format::Toml).unwrap();
     set(&mut tree, "link.up.rate", "2mbit").unwrap();
@@ -282,9 +283,9 @@ fn tuned(max: u64) -> String {
 
 #[test]
 fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
-    // the window is half of the 400 kB of memory: 138 segments of 1448 bytes, which are 207 kB in packets of 1500. On the link
-    // there are 50 kB (10 Mbit/s x 40 ms), and the rest queues: 157 kB or 104.7 packets. The queue grows no further, although it
-    // has room for 1000
+    // the window is half of the 400 kB of memory: 138 segments of 1448 bytes, which are 207 kB in packets of 1500. The link
+    // holds 50 kB (10 Mbit/s x 40 ms); the rest, 157 kB or 104.7 packets, is in the queue. The queue grows no further, although
+    // it has room for 1000
     let limited = windowed(&tuned(400_000), 1000);
     let most = number(&limited, "links.up.queue_packets.max");
     assert!((103.0..=105.0).contains(&most), "{most}");
@@ -305,7 +306,7 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
 
 #[test]
 fn a_window_that_never_limits_changes_nothing() {
-    // a run with a window advertised in every packet is equal, packet by packet, to one with a constant window
+    // a run in which every packet advertises the window equals, packet by packet, a run with a constant window
     for packets in [40, 1000] {
         let of = |outcome: &Outcome| {
             let series = ["sent_bytes", "dropped_packets", "queue_packets"]

@@ -92,7 +92,7 @@ fn cobalt_keeps_a_shorter_queue_than_codel_by_not_forgetting() {
 #[test]
 fn marks_do_what_drops_do() {
     // the laws with ECN mark packets of an ECN-capable TCP. They drop only SYNs and retransmissions, which are not ECN-capable. PIE
-    // also drops the other packets while its probability is above mark_ecnth, as in the overshoot of the first second
+    // also drops ECN-capable packets while its probability is above mark_ecnth, as during the overshoot of the first second
     for queue in [
         "red = { variant = \"altq\", limit = \"1000p\", ecn = true, harddrop = false }",
         "ared = { min = \"10p\", max = \"30p\", ecn = true, harddrop = false }",

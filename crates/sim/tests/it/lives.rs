@@ -29,7 +29,7 @@ const QUEUES: [&str; 6] = [
     r#"{ cake = { ack_filter = "aggressive" } }"#,
 ];
 
-/// A packet, as records name it.
+/// The identity of a packet in records.
 type Name = (u32, bool, u64, u16);
 
 fn name(packet: &PacketId) -> Name {

@@ -49,7 +49,7 @@ fn fairness_of_flows_that_carry_known_amounts() {
 fn the_grade_of_a_burst_among_pings() {
     // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s and
     // are sent by 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the smallest; the 99th percentile of
-    // four pings is the largest, 90 ms above the smallest. The percentile is graded; the mean would get an A.
+    // four pings is the largest, 90 ms above the smallest. The grade is that of the percentile; the mean would be graded A.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -64,8 +64,8 @@ fn the_grade_of_a_burst_among_pings() {
     // waits in the queue: 0, 10, ... 90 ms for the datagrams and 0, 0, 90, 0 ms for the pings; the mean is (450 + 90) / 14 ms
     assert!((number(&outcome, "links.up.sojourn_ms.mean") - 540.0 / 14.0).abs() < 1e-6);
     assert_eq!(outcome.summary["links"]["up"]["grade"], "C");
-    // squares of these waits in ms^2: 0, 100, ... 8100 for the burst (28 500 together), and 8100 for the third ping; the mean is
-    // 540 / 14 ms
+    // the squares of these waits in ms^2 are 0, 100, ... 8100 for the burst (28 500 together), and 8100 for the third ping; the
+    // mean wait is 540 / 14 ms
     let mean: f64 = 540.0 / 14.0;
     let variance = (28_500.0 + 8_100.0) / 14.0 - mean * mean;
     let cv = variance.sqrt() / mean;
@@ -85,8 +85,8 @@ fn the_grade_of_a_burst_among_pings() {
 
 #[test]
 fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
-    // packets of 1250 B every 100 ms into 1 Mbit/s (10 ms each) do not wait. Into 100 bit/s, the first packet leaves the queue at
-    // once and its transmission takes 100 s, in which the others wait
+    // packets of 1250 B every 100 ms into 1 Mbit/s (10 ms each) do not wait. At 100 bit/s, the first packet leaves the queue at
+    // once, and the others wait while its transmission takes 100 s
     let apps = app("x", "cbr = { rate = \"100kbit\", size = \"1250B\" }");
     let quick = run(&line(4, &apps));
     assert_eq!(
@@ -161,7 +161,7 @@ fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
     let half = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
     let used = number(&half, "links.up.utilisation");
     assert!((0.5 - 2.0 * 1250.0 / 37.5e6..=0.5).contains(&used), "{used}");
-    // the burst of 10 MB is sent in addition: 47.5 MB of a capacity of 37.5 MB
+    // the burst of 10 MB comes on top: 47.5 MB are sent at a capacity of 37.5 MB
     let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
     // a shaper of this rate has the same capacity. The capacity of a plain link follows its rate: 30 s at 5 and 30 s at 10 Mbit/s
@@ -194,8 +194,8 @@ traffic.cbr = { rate = "2mbit", size = 1250 }
 #[test]
 fn everything_in_the_summary_begins_after_the_warm_up() {
     // The link is busy from 0 on: transmissions begin at 0, 10, 20 ms ... and the packets arrive 20 ms later. A datagram that
-    // arrives at such a moment takes the place that becomes free, and the one 5 ms later is dropped. In [10, 20) s, 2000 are
-    // offered, 1000 dropped, and 1000 reach the far end.
+    // arrives at such a moment takes the place that becomes free, and the datagram 5 ms later is dropped. In [10, 20) s, 2000
+    // are offered, 1000 dropped, and 1000 reach the far end.
     let expected = [
         ("links.up.offered_packets", 2000.0),
         ("links.up.delivered_packets", 1000.0),
@@ -209,7 +209,7 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("links.up.in_flight_packets", 2.0),
         ("links.up.queue_packets.mean", 10.0),
         ("links.up.queue_packets.max", 10.0),
-        // each packet waits for nine others and for the one whose transmission just begins: 10 x 10 ms
+        // each packet waits for nine others and for the packet whose transmission just begins: 10 x 10 ms
         ("links.up.sojourn_ms.min", 100.0),
         ("links.up.sojourn_ms.max", 100.0),
         ("links.up.sojourn_ms.count", 1000.0),
@@ -355,7 +355,7 @@ fn chosen_packets_are_lost() {
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
     // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p) and two are
-    // dropped. `lose` takes the third of those sent
+    // dropped. `lose` takes the third of the packets sent
     let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
     let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")
         + "[link.down]\nfrom = \"b\"\nto = \"a\"\n";

@@ -25,8 +25,8 @@ impl Sink for Watch {
     }
 }
 
-/// TCP without tail loss probes. The only RTT sample is from the short SYN, so a probe, due after two such RTTs, would retransmit a
-/// large packet that is still being sent.
+/// TCP without tail loss probes. The only RTT sample is from the short SYN. A probe is due after two such RTTs, so it would
+/// retransmit a large packet that is still being sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
@@ -54,8 +54,8 @@ fn watched(toml: &str) -> World<Watch> {
 
 #[test]
 fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
-    // ten segments of 1448 bytes with headers are two packets of 7500 bytes. Each takes 6 ms on each of two links; the second
-    // also waits 6 ms for the first
+    // ten segments of 1448 bytes with their headers make two packets of 7500 bytes. Each takes 6 ms on each of two links; the
+    // second also waits 6 ms for the first
     let world = watched(&scenario("rate = '10mbit'", 1, "14480B"));
     let ms = Duration::from_millis;
     assert_eq!(world.sink().home, [(1, 7500, ms(12)), (7241, 7500, ms(18))]);
@@ -63,8 +63,8 @@ fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
 
 #[test]
 fn where_packets_are_cut() {
-    // if cut, the first of ten single segments takes 1.2 ms on each link; the last takes 12 ms on the first link and 1.2 ms on
-    // the second
+    // if the packets are cut, the first of ten segments takes 1.2 ms on each link; the last leaves the first link after 12 ms,
+    // and takes 1.2 ms on the second
     let us = Duration::from_micros;
     let whole = |how: &str| {
         let world = watched(&scenario(how, 1, "14480B"));
@@ -124,7 +124,7 @@ fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
     let of = |tcp: &str, queue: &str| {
         let out = out(tcp, queue);
         let goodput = number(&out, "apps.x.goodput_bytes") * 8.0 / 15e6;
-        // a drop by CAKE leaves the link idle for a moment
+        // after a drop by CAKE, the link is idle for a moment
         let most = if queue == "cake" { 0.15 } else { 0.02 };
         assert!((goodput - 10.0 * 1448.0 / 1500.0).abs() < most, "{tcp} {queue}: {goodput}");
         let [packets, bytes] = ["packets", "bytes"].map(|of| number(&out, &format!("links.up.delivered_{of}")));

@@ -3,7 +3,7 @@
 use crate::common::{number, run};
 
 /// Returns a scenario of 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length: its 84 segments
-/// of 1500 B (1.2 ms each) make a round trip of 100.8 ms, of which 80.8 ms are spent in the queue.
+/// of 1500 B (1.2 ms each) make a round trip of 100.8 ms, and 80.8 ms of it are spent in the queue.
 fn line(queue: &str, traffic: &str) -> String {
     format!(
         "duration = \"60s\"\n[link.line]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
@@ -27,7 +27,7 @@ fn one_queue_delays_all_probes_alike() {
     let outcome = run(&line("{ droptail = { limit = \"1000p\" } }", ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
     // foreign and self probes have the round trip of the load: RPM = 60 000 / 100.8 = 595. The reply of a TLS handshake has three
-    // segments, the last of which arrives 3 ms later, and the packets of the probes lengthen the queue
+    // segments, and the last arrives 3 ms later; the packets of the probes lengthen the queue
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
     // a self probe also waits for the ACK that allows its segment to be sent, at most 1.2 ms
@@ -52,8 +52,8 @@ fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
 
 #[test]
 fn unsent_bytes_delay_self_probes_alone() {
-    // self probes also wait for the 125 kB that their connection has not sent yet: at 10 Mbit/s x 1448 / 1500 = 9.653 Mbit/s,
-    // 103.6 ms
+    // self probes also wait for the 125 kB that their connection still has to send: at 10 Mbit/s x 1448 / 1500 = 9.653
+    // Mbit/s, 103.6 ms
     let outcome = run(&line(OWN, &ONE.replace("\"0B\"", "\"125KB\"")));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
     close("loaded", of("http_loaded_ms"), 101.4 + 103.6, 0.03);
@@ -70,7 +70,7 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
         ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
     };
     // 250 kB take 200 ms at 10 Mbit/s, so a round trip takes at most 220 ms, and more than half of the queue is always full. A
-    // self probe is delivered in order, after retransmissions of lost segments: it may take one round trip more
+    // self probe is delivered in order, after the retransmissions of lost segments, so it may take one round trip more
     let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
     assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");

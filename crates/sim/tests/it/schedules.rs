@@ -37,7 +37,7 @@ fn a_rate_changes_and_stops_and_comes_back() {
 
 #[test]
 fn a_shorter_delay_reorders_nothing() {
-    // the delay falls from 100 ms to 5 ms. Packets sent after the change still arrive after those sent before it, so there are no
+    // the delay falls from 100 ms to 5 ms. Packets sent after the change still arrive after the earlier packets, so there are no
     // gaps and no duplicate ACKs
     let outcome = run(r#"
         duration = "20s"
@@ -65,8 +65,8 @@ fn a_shorter_delay_reorders_nothing() {
         traffic.voip = {}
         "#);
     assert_eq!(number(&outcome, "apps.ftp.retransmits") + number(&outcome, "apps.ftp.fast_recoveries"), 0.0);
-    // a window of 60 kB per round trip of 110 and 210 ms is 0.54 and 0.28 MB/s in the first and third period. In the others, with
-    // 15 and 10 ms, the link's rate is the limit: 1.25 MB/s, 1.21 MB/s without headers
+    // a window of 60 kB per round trip of 110 and 210 ms is 0.54 and 0.28 MB/s in the first and third period. In the other two
+    // periods, with 15 and 10 ms, the link's rate is the limit: 1.25 MB/s, 1.21 MB/s without headers
     let goodput = series(&outcome, "flow_series", "goodput_bytes", "app", "ftp");
     let t = series(&outcome, "flow_series", "t_s", "app", "ftp");
     for (from, to, rate) in [(1.0, 5.0, 0.54), (6.0, 10.0, 1.21), (11.0, 15.0, 0.28), (16.0, 20.0, 1.21)] {
@@ -74,7 +74,7 @@ fn a_shorter_delay_reorders_nothing() {
         let got = bytes / (to - from) / 1e6;
         assert!((got - rate).abs() < 0.05 * rate, "{from} to {to}: {got} MB/s");
     }
-    assert_eq!(number(&outcome, "apps.voip.packets"), 999.0); // one packet every 20 ms, of which the last is still in flight
+    assert_eq!(number(&outcome, "apps.voip.packets"), 999.0); // one packet every 20 ms; the last is still in flight
 }
 
 #[test]
@@ -129,8 +129,7 @@ fn jitter_delays_and_reorders_only_if_asked() {
     // keep their order wait for earlier ones, so they arrive later
     assert!((rtt(&free, "mean") - rtt(&quiet, "mean") - 5.0).abs() < 0.6, "{}", rtt(&free, "mean"));
     assert!(rtt(&kept, "mean") > rtt(&free, "mean") + 0.5, "{}", rtt(&kept, "mean"));
-    // packets in order leave no gaps, so there are no duplicate ACKs; if packets are out of order, the sender mistakes some for
-    // losses
+    // packets in order leave no gaps, so there are no duplicate ACKs; packets out of order make the sender assume losses
     let again = |o: &sim::Outcome| number(o, "apps.ftp.retransmits");
     assert_eq!((again(&quiet), again(&kept)), (0.0, 0.0));
     assert!(again(&free) > 0.0 && number(&free, "links.up.dropped_packets") == 0.0);

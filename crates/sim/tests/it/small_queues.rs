@@ -23,7 +23,7 @@ impl Sink for Most {
     }
 }
 
-/// Returns a scenario of `flows` uploads over a bottleneck of `rate` in their own host. `link` and `tcp` hold further keys of the
+/// Returns a scenario of `flows` uploads over a bottleneck of `rate` in their own host. `link` and `tcp` are further keys of the
 /// link and of TCP.
 fn scenario(rate: &str, flows: u32, link: &str, tcp: &str) -> String {
     format!(

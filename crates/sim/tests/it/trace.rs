@@ -122,7 +122,7 @@ fn every_change_of_codel_is_a_row() {
     let (count, dropping) = (numbers(rows, "count"), numbers(rows, "dropping"));
     let (t, drop_next) = (numbers(rows, "t_s"), numbers(rows, "drop_next_s"));
     assert!(t.is_sorted() && t.len() > 50, "{}", t.len());
-    // RFC 8289 §5.3: while CoDel is dropping, a drop follows the last one after interval / sqrt(count)
+    // RFC 8289 §5.3: while CoDel is dropping, the next drop follows after interval / sqrt(count)
     let mut steps = 0;
     for i in 1..t.len() {
         if dropping[i - 1] == 1.0 && dropping[i] == 1.0 && count[i] == count[i - 1] + 1.0 {
@@ -139,7 +139,7 @@ fn every_change_of_codel_is_a_row() {
 }
 
 /// A trace at every change has rows only for changes. The ends of bins are not events of a link, so their interval does not matter.
-/// (Two columns are excluded, because their values depend on the time of the reading.)
+/// (Two columns are not compared, because their values depend on the time of the reading.)
 #[test]
 fn changes_do_not_depend_on_bins() {
     for queue in ["fq_codel", "dualpi2"] {
@@ -187,7 +187,7 @@ fn senders_and_queues_are_told_apart() {
     let (tables, _) = traced(&with("trace = { flows = true, queues = [\"down\"], interval = \"50ms\" }"));
     let flows = &tables["flows"];
     let (app, connection) = (words(flows, "app"), numbers(flows, "connection"));
-    // the ftp application has one connection, whose server writes nothing; a web user opens many
+    // the ftp application has one connection, on which the server writes nothing; a web user opens many connections
     let mut ends: Vec<(String, u64)> = app.iter().cloned().zip(connection.iter().map(|c| *c as u64)).collect();
     ends.sort();
     ends.dedup();

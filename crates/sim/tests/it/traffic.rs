@@ -17,8 +17,8 @@ fn a_ping_measures_the_empty_line_exactly() {
         10,
         "[app.ping]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.ping = { interval = \"100ms\", size = \"125B\" }\n",
     ));
-    // a ping of 125 B takes 0.2 ms at 5 Mbit/s, 0.1 ms at 10 Mbit/s, and 40 ms of propagation. Pings leave at 0, 0.1 ... 9.9 s,
-    // and all are answered
+    // a ping of 125 B takes 0.2 ms at 5 Mbit/s, its reply 0.1 ms at 10 Mbit/s, and propagation takes 40 ms. Pings leave at 0,
+    // 0.1 ... 9.9 s, and all are answered
     let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
     assert_eq!((rtt("sent"), rtt("answered"), rtt("lost"), rtt("lost_percent")), (100.0, 100.0, 0.0, 0.0));
     assert_eq!((rtt("rtt_ms.min"), rtt("rtt_ms.max")), (40.3, 40.3));
@@ -36,7 +36,7 @@ fn a_ping_sees_the_full_buffer_and_its_drops() {
     let outcome = run(&line(60, apps));
     let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
     assert!(rtt("rtt_ms.max") <= 240.0 + 2.4 + 40.3 && rtt("rtt_ms.min") >= 230.0 + 40.0, "{}", rtt("rtt_ms.min"));
-    // every ping is accounted for: those neither answered nor lost were sent in the last 283 ms
+    // every ping is accounted for: pings that are neither answered nor lost were sent in the last 283 ms
     let open = rtt("sent") - rtt("answered") - rtt("lost");
     assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
     // pings without a reply are NaN in the table
@@ -59,8 +59,8 @@ fn a_transfer_of_a_length_leaves_the_line_idle() {
         );
         let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
         let outcome = run(&net);
-        // the transfers end at 6 s. A full queue (at most 240 ms) and retransmissions take less than 3 s more, so no packets are
-        // sent from 9 s on
+        // the transfers end at 6 s. A full queue (at most 240 ms) and retransmissions take less than another 3 s, so no packets
+        // are sent from 9 s on
         let (bins, sent) = (
             series(&outcome, "queue_series", "t_s", "link", way),
             series(&outcome, "queue_series", "sent_bytes", "link", way),
@@ -121,8 +121,8 @@ fn a_game_is_late_one_way() {
                 traffic.burst = { bytes = \"150KB\", transport = \"udp\" }\n";
     let outcome = run(&line(10, apps));
     let of = |key: &str| number(&outcome, &format!("apps.game.game.{key}"));
-    // the burst takes 240 ms (100 packets of 1500 B at 5 Mbit/s), so the game's packets of its first 190 ms wait more than 50 ms:
-    // 190 / 18.29 of 547 packets, give or take one
+    // the burst takes 240 ms (100 packets of 1500 B at 5 Mbit/s), so packets of the game that arrive in the burst's first 190 ms
+    // wait more than 50 ms: 190 / 18.29 of 547 packets, give or take one
     let expected = 100.0 * 190.0 / 18.29 / 547.0;
     assert!((of("up.late_percent") - expected).abs() < 100.0 / 547.0, "{} for {expected}", of("up.late_percent"));
     assert_eq!((of("up.lost_percent"), of("down.late_percent"), of("down.lost_percent")), (0.0, 0.0, 0.0));
@@ -152,8 +152,9 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
 
 #[test]
 fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
-    // a short flow of 14 kB on an idle link takes 40 ms for the SYN, 40 ms for GET and response, and 12 ms for ten segments of
-    // 1500 B at 10 Mbit/s. 14 000 / 1448 = 9.7, so all segments fit into the initial window. Two flows arrive per second
+    // a short flow of 14 kB on an idle link takes 40 ms for the handshake, 40 ms for GET and response, and 12 ms for ten
+    // segments of 1500 B at 10 Mbit/s. 14 000 / 1448 = 9.7, so all segments fit into the initial window. Two flows arrive per
+    // second
     let apps = "[app.short]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.short = { interval = \"500ms\" }\n";
     let outcome = run(&line(100, apps));
     let files = |key: &str| number(&outcome, &format!("apps.short.files.{key}"));
@@ -205,8 +206,8 @@ fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
 
 #[test]
 fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
-    // RFC 6817: the queueing delay settles at TARGET. Only every second segment is acknowledged, so it is lower by the transmission
-    // time of one segment, 2.4 ms. The link is full and there are no losses.
+    // RFC 6817: the queueing delay settles at TARGET. Only every second segment is acknowledged, so the delay is lower by the
+    // transmission time of one segment, 2.4 ms. The link is full and there are no losses.
     for target in [100.0, 50.0, 25.0] {
         let tcp = format!("[tcp.own]\npreset = \"ledbat\"\nledbat = {{ target = \"{target}ms\" }}");
         let outcome = background(180, &tcp, "");
@@ -232,7 +233,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // a Reno flow in LEDBAT's place gets more than half, because it starts 60 s before the other
+    // if the first flow is also Reno, it gets more than half, because it starts 60 s before the other
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");
@@ -241,7 +242,7 @@ fn ledbat_yields_to_reno() {
 #[test]
 fn a_file_is_faster_beside_ledbat_than_beside_reno() {
     // the stack `linux-6` sends 1 MB every 30 s beside an upload. LEDBAT's queue is a tenth of the queue that Reno keeps in the
-    // second of buffer
+    // buffer of one second
     let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
                  traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
     let took = ["ledbat", "rfc"].map(|preset| {
@@ -291,7 +292,7 @@ fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
         let outcome = run(&line(180, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1));
         let swarm = |key: &str| number(&outcome, &format!("apps.swarm.{key}"));
         assert_eq!(swarm("bittorrent.connected"), 50.0);
-        // goodput: whole blocks of 16 397 B, chokes of 5 B, and for each peer at most one block that arrived in part
+        // the goodput is whole blocks of 16 397 B, chokes of 5 B, and for each peer at most one partial block
         let blocks = swarm("bittorrent.blocks_sent") * 16_397.0;
         let rest = swarm("goodput_bytes") - blocks;
         assert!((0.0..=50.0 * 16_397.0 + 10_000.0).contains(&rest), "{preset}: {rest}");

@@ -1,5 +1,5 @@
 //! Scenarios for the tests of worlds, in TOML, written by hand or by a seeded generator.
-#![allow(dead_code)] // each test file uses only a part
+#![allow(dead_code)] // each test file uses only some of these items
 
 use record::{Mask, Record, Sink};
 use scenario::Scenario;
@@ -8,7 +8,8 @@ use sim::{Column, Outcome, World};
 use std::fmt::Write;
 use units::{Duration, Rng, Time};
 
-/// Parses a scenario, and fixes start times and pauses unless the text sets them. Panics with all of its problems.
+/// Parses a scenario, and fixes start times and pauses unless the text sets them. If the scenario is invalid, panics
+/// with all problems.
 pub(crate) fn read(toml: &str) -> Scenario {
     let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
     read.start_spread.get_or_insert(Duration::ZERO);
@@ -28,7 +29,8 @@ pub(crate) fn run(toml: &str) -> Outcome {
     w.outcome(&s)
 }
 
-/// A sink that counts the records of a mask. Any mask but [`Mask::NONE`] takes every link off the fast path.
+/// A sink that counts the records that a mask selects. With any mask other than [`Mask::NONE`], no link is on the fast
+/// path.
 pub(crate) struct Ear(pub Mask, pub u64);
 
 impl Sink for Ear {
@@ -40,7 +42,8 @@ impl Sink for Ear {
     }
 }
 
-/// Returns the whole outcome except the number of events, as text. As text, NaN equals NaN, and different numbers differ.
+/// Returns the whole outcome except the number of events, as text. In a text, NaN equals NaN, and different numbers
+/// differ.
 pub(crate) fn said(outcome: &Outcome) -> String {
     let mut summary = outcome.summary.clone();
     summary.as_object_mut().unwrap().remove("events");
@@ -65,7 +68,7 @@ pub(crate) fn column<'a>(outcome: &'a Outcome, table: &str, name: &str) -> &'a C
     &table.columns.iter().find(|c| c.0 == name).expect("a column of this name").1
 }
 
-/// Returns the values of a column of real numbers, for the rows whose text column `key` has the value `is`.
+/// Returns the values of a column of real numbers, for the rows with the value `is` in the text column `key`.
 pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -> Vec<f64> {
     let (Column::Text(keys), values) = (column(outcome, table, key), column(outcome, table, name)) else {
         panic!("{key} is not text")
@@ -157,7 +160,7 @@ pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
 pub(crate) enum Numbers {
     /// Rates, delays and sizes that divide one another, so that many events are simultaneous.
     Round,
-    /// Unrelated numbers, so that simultaneous events are accidental.
+    /// Unrelated numbers, so that events are simultaneous only by accident.
     Odd,
 }
 
@@ -165,7 +168,7 @@ pub(crate) enum Numbers {
 pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
-    /// True to include links that are never on the fast path: CoDel, loss, shapers, schedules.
+    /// True if networks may have links that are never on the fast path: CoDel, loss, shapers, schedules.
     pub any_link: bool,
 }
 
