@@ -1,8 +1,8 @@
 //! The applications' counters on the bench: packets, bytes and delays of their flows.
 //!
-//! Before a packet leaves, a program reports which application owns its ports ([`Claim`]). So the bench finds a packet's
-//! application and row by its 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet came out of one
-//! TUN device to the time at which it went into the other.
+//! Before a program sends a packet, it reports which application owns the ports ([`Claim`]). So the bench finds the application
+//! and the row of a packet by the 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet leaves one
+//! TUN device to the time at which it enters the other.
 
 use crate::flows::Key;
 use crate::plan::Plan;
@@ -28,7 +28,7 @@ pub(crate) struct Ports {
 pub(crate) struct Owner {
     /// Number of the application, in the order of their names.
     pub app: u16,
-    /// Index of its row of counters, over all applications.
+    /// Index of the flow's row of counters, over all applications.
     pub row: u32,
     /// Number of the connection within its application, from 1.
     pub number: u32,
@@ -124,7 +124,7 @@ impl AppCounters {
     }
 }
 
-/// Adds the bench's counts to those of the programs.
+/// Adds the bench's counts to the counts of the programs.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
     // a tally without any event since the warm-up has not been reset yet
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);

@@ -4,9 +4,9 @@
 //! arrive(now, side, bytes) -> header, flow -> port -> port ... -> advance(now) -> (side, bytes, due)
 //! ```
 //!
-//! Packets move through the ports of the links in the order of the ports' deadlines. However late the caller calls, every
-//! transmission, drop and hand-over has its exact virtual time. Only the last step, out of the bench, waits for the caller, who
-//! measures the lateness: `due` is the time at which the packet should have left.
+//! Packets move through the ports of the links in the order of the ports' deadlines. Every transmission, drop and hand-over has
+//! its exact virtual time, however late the caller calls. Only the last step, out of the bench, waits for the caller. The
+//! caller measures this lateness: `due` is the time at which the packet should have left.
 //!
 //! The simulator runs the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a fake clock
 //! and compare the fate of every packet.
@@ -68,7 +68,7 @@ pub struct DroppedPacket {
     pub back: bool,
 }
 
-/// Frees the bytes of dropped packets, and counts the drops.
+/// Receives fates: frees the bytes of dropped packets, and counts the drops.
 struct Release<'a> {
     now: Time,
     store: &'a mut Store,
@@ -250,7 +250,8 @@ impl<S: Sink> Bench<S> {
     /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so every deadline serves a packet or is a timer; at a stopped link, timers may go on for ever
+        // no packet enters, so every deadline either serves a packet or is a timer; at a stopped link, timers may
+        // continue for ever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

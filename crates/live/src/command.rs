@@ -4,7 +4,8 @@
 //! owns the run, its PID there, and its start time (so that a reused PID is not mistaken for the owner). A command dies with the
 //! thread that started it (PR_SET_PDEATHSIG). The command's own child processes are found by the tag or by their network
 //! namespace, and are terminated with the run. After `kill -9` of the owner, [`clean`] terminates the processes whose tag names a
-//! dead owner in the caller's PID namespace, and no others: the PID of an owner in a container means nothing outside it.
+//! dead owner in the caller's PID namespace. It leaves all others alone, because the PID of an owner in a container has no
+//! meaning outside the container.
 
 use crate::clock::pause;
 use crate::link::Shared;
@@ -27,7 +28,7 @@ const GRACE: u32 = 50;
 /// A command line for one of the namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// Namespace in which it runs.
+    /// Namespace in which the command runs.
     pub side: Side,
     /// Program and arguments.
     pub words: Vec<String>,
@@ -45,7 +46,8 @@ fn pid_namespace() -> Option<u64> {
     std::fs::metadata("/proc/self/ns/pid").ok().map(|m| m.ino())
 }
 
-/// Returns true if /proc shows this process's own PID namespace. In another namespace, the same PIDs mean other processes.
+/// Returns true if /proc shows this process's own PID namespace. In another namespace, the same PIDs belong to other
+/// processes.
 fn proc_is_ours() -> bool {
     std::fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
 }
@@ -74,8 +76,8 @@ pub(crate) fn find(program: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("\"{program}\": there is no such command")) }
 }
 
-/// Runs `line` inside `namespace` until it ends or the run is stopped. Returns its exit code (128 + signal if it was killed), or
-/// `None` if the run ended first and terminated it.
+/// Runs `line` inside `namespace` until it ends or the run is stopped. Returns the exit code (128 + signal if the command was
+/// killed), or `None` if the run ended first and terminated the command.
 pub(crate) fn run(
     line: &CommandLine,
     namespace: &Namespace,
@@ -166,8 +168,8 @@ pub fn clean() -> usize {
     end(|p| p.tag.as_deref().is_some_and(|tag| owner_is_dead(tag, here)))
 }
 
-/// Returns true if a tag names a process of the PID namespace `here` that has ended. Returns false for an unreadable tag and for
-/// another namespace, whose processes are unknown here.
+/// Returns true if a tag names a process of the PID namespace `here` that has ended. Returns false for an unreadable tag, and
+/// for a tag of another namespace, because the processes there are unknown.
 fn owner_is_dead(tag: &str, here: u64) -> bool {
     let numbers: Option<Vec<u64>> = tag.split('-').map(|n| n.parse().ok()).collect();
     match numbers.as_deref() {

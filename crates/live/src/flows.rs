@@ -1,7 +1,7 @@
 //! Maps real 5-tuples to flows.
 //!
 //! The first packet of a 5-tuple defines the flow and its forward direction. Sequence numbers are unwrapped to 64 bits,
-//! because disciplines that compare ACK numbers do not handle wrapping.
+//! because disciplines that compare ACK numbers do not handle wrapped numbers.
 //!
 //! Bound: [`MOST`] flows. Further 5-tuples share slots by their hash, so that memory is bounded even during a port scan.
 
@@ -99,7 +99,7 @@ impl Flows {
         let Some(f) = self.all.get_mut(flow.slot()) else { return u64::from(h.seq) };
         let last = &mut f.directions[usize::from(back)].last[usize::from(pure_ack)];
         let number = match *last {
-            // starts at 2^32, so that segments older than the first one stay positive
+            // starts at 2^32, so that segments older than the first have positive numbers, too
             None => u64::from(h.seq) + (1 << 32),
             Some(last) => last.wrapping_add_signed(i64::from(h.seq.wrapping_sub(last as u32) as i32)),
         };

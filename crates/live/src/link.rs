@@ -3,7 +3,7 @@
 //! Each turn reads the packets from the two kernels (each packet with its own arrival time), advances the bench, writes the
 //! packets that leave, and waits for the next deadline or packet. The thread waits in `ppoll` until [`SPIN`] before the deadline
 //! and then spins, but never longer than [`MAX_AWAKE`] without sleeping. It runs under SCHED_FIFO if permitted. Lateness is the
-//! difference from the bench's due times.
+//! time by which packets leave after the bench's due times.
 
 use crate::app_counters::{AppCounters, Claim};
 use crate::bench::{Arrival, Bench, Leaving, Totals};
@@ -25,13 +25,13 @@ use units::{Duration, Time};
 /// Time before a deadline at which the thread stops sleeping: about what the kernel needs to wake it.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// Longest time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which other threads got less than 5
-/// % of its processor; a sleep of 100 us in 1.6 ms leaves them 6 %.
+/// Longest time without sleeping. In any second in which other threads get less than 5 % of the processor, Linux suspends a
+/// real-time thread for 50 ms. A sleep of 100 us in 1.6 ms leaves 6 % to other threads.
 const MAX_AWAKE: Duration = Duration::from_micros(1500);
 /// Shortest sleep after [`MAX_AWAKE`].
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Largest number of packets read from one side before the other side and the bench have their turn.
+/// Largest number of packets read from one side before it is the turn of the other side and the bench.
 const BATCH: usize = 64;
 
 /// Time between two updates of the terminal.
@@ -40,7 +40,7 @@ const UPDATE: Duration = Duration::from_millis(100);
 /// The state of one link, for the terminal.
 #[derive(Clone, Debug, Default)]
 pub struct LinkProgress {
-    /// Current backlog of its queue.
+    /// Current backlog of the link's queue.
     pub backlog: Backlog,
     /// Totals since the run began.
     pub totals: Totals,
@@ -202,7 +202,7 @@ impl<S: Sink> LinkThread<S> {
         }
     }
 
-    /// Waits until shortly before `until`, or until a packet arrives. Returns false, without sleeping, if `until` is too near.
+    /// Waits until shortly before `until`, or until a packet arrives. Returns false at once if `until` is too near.
     fn wait(&self, clock: Clock, until: Time) -> io::Result<bool> {
         let left = until.since(clock.now()).saturating_sub(SPIN);
         if left.is_zero() {

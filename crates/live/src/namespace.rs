@@ -1,8 +1,8 @@
 //! Anonymous network namespaces, which the kernel removes with their last user.
 //!
 //! The namespace has no name in the file system. It exists as long as this process holds its descriptor or a command runs in it.
-//! Then the kernel removes it with all its interfaces, addresses and routes, after `kill -9` as after a normal end. The host's
-//! own namespace is never changed.
+//! After that, the kernel removes the namespace with all its interfaces, addresses and routes, even if the process was killed by
+//! `kill -9`. The host's own namespace is never changed.
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::File;
@@ -17,7 +17,7 @@ pub(crate) struct Namespace {
 
 impl Namespace {
     /// Creates an empty namespace.   Errors: no CAP_SYS_ADMIN (EPERM), too many namespaces (ENOSPC).
-    #[allow(unsafe_code, reason = "rustix marks unshare unsafe for the sake of CLONE_FILES, which is not used here")]
+    #[allow(unsafe_code, reason = "rustix marks unshare unsafe because of CLONE_FILES, which is not used here")]
     pub(crate) fn new() -> io::Result<Self> {
         on_thread(|| {
             // SAFETY: NEWNET moves this thread, which ends right after, to another network namespace and unshares no
@@ -45,7 +45,7 @@ impl Namespace {
         })
     }
 
-    /// Returns the inode of the namespace, which `/proc/PID/ns/net` shows for a process in it.
+    /// Returns the inode of the namespace, as shown by `/proc/PID/ns/net` for a process in the namespace.
     pub(crate) fn inode(&self) -> io::Result<u64> {
         use std::os::unix::fs::MetadataExt;
         Ok(self.file.metadata()?.ino())

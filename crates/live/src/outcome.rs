@@ -1,7 +1,7 @@
-//! The result of a live run: the account that a simulation has, plus the part `live`.
+//! The result of a live run: the same account as for a simulation, plus the part `live`.
 //!
-//! `summary.live` holds the verdict. A run is invalid if packets left the bench too late too often: if the 99th percentile of the
-//! lateness exceeds 1 ms, or 5 % of the shortest round-trip propagation delay between two communicating hosts. The table
+//! `summary.live` holds the verdict. A run is invalid if too many packets left the bench too late: the 99th percentile of the
+//! lateness must not exceed 1 ms, nor 5 % of the shortest round-trip propagation delay between two communicating hosts. The table
 //! `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
 
 use crate::flows::Flow;
@@ -27,7 +27,7 @@ pub(crate) struct FinishedRun<'a, S: Sink> {
     pub link: LinkThread<S>,
     pub programs: Programs,
     pub code: Option<i32>,
-    /// True if processors were kept from halting.
+    /// True if processors were prevented from halting.
     pub awake: bool,
 }
 
@@ -126,7 +126,7 @@ fn conversations(flows: &[Flow]) -> Table {
     Table { name: "conversations", columns }
 }
 
-/// Removes the bins of a series that begin after the end of the run, which a command may end early.
+/// Removes the bins of a series that begin after the end of the run, because a command may end it early.
 fn cut(table: &mut Table, ended: Time) {
     if !table.name.ends_with("_series") {
         return;
@@ -160,7 +160,7 @@ mod tests {
         // 5 % of 4 ms is 200 us
         assert_eq!(too_late(Some(us(200)), us(4000)), None);
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
-        // the limit is 1 ms for a long round trip, and also without a round trip
+        // the limit is 1 ms for a long round trip, and if there is no round trip
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
         assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);

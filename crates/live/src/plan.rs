@@ -2,9 +2,9 @@
 //! run live.
 //!
 //! Nodes with applications are *hosts*; every other node is a place inside the bench where links meet. Hosts are divided between
-//! the two namespaces so that the two ends of every application are in different ones (a 2-colouring with the first application's
-//! `from` on the left). Packets travel from host to host along the scenario's routes, through every link and queue, as in the
-//! simulator.
+//! the two namespaces so that the two ends of every application are in different namespaces (a 2-colouring, with the first
+//! application's `from` on the left). Packets travel from host to host along the scenario's routes, through every link and queue,
+//! as in the simulator.
 //!
 //! Refused, with a message that names an alternative: TCP stacks other than the kernel's, applications whose ends
 //! cannot be separated, packets larger than the MTU, paths faster than [`MEASURED`].
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Highest rate at which the bench has been measured to meet its own limit on lateness (docs/live.md).
+/// Highest rate at which measurements show that the bench meets its limit on lateness (docs/live.md).
 pub(crate) const MEASURED: BitRate = BitRate(500_000_000);
 
 /// Smallest datagram with headers: 20 of IPv4, 8 of UDP, 8 for its number and 8 for its time stamp.
@@ -85,8 +85,8 @@ pub struct Plan {
 const FIRST_PORT: u16 = 5001;
 
 impl Plan {
-    /// Plans a scenario. `congestion` replaces the stacks of all applications by the kernel's, with this congestion
-    /// control.
+    /// Plans a scenario. `congestion` replaces the stacks of all applications by the kernel's stack with this
+    /// congestion control.
     ///
     /// Errors: anything that cannot run live, with its path in the scenario and an alternative.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
@@ -134,7 +134,8 @@ impl Plan {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        // after each iteration, everything connected with a placed host is placed, so the next one begins a new component
+        // after each iteration, all hosts connected with a placed host are placed, so the next host begins a new
+        // component
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
@@ -171,8 +172,8 @@ impl Plan {
         }
     }
 
-    /// Places the two nodes that have a single neighbour, for a scenario without applications. The one nearer to the first link's
-    /// `from` is on the left.
+    /// Places the two nodes that have a single neighbour, for a scenario without applications. The node nearer to the first
+    /// link's `from` is on the left.
     fn take_leaves(&mut self) -> Result<(), Problem> {
         let neighbours = |n: u16| {
             let ends = self.network.links.iter().map(|l| (l.from, l.to));
@@ -255,7 +256,8 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
     wire.into_iter().chain(peak).min()
 }
 
-/// Returns the kernel's congestion control for a stack.   Errors: properties of the stack that only the simulator has.
+/// Returns the kernel's congestion control for a stack.   Errors: properties of the stack that exist only in the
+/// simulator.
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;

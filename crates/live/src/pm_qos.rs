@@ -1,12 +1,12 @@
 //! A bound on the processors' wake-up latency during a run.
 //!
-//! An idle processor halts until an interrupt wakes it. On a physical machine this takes some microseconds, but on a virtual one it
-//! depends on when the host schedules the processor. There, a thread that sleeps until 60 us before a deadline wakes a millisecond
-//! late, whatever its priority, because its processor is not running (figures: docs/live.md). So a run holds a PM QoS request for a
-//! wake-up latency of 0 us: idle processors then poll instead of halting.
+//! An idle processor halts until an interrupt wakes it. On a physical machine, waking takes some microseconds. On a virtual
+//! machine, it depends on when the host schedules the processor: a thread that sleeps until 60 us before a deadline may wake a
+//! millisecond late, whatever its priority, because its processor is not running (figures: docs/live.md). So a run holds a PM QoS
+//! request for a wake-up latency of 0 us: idle processors then poll instead of halting.
 //!
 //! The request lasts as long as the descriptor is open: the kernel drops it after a normal end, an error, a panic or `kill -9`.
-//! The descriptor is closed on exec, so that no command of the user prolongs the request.
+//! The descriptor is closed on exec, so that a command of the user cannot prolong the request.
 //!
 //! Source: Linux Documentation/power/pm_qos_interface.rst, "PM QoS framework".
 
@@ -18,7 +18,7 @@ const PATH: &str = "/dev/cpu_dma_latency";
 /// Longest wake-up latency in the form that the device expects: us, 32 bits, native byte order.
 const LATENCY_US: i32 = 0;
 
-/// The request, which ends when this is dropped.
+/// The request, which ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct PmQosRequest(Option<File>);
 

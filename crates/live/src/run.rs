@@ -4,8 +4,8 @@
 //! refuse - namespaces - devices - [ packet thread | programs | command ] - progress ... - stop - join - end processes
 //! ```
 //!
-//! This process owns every resource of a run through values. They are released when the values are dropped, after a normal end,
-//! an error or a panic, or by the kernel when the process is killed.
+//! This process owns every resource of a run through values. The resources are released when the values are dropped, after a
+//! normal end, an error or a panic. If the process is killed, the kernel releases them.
 
 use crate::app_counters::AppCounters;
 use crate::bench::Bench;
@@ -37,7 +37,7 @@ pub struct Options {
     pub congestion: Option<String>,
     /// Highest rate of a path; faster paths are refused.
     pub max_rate: BitRate,
-    /// The user's command. The run ends with it, or after its duration.
+    /// The user's command. The run ends with the command, or after its duration.
     pub command: Option<CommandLine>,
     /// Background commands, started first and terminated with the run (a server on the other side, for example).
     pub background: Vec<CommandLine>,
@@ -88,7 +88,7 @@ impl From<io::Error> for Failure {
 /// Number of polls of 20 ms between two calls of the progress function.
 const PROGRESS_POLLS: u64 = 5;
 
-/// Longest run with a shell, which also sets the number of bins in its series.
+/// Longest run with a shell. It also determines the number of bins in the series of such a run.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `scenario` on the wall clock.
@@ -109,7 +109,7 @@ pub fn run(
     tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // a shell may stay open for a day, so the bins of the series are made longer, which limits their number
+    // a shell may stay open for a day, so longer bins limit the size of the series
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];
@@ -143,7 +143,8 @@ fn make_namespaces() -> Result<[Namespace; 2], Failure> {
     Ok([make()?, make()?])
 }
 
-/// Checks that the kernel has the requested congestion controls.   Errors: one that it does not have.
+/// Checks that the kernel has the requested congestion controls.   Errors: a congestion control that the kernel does
+/// not have.
 fn check_congestion(plan: &Plan, requested: Option<&str>) -> Result<(), Problem> {
     if let Some(name) = requested {
         return congestion::check(name).map_err(|m| Problem::new("congestion", m));
@@ -192,7 +193,7 @@ fn inside(
     let app_counters = AppCounters::new(crate::app_counters::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, app_counters, captures);
     let awake = PmQosRequest::make();
-    // `stop` is dropped before the scope waits for its threads, even after an error
+    // even after an error, `stop` is dropped before the scope waits for its threads
     let stop = StopOnDrop(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
         let stop = stop;
@@ -255,7 +256,7 @@ fn watch(shared: &Shared, mut progress: impl FnMut(&View) -> bool, over: impl Fn
     go_on
 }
 
-/// A value that requests the threads of a run to stop when it is dropped.
+/// When this value is dropped, it requests the threads of the run to stop.
 struct StopOnDrop<'a>(&'a Shared);
 
 impl Drop for StopOnDrop<'_> {

@@ -34,11 +34,11 @@ impl Store {
     /// Returns the bytes of a packet that is inside.
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut [u8] {
         let body = &mut self.bodies[index as usize];
-        assert!(body.used, "a packet's bytes are read while it is inside");
+        assert!(body.used, "a packet's bytes may be read only while the packet is inside");
         &mut body.bytes[..usize::from(body.length)]
     }
 
-    /// Frees the slot of a packet; panics if it is already free, which means that the packet had two fates.
+    /// Frees the slot of a packet; panics if the slot is already free, because the packet then had two fates.
     pub(crate) fn free(&mut self, index: u32) {
         let body = &mut self.bodies[index as usize];
         assert!(std::mem::take(&mut body.used), "a packet has one fate");

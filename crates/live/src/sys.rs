@@ -88,7 +88,8 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Limits the unsent bytes in a socket by `setsockopt(TCP_NOTSENT_LOWAT)`: it accepts no more data while it holds `bytes` unsent.
+/// Limits the unsent bytes in a socket by `setsockopt(TCP_NOTSENT_LOWAT)`: the socket accepts no data while it holds `bytes`
+/// unsent bytes.
 pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     let fd = fd.as_fd().as_raw_fd();
     // SAFETY: the kernel reads one u32; `bytes` is valid for the call.
@@ -134,7 +135,7 @@ pub(crate) fn sharp_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Spawns `command` in such a way that it dies with the calling thread.
+/// Spawns `command` so that it is killed when the calling thread ends.
 pub(crate) fn spawn_bound(command: &mut std::process::Command) -> io::Result<std::process::Child> {
     use std::os::unix::process::CommandExt;
     let owner = rustix::process::getpid();

@@ -1,6 +1,6 @@
 //! A TUN device in a namespace, which connects the namespace's kernel with the bench.
 //!
-//! The device has IFF_TUN | IFF_NO_PI without a virtual header. So the kernel cuts packets into segments before it passes them on
+//! The device has IFF_TUN | IFF_NO_PI without a virtual header. So the kernel cuts packets into segments before passing them on
 //! (no offload), and no packet exceeds the MTU.
 
 use crate::namespace::Namespace;
@@ -17,8 +17,8 @@ pub(crate) const MTU: usize = 1500;
 /// Name of the device in each namespace.
 const NAME: &str = "bl0";
 
-/// Packets that the kernel may hold until the bench reads them, which it does at once. They are not part of the modelled queue.
-/// The limit is large enough for a burst of a whole receive window (6 MB).
+/// Largest number of packets that the kernel may hold until the bench reads them. The bench reads at once, so this is not part
+/// of the modelled queue. The limit is large enough for a burst of a whole receive window (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
 /// Longest time for which an IPv6 address may be tentative, as a number of polls of 20 ms.
@@ -48,7 +48,7 @@ fn step<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|e| io::Error::new(e.kind(), format!("{what}: {e}")))
 }
 
-/// Replaces a permission error by one that names the missing capability.
+/// Replaces a permission error by an error that names the missing capability.
 fn no_right(e: io::Error) -> io::Error {
     match e.kind() {
         io::ErrorKind::PermissionDenied => io::Error::new(
@@ -76,7 +76,7 @@ impl Tun {
         step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
-            // a kernel may have been built without some of them
+            // a kernel may have been built without some of these settings
             let _ = std::fs::write(format!("/proc/sys/net/{path}"), value);
         }
         // 1 requests and accepts ECN, 0 does neither
@@ -85,7 +85,7 @@ impl Tun {
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
         step("set the MTU", set(control, NAME, Ioctl::SET_MTU, &(MTU as i32).to_ne_bytes()))?;
-        // a user namespace does not allow this; there the kernel's default of 500 packets stays
+        // not allowed in a user namespace, where the kernel's default of 500 packets stays
         let _ = set(control, NAME, Ioctl::SET_TX_QUEUE_LEN, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };
@@ -184,7 +184,7 @@ fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
     [a, b, 0, 0, w, x, y, z]
 }
 
-/// Assigns IPv6 addresses. TUN devices do not answer neighbour solicitations (IFF_NOARP), so duplicates of an address are not
+/// Assigns IPv6 addresses. TUN devices do not answer neighbour solicitations (IFF_NOARP), so duplicate addresses are not
 /// detected.
 fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     let mut request = named(NAME);
@@ -202,8 +202,8 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     hosts.iter().try_for_each(|host| usable(v6(*host)))
 }
 
-/// Waits until an address is usable. It is tentative until a kernel thread has finished duplicate address detection, which takes
-/// some milliseconds on a busy machine. Until then no socket can listen on it.
+/// Waits until an address is usable. An address is tentative until a kernel thread has finished duplicate address detection,
+/// which takes some milliseconds on a busy machine. No socket can listen on a tentative address.
 ///
 /// Bound: [`POLLS`] polls of 20 ms.
 fn usable(address: Ipv6Addr) -> io::Result<()> {

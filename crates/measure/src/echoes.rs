@@ -18,8 +18,8 @@ pub(crate) struct Echo {
 
 /// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
-/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The smallest round trip is
-/// that of the whole run, because it represents the idle path.
+/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The smallest round trip
+/// represents the idle path, so it covers the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -64,12 +64,14 @@ impl Echoes {
         &self.rtt
     }
 
-    /// Returns the delay that load adds: the mean round trip minus the smallest one of the whole run; `None` without a reply.
+    /// Returns the delay that load adds: the mean round trip minus the smallest round trip of the whole run; `None` without a
+    /// reply.
     pub(crate) fn induced(&self) -> Option<Duration> {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
-    /// Returns the 99th percentile of round trips minus the smallest one of the whole run; `None` without a reply.
+    /// Returns the 99th percentile of round trips minus the smallest round trip of the whole run; `None` without a
+    /// reply.
     pub(crate) fn induced_p99(&self) -> Option<Duration> {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
@@ -85,7 +87,8 @@ impl Echoes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// Returns the median round trip of the echoes answered before `load`, or the smallest of the run if there are none.
+    /// Returns the median round trip of the echoes answered before `load`, or the smallest round trip of the run if
+    /// there are none.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
         median(&idle).map(Duration).or(self.least)
@@ -134,7 +137,8 @@ mod tests {
     #[test]
     fn the_idle_line_ends_where_the_load_begins() {
         let mut p = Echoes::new(Time(1000));
-        // four echoes are answered before the load begins at 4000, one is in transit then, and two are sent under load
+        // four echoes are answered before the load begins at 4000, one is in transit at that time, and two are sent
+        // under load
         let rtts = [21, 20, 23, 30, 500, 100, 140];
         (0..7).for_each(|i| p.sent(Time(i * 900)));
         rtts.into_iter().enumerate().for_each(|(i, rtt)| {

@@ -15,11 +15,12 @@
 //! Source: the first formula is from Cole & Rosenbluth 2001, for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
-//! CableLabs 2012 states the formula with the delay, but its MOS columns match d = 0 in every independent cell. So both are
-//! reported: [`r_value`] of the measured delay plus the network's 20 ms, and of [`Duration::ZERO`] for comparison.
+//! The formula in CableLabs 2012 includes the delay, but its MOS columns match d = 0 in every independent cell. So two
+//! ratings are reported: [`r_value`] of the measured delay plus the network's 20 ms, and [`r_value`] of [`Duration::ZERO`]
+//! for comparison.
 //!
 //! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5. Its Appendix I excludes
-//! that range (R from MOS: 6.5 <= R); here MOS is 1 there. Only Idd of the delay impairment Id is included: echo (Idte, Idle)
+//! this range (R from MOS: 6.5 <= R); here, MOS is 1 in this range. The delay impairment Id includes only Idd: echo (Idte, Idle)
 //! depends on telephones, not on queues, and is negligible with a good canceller.
 
 use units::{Duration, math};
@@ -50,8 +51,8 @@ fn idd(delay: Duration) -> f64 {
     25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
 }
 
-/// Returns the effective equipment impairment Ie,eff of G.107 for a `loss` in [0, 1] whose bursts are `burst_ratio` times as long
-/// as with random loss.
+/// Returns the effective equipment impairment Ie,eff of G.107 for a `loss` in [0, 1], in bursts that are `burst_ratio` times as
+/// long as with random loss.
 fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     let ppl = 100.0 * loss.clamp(0.0, 1.0);
     codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_ratio + codec.bpl)

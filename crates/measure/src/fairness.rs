@@ -2,9 +2,10 @@
 
 /// Returns Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one flow has everything) to 1 (all have equal shares).
 ///
-/// It is 1 if there are no shares or all are zero, because no share is then smaller than another.   Source: Jain, Chiu, Hawe 1984.
+/// The index is 1 if there are no shares, or if all shares are zero, because then no share is smaller than another.   Source:
+/// Jain, Chiu, Hawe 1984.
 pub(crate) fn jain(shares: &[f64]) -> f64 {
-    // shares are divided by the largest, so that squares neither overflow nor vanish
+    // shares are divided by the largest, so that squares neither overflow nor underflow
     let most = shares.iter().fold(0.0_f64, |a, &b| a.max(b));
     if most <= 0.0 {
         return 1.0;

@@ -20,8 +20,8 @@ pub(crate) struct FileDone {
 
 /// The files of one application.
 ///
-/// The first 65 536 of the run are stored. Statistics cover the files that ended after the warm-up: they are exact while all of
-/// these are stored, and come from a [`Histogram`] once there are more.
+/// The first 65 536 of the run are stored. Statistics cover the files that ended after the warm-up: exact as long as all of
+/// these files are stored, otherwise from a [`Histogram`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     warm_up: Time,
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_values() {
         let mut files = Files::default();
-        // times are 1001, 1003, ... 1199 ms. All of them are stored, so percentiles are exact, not middles of bins (0.5 or 1 ms
-        // wide there)
+        // times are 1001, 1003, ... 1199 ms. All of them are stored, so percentiles are exact, not middles of bins (which would
+        // be 0.5 or 1 ms wide)
         (0..100).for_each(|i| files.done(file(2000 + i, 1001 + 2 * i)));
         let (all, times) = (files.all(), files.times());
         let ms = |d: Option<Duration>| d.unwrap().millis();
@@ -146,7 +146,8 @@ mod tests {
         (0..70_000).for_each(|i| files.done(file(1000 + i, 1 + i / 1000)));
         let times = files.times();
         assert_eq!((files.all().count(), times.exact(), files.kept().len()), (70_000, false, KEPT));
-        // the two middle times are 35 and 36 ms. The histogram gives the first, which has the nearest rank, to within 0.05 %
+        // the two middle times are 35 and 36 ms. The histogram gives the first of the two, which has the nearest rank, to
+        // within 0.05 %
         assert!(times.median().unwrap().0.abs_diff(35_500_000) < 800_000, "{:?}", times.median());
     }
 }

@@ -18,7 +18,8 @@ use units::Duration;
 pub(crate) enum Idle {
     /// The smallest round trip of the run.
     Least,
-    /// The median of the round trips that ended before any load began, or the smallest round trip if there are none.
+    /// The median of the round trips that ended before any load began, or the smallest round trip of the run if there
+    /// are none.
     Median,
 }
 
@@ -45,7 +46,7 @@ pub struct Band {
 /// A scale: grades in rising order of their limits. The last grade has no limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Name of the scale; "own" for one that is not in [`SCALES`].
+    /// Name of the scale; "own" for a scale that is not in [`SCALES`].
     pub name: &'static str,
     /// The quantity that the scale's source compares, in one line.
     pub words: &'static str,
@@ -80,9 +81,10 @@ const CLASSES: &[Band] =
 /// Scales by name; the first is the default.
 ///
 /// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the classes are
-/// Apple's). The claim that Waveform compares a median with a mean is second-hand information.
+/// Apple's). That Waveform compares a median with a mean is second-hand information.
 pub static SCALES: [Scale; 5] = [
-    // a mean would hide the delays that users notice; L4S also states its goal at the 99th percentile (RFC 9330 §1)
+    // a mean would hide the delays that users notice; the goal of L4S is also stated for the 99th percentile (RFC 9330
+    // §1)
     Scale {
         name: "p99",
         words: "A+ to F by the letters of dslreports; the delay that load adds to the round trip at the 99th percentile",

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! A percentile is the middle of the bin that holds the value of nearest rank, limited to [min, max]. Its error is at most 1/2048
-//! (0.05 %); below 2 us it is exact. Count, minimum, maximum and mean are exact.
+//! (0.05 %); percentiles below 2 us are exact. Count, minimum, maximum and mean are exact.
 //!
-//! Bins are stored in pages of 64, each allocated when a value falls into it. An empty histogram has no page, one whose values
-//! lie within an octave has at most 16 of them (8 KB), and one with a value in every bin takes 275 KB.
+//! Bins are stored in pages of 64, each allocated when a value falls into it. An empty histogram has no pages. If the values
+//! lie within an octave, there are at most 16 pages (8 KB). With a value in every bin, the histogram takes 275 KB.
 //!
-//! Source: HdrHistogram's layout for three digits (2048 sub-buckets, of which every octave above the first uses the upper half).
+//! Source: HdrHistogram's layout for three digits (2048 sub-buckets; every octave above the first uses only the upper half).
 
 use units::Duration;
 
@@ -32,7 +32,7 @@ fn bin(ns: u64) -> usize {
     ((u64::from(e - SUB) << SUB) + (ns >> (e - SUB))) as usize
 }
 
-/// Returns the lower edge of a bin in nanoseconds. It is also defined for the bin after the last one.
+/// Returns the lower edge of a bin in nanoseconds. Also defined for the bin after the last.
 fn edge(bin: usize) -> u64 {
     let (octave, part) = (bin >> SUB, (bin & ((1 << SUB) - 1)) as u64);
     if octave == 0 { part } else { ((1 << SUB) + part) << (octave - 1) }
@@ -85,7 +85,7 @@ impl Histogram {
         self.pages[number].get_or_insert_with(|| Box::new([0; PAGE]))
     }
 
-    /// Returns the bytes that it uses on the heap.
+    /// Returns the bytes that the histogram uses on the heap.
     #[cfg(test)]
     fn bytes(&self) -> usize {
         let made = self.pages.iter().flatten().count();

@@ -1,14 +1,15 @@
 //! Streaming measures, which reduce a run to numbers while it runs.
 //!
-//! Every measure has a size that is fixed when it is built (or bounded by a documented constant), however long the run is. It
-//! gives the same numbers on every machine: sums are integers, all other arithmetic is IEEE and `units::math`.
+//! Every measure has a size that is fixed when it is built (or bounded by a documented constant), however long the run is.
+//! The numbers are the same on every machine: sums are integers, and all other arithmetic is IEEE arithmetic or
+//! `units::math`.
 //!
 //! | measure | quantity | memory |
 //! |---|---|---|
 //! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 275 KB |
 //! | [`TimeWeighted`] | a queue's length: share of time at each length | 8 B per length, at most 524 KB |
 //! | [`Series`] | any quantity over time, in equal bins | 8 to 24 B per bin |
-//! | [`LinkMeter`] | the three above for one link, fed as a [`record::Sink`] | their sum |
+//! | [`LinkMeter`] | the first three for one link, fed as a [`record::Sink`] | their sum |
 //! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 262 KB and a histogram |
 //! | [`Tally`] | the counts of end hosts: per flow, per application | their sum |

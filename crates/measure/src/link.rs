@@ -105,7 +105,7 @@ impl Sink for LinkMeter {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
-    // inlined, so that the match is resolved at compile time where the kind of record is constant
+    // inlined, so that the match is resolved at compile time if the kind of record is a constant
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         match record {

@@ -17,8 +17,8 @@ pub(crate) struct PageLoad {
 
 /// The page loads of one user.
 ///
-/// The first 65 536 are stored (91 hours, with the 5 s pauses of CableLabs 2012). Later ones are only counted, so the median and
-/// the deviation cover only the stored loads. Statistics cover the loads that ended after the warm-up.
+/// The first 65 536 are stored (91 hours, with the 5 s pauses of CableLabs 2012). Later loads are only counted, so the median
+/// and the deviation cover the stored loads alone. Statistics cover the loads that ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
     warm_up: Time,

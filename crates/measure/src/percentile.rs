@@ -5,7 +5,7 @@ use units::Duration;
 /// Returns the nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
 ///
 /// A rank that differs from a whole number only by rounding counts as whole, so that the 99.9th percentile of 1000 values is
-/// number 999, not 1000.
+/// the 999th value, not the 1000th.
 pub(crate) fn rank(p: f64, n: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * n as f64 / 100.0;
     ((exact - exact * 1e-12).ceil() as u64).clamp(1, n.max(1))
@@ -37,7 +37,7 @@ fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
 
 /// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` without a mean above 0.
 ///
-/// For the rates of n flows, it is equivalent to Jain's index J: J = 1 / (1 + cv^2).
+/// For the rates of n flows, this is equivalent to Jain's index J: J = 1 / (1 + cv^2).
 pub(crate) fn variation(values: &[u64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().map(|&v| u128::from(v)).sum::<u128>() as f64 / n;

@@ -1,7 +1,7 @@
 //! The mapping of an application's flows to rows of the tally.
 //!
 //! An application has as many rows as parallel transfers. A flow takes the first free row and releases it at its end. If no row
-//! is free, the flow shares the last one.
+//! is free, the flow shares the last row.
 
 /// The rows of one application.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ impl Rows {
         Self { first: first as u32, used: vec![false; rows], full: 0 }
     }
 
-    /// Returns the same state for rows that begin at row `first` of another tally.
+    /// Returns these rows, moved to row `first` of another tally.
     #[must_use]
     pub fn moved(self, first: usize) -> Self {
         Self { first: first as u32, ..self }

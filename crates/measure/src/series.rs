@@ -1,4 +1,4 @@
-//! A quantity over time, in equal bins whose number is fixed when the run is built.
+//! A quantity over time, in equal bins. Their number is fixed when the run is built.
 
 use units::{Duration, Problem, Time};
 
@@ -16,14 +16,14 @@ pub(crate) enum Channel {
     Max,
     /// The last value. An empty bin is NaN.
     Last,
-    /// The mean over time of a value that holds until the next one (0 before the first): queue length, window.
+    /// The mean over time, where each value holds until the next (0 before the first): queue length, window.
     TimeMean,
 }
 
 /// A quantity in bins of `width` from `start` on.
 ///
 /// Values must come in the order of time, so that finding the bin takes one comparison. A value at or after the end counts in the
-/// last bin, and a value before the current bin counts in the current bin.
+/// last bin; a value that is older than the current bin counts in the current bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     channel: Channel,
@@ -80,7 +80,7 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now`, whatever the channel. The functions for a single channel need no match.
+    /// Adds `value` at `now` for any channel. The functions for a single channel below need no match.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {
@@ -185,7 +185,7 @@ impl Series {
         self.since = self.since.max(until);
     }
 
-    /// Does the work of [`Self::advance`] across the edges of bins, up to the end of the series.
+    /// Does the work of [`Self::advance`] if it crosses the edge of a bin, up to the end of the series.
     #[cold]
     fn advance_far(&mut self, now: Time) {
         let now = now.min(self.end);

@@ -74,7 +74,7 @@ pub struct Tally {
     pub rows: Vec<Row>,
     /// The first [`SYNS_KEPT`] SYNs sent by clients, including retransmissions: application, number of the connection, time.
     pub syns: Vec<(u16, u32, Time)>,
-    /// Packets that arrived for a connection that no longer existed.
+    /// Packets that arrived after their connection had ended.
     pub flow_gone: u64,
     /// True if any row has series.
     pub has_series: bool,
@@ -136,11 +136,11 @@ impl Tally {
         Ok(first_row)
     }
 
-    /// Continues a tally from `past`, that of a run with the same applications. Those that have not `started` may have other
-    /// parameters, and stay as they are here.
+    /// Continues from `past`, the tally of another run with the same applications. Applications that have not `started` may
+    /// differ in their parameters, so they keep the state that they have here.
     pub fn continue_from(&mut self, past: Tally, started: impl Fn(usize) -> bool) {
         let mut rows = past.rows;
-        // from the last application on, whose rows are at the end
+        // begins with the last application, because its rows are at the end
         for (i, app) in past.apps.into_iter().enumerate().rev() {
             let its_rows = rows.split_off(app.first_row);
             if started(i) {
@@ -200,7 +200,7 @@ impl Tally {
 
     /// Records the arrival of a datagram.
     pub fn datagram(&mut self, row: u32, direction: usize, now: Time, packet: &PacketMeta, delay: Duration) {
-        // the payload is the packet without its IPv4 and UDP headers; a packet smaller than these has none
+        // the payload is the packet without its IPv4 and UDP headers; a packet smaller than these headers has none
         let payload = packet.bytes().saturating_sub(28);
         let total = &mut self.rows[row as usize].directions[direction].total;
         total.packets += 1;
@@ -234,8 +234,8 @@ impl Tally {
         directions[direction].total.sent(sender);
     }
 
-    /// Ends the warm-up: excludes all counts so far. Counters of open connections are not yet included and follow by
-    /// [`Tally::under_way`].
+    /// Ends the warm-up: excludes all counts so far. The counters of open connections are not included yet; they are
+    /// added by [`Tally::under_way`].
     pub fn begin(&mut self) {
         self.begun = true;
         self.rows
@@ -252,8 +252,8 @@ impl Tally {
         }
     }
 
-    /// Adds the counters that a sender has at the end of the warm-up, if it continues. [`Tally::retire`] will add its final
-    /// counters.
+    /// Adds the counters, at the end of the warm-up, of a sender that continues. [`Tally::retire`] adds its final counters
+    /// later.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);

@@ -8,17 +8,18 @@
 //! ```
 //!
 //! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, compared with the smallest delay so
-//! far), divided by the mean length that independent losses would have, 1 / (1 - share).
+//! far), divided by their mean length if losses were independent, 1 / (1 - share).
 //!
-//! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter by which it judges that a packet is late. Delay above
-//! the minimum is the sensible reading, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
+//! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter above which a packet is late. Delay above the minimum
+//! is the most plausible interpretation, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
 //!
 //! # Late without keeping delays
 //!
-//! The minimum m is known only at the end, but the first delay bounds it: 0 <= m <= first. So the border m + late_after lies in
-//! [late_after, first + late_after]. Delays below that span are never late, delays above it always are, and those within it are
-//! counted in 65 536 bins of first/65536 each. Memory does not depend on the length of the call. Only delays within one bin of
-//! the border can be misjudged (they count as on time): a bin is 0.1 us for a first delay of 6 ms, and 15 us for one of a second.
+//! The minimum m is known only at the end, but the first delay is an upper bound: 0 <= m <= first. So the border m + late_after
+//! lies in [late_after, first + late_after]. Delays below this range are never late, delays above it always. Delays within it are
+//! counted in 65 536 bins of width first/65536. Memory does not depend on the length of the call. Only delays within one bin of
+//! the border may be classified wrongly (as on time). The width of a bin is 0.1 us if the first delay is 6 ms, and 15 us if it is
+//! a second.
 
 use crate::Histogram;
 use crate::emodel::{self, Codec};
@@ -172,7 +173,8 @@ impl VoipMeter {
         &self.delays
     }
 
-    /// Returns the resolution of the test for late packets: delays this close above the border may count as on time.
+    /// Returns the resolution of the test for late packets: a delay above the border by less than this may count as on
+    /// time.
     #[cfg(test)]
     fn resolution(&self) -> Duration {
         Duration(self.width - 1)
@@ -181,7 +183,7 @@ impl VoipMeter {
     /// Returns the number of packets that arrived late, compared with the minimum so far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // bin i holds the excesses over late_after in (i width, (i+1) width]; those above the minimum are late. The bin that
+        // bin i holds the excesses over late_after in (i width, (i+1) width]; bins above the minimum are late. The bin that
         // contains the minimum counts as on time
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
@@ -236,7 +238,7 @@ mod tests {
 
     #[test]
     fn late_is_judged_by_the_minimum_of_the_whole_call() {
-        // the minimum of 10 ms comes last, so packets above 70 ms are late, not those above 40 + 60
+        // the minimum of 10 ms comes last, so packets above 10 + 60 ms are late, not only packets above 40 + 60
         let mut m = meter();
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);
@@ -327,7 +329,8 @@ mod tests {
         let mut rng = Rng::named(3, "bursts");
         let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
         assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
-        // late packets count as lost: the fourth and fifth arrive 70 ms above the smallest delay, one run of 2 among 6 packets
+        // late packets count as lost: the delays of the fourth and the fifth are 70 ms above the smallest, which makes one run
+        // of 2 among 6 packets
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
         assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);
@@ -339,7 +342,8 @@ mod tests {
         for (n, at) in [(0, 10), (2, 50), (1, 55), (3, 70), (4, 90), (6, 130), (5, 135), (7, 150)] {
             m.arrival(n, Time(n * 20 * MS), Time(at * MS));
         }
-        // nothing is lost, but packets 1 and 5 of 0-7 arrive too late to be played in order: two runs of 1, and 6 of 8 are played
+        // no packet is lost, but packets 1 and 5 of 0-7 arrive too late to be played in order: two runs of 1, and 6 of 8 packets
+        // are played
         assert_eq!((m.summary(8).lost_percent, m.summary(8).burst_ratio), (0.0, 6.0 / 8.0));
     }
 }

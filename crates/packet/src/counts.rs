@@ -1,4 +1,4 @@
-//! Counters of packets, and of the grants that let them leave.
+//! Counters of packets, and of the grants with which they leave.
 
 use crate::PacketMeta;
 
@@ -31,7 +31,7 @@ impl Count {
         Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 
-    /// Returns what was counted since `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
@@ -50,7 +50,7 @@ pub struct ClassCount {
 }
 
 impl ClassCount {
-    /// Returns what was counted since `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -70,12 +70,12 @@ pub struct GrantCounts {
     pub granted: u64,
     /// Bytes of `granted` that were not requested (proactive grants).
     pub proactive: u64,
-    /// Bytes of `granted` filled with packets. The rest is waste.
+    /// Bytes of `granted` filled with packets. The other granted bytes are wasted.
     pub used: u64,
 }
 
 impl GrantCounts {
-    /// Returns what was counted since `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {

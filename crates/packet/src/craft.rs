@@ -78,7 +78,7 @@ fn write_udp(t: &mut [u8], to: Ip, ports: (u16, u16)) {
     t[2..4].copy_from_slice(&ports.1.to_be_bytes());
     let length = t.len();
     t[4..6].copy_from_slice(&(length as u16).to_be_bytes());
-    // a checksum of 0 would mean that there is none, so 0xffff is sent, which is equivalent
+    // a checksum of 0 would mean "no checksum", so the equivalent 0xffff is sent
     let sum = match folded(pseudo(to, UDP, length) + sum(t)) {
         0 => 0xffff,
         sum => sum,
@@ -142,7 +142,8 @@ fn pseudo(to: Ip, protocol: u8, length: usize) -> u32 {
     addresses + u32::from(protocol) + length as u32
 }
 
-/// Returns the sum of 16-bit words, with carries in the upper half. 32 bits suffice because a packet has at most 65 535 bytes.
+/// Returns the sum of 16-bit words, with carries in the upper half. 32 bits are enough, because a packet has at most 65 535
+/// bytes.
 fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum()
 }
@@ -174,8 +175,8 @@ mod tests {
         [Ip { src: v4(1), dst: v4(2), tos: 0xb9 }, Ip { src: v6(1), dst: v6(2), tos: 0xb9 }]
     }
 
-    /// Checks a packet as a receiver does: the one's complement sum of the pseudo-header and of all bytes after the IP header
-    /// must be all ones.
+    /// Checks a packet as a receiver does: the one's complement sum over the pseudo-header and all bytes after the IP header
+    /// must consist of ones only.
     fn checks(packet: &[u8], pseudo_header: bool) -> bool {
         let (at, addresses, protocol) =
             if packet[0] >> 4 == 4 { (20, &packet[12..20], packet[9]) } else { (40, &packet[8..40], packet[6]) };

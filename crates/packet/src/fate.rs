@@ -1,4 +1,4 @@
-//! The fate of a packet in a queue. A drop is a fact; a loss is a sender's inference, and part of `tcp`.
+//! The fate of a packet in a queue. A drop is a fact. A loss is an inference of a sender, so losses are in `tcp`.
 
 use crate::PacketMeta;
 use units::Time;
@@ -44,7 +44,7 @@ reasons! {
     enum DropReason {
         /// No room in the queue: the arriving packet is dropped.
         "tail_full" TailFull,
-        /// No room in the queue: a packet at the head is dropped to make room for the arriving one.
+        /// No room in the queue: a packet at the head is dropped to make room for the arriving packet.
         "head_full" HeadFull,
         /// A control law dropped the arriving packet.
         "early_tail" EarlyTail,
@@ -56,9 +56,9 @@ reasons! {
         "link_loss" LinkLoss,
         /// The packet arrived for a flow that no longer exists.
         "flow_gone" FlowGone,
-        /// No room in the queue: a packet waiting at the tail is dropped to make room for the arriving one.
+        /// No room in the queue: a packet waiting at the tail is dropped to make room for the arriving packet.
         "push_out" PushOut,
-        /// A newer ACK, queued behind it, makes this ACK redundant (CAKE's ACK filter).
+        /// A newer ACK in the queue makes this ACK redundant (CAKE's ACK filter).
         "ack_filter" AckFilter,
     }
 
@@ -71,14 +71,15 @@ reasons! {
     }
 }
 
-/// Receives the fates that a discipline decides. The host must free what a dropped packet owned, such as its place in the arena.
+/// Receives the fates that a discipline decides. The host must free the resources of a dropped packet, such as its place in the
+/// arena.
 pub trait FateSink {
     /// Receives a drop of `packet` at `point`.
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);
     /// Receives a mark of `packet` at `point`. The packet stays in the queue.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
     /// Receives the time `at` at which the last bit of `packet` leaves. Called only for packets with
-    /// [`Flags::LOCAL`](crate::Flags::LOCAL), which their socket counts.
+    /// [`Flags::LOCAL`](crate::Flags::LOCAL), because their socket counts them.
     fn left(&mut self, _packet: &PacketMeta, _at: Time) {}
 }
 

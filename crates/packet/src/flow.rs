@@ -70,8 +70,8 @@ impl FlowTuple {
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,
-    /// By slot: a flow with segmentation offload, and the bytes on the wire of its full segments in the forward and in the
-    /// reverse direction.
+    /// Flows with segmentation offload, by slot, each with the bytes on the wire of a full segment in the forward and in
+    /// the reverse direction.
     frames: Vec<(FlowId, [u16; 2])>,
 }
 
@@ -101,8 +101,8 @@ impl FlowTable {
         self.frames[slot] = (flow, bytes);
     }
 
-    /// Returns the sizes set by [`FlowTable::set_frames`] for this flow. `None` if its slot has none, or those of another
-    /// generation.
+    /// Returns the sizes set by [`FlowTable::set_frames`] for this flow. `None` if the slot has no sizes, or the sizes of
+    /// another generation.
     #[inline]
     pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
         self.frames.get(flow.slot()).filter(|(of, _)| *of == flow).map(|(_, bytes)| *bytes)

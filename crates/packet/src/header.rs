@@ -1,4 +1,4 @@
-//! Parses real packets, and writes the only field that the live bench changes: the type of service (a CE mark, a cleared DSCP).
+//! Parses real packets, and writes the type of service (a CE mark, a cleared DSCP), the only field that the live bench changes.
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
 //! Departs: the hop limit is not decremented, and no ICMP errors are sent: the live bench is a cable with queues, not a router.
@@ -45,7 +45,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Parses a packet that starts with its IP header. Returns `None` if it is not an IP packet, or is truncated.
+/// Parses a packet that starts with its IP header. Returns `None` if the packet is truncated or not an IP packet.
 pub fn parse(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -170,8 +170,8 @@ fn option_flags(options: &[u8], ack: u32) -> Flags {
 }
 
 /// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. There must be one or two
-/// blocks: if there are three, others may not have fitted. The first must not report a duplicate, that is, lie below the ACK or
-/// within the second block (RFC 2883).
+/// blocks: with three, there may have been no room for others. The first block must not report a duplicate (which would lie
+/// below the ACK or within the second block, RFC 2883).
 fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
@@ -185,7 +185,7 @@ fn sack_whole(option: &[u8], ack: u32) -> Flags {
     }
 }
 
-/// Writes the type of service of `packet`, which is DSCP and ECN. Updates the header checksum of IPv4.
+/// Writes the type of service of `packet` (DSCP and ECN). Updates the header checksum of IPv4.
 ///
 /// Source: RFC 1624 eqn. 3: HC' = ~(~HC + ~m + m').
 pub fn set_tos(packet: &mut [u8], tos: u8) {

@@ -41,7 +41,7 @@ pub struct LinkView {
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
-    /// Further delay, behind this queue, of a packet that leaves it now: the wait in a modem's transmit queue.
+    /// Additional delay of a packet that leaves this queue now: the wait in a modem's transmit queue.
     pub downstream_delay: Duration,
 }
 
@@ -65,7 +65,7 @@ impl LinkView {
 pub enum ServiceFlow {
     /// The low-latency service flow, L.
     LowLatency,
-    /// The classic service flow, C; the only one of a modem without L.
+    /// The classic service flow, C; in a modem without L, the only service flow.
     Classic,
 }
 
@@ -113,8 +113,8 @@ pub fn docsis_frame(ip: u64) -> u64 {
 }
 
 impl Backlog {
-    /// Returns the size of all packets as a cable modem sends them. It is exact if all packets have at least 46 bytes, or if none
-    /// has. Otherwise it may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
+    /// Returns the size of all packets as a cable modem sends them. The result is exact if all packets have at least 46 bytes, or
+    /// none of them. Otherwise it may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
     pub fn docsis_frames(&self) -> u64 {
         let n = u64::from(self.packets);
         (self.bytes + n * (ETHERNET + MAC_HEADER)).max(n * docsis_frame(0))
@@ -136,12 +136,12 @@ pub struct OpportunityCounts {
     pub longest_gap: Duration,
     /// Gaps longer than [`OpportunityCounts::LONG_GAP`].
     pub long_gaps: u64,
-    /// Packets that were queued during a long gap and were dropped in it or later.
+    /// Packets that were queued during a long gap, and dropped during it or later.
     pub gap_drops: u64,
 }
 
 impl OpportunityCounts {
-    /// Gaps above this are long. The value is CoDel's interval: in a longer gap, CoDel finds a standing queue.
+    /// Gaps above this are long. The value is CoDel's interval, because CoDel finds a standing queue in a longer gap.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
     /// Returns what was counted since `before`, except for `longest_gap`, which covers the whole run.

@@ -1,7 +1,7 @@
 //! Declarations of measures. A measure is a number in a run's summary, declared once, beside the expression that computes it.
 //!
-//! `measures!` turns one list into two things: the declarations, which documents, labels and comparisons are derived from, and a
-//! function that returns the values.
+//! `measures!` turns one list into declarations and a function. Documents, labels and comparisons are derived from the
+//! declarations; the function returns the values.
 
 use crate::Unit;
 
@@ -10,7 +10,7 @@ use crate::Unit;
 pub struct Measure {
     /// The name of the key; `*` matches any name.
     pub key: &'static str,
-    /// The unit of its values, and how they are compared.
+    /// The unit of the values, and how they are compared.
     pub kind: Kind,
     /// Human-readable name, without the unit.
     pub words: &'static str,

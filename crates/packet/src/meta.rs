@@ -50,8 +50,8 @@ impl Flags {
     pub const ACE: Self = Self(512);
     /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
-    /// The SACK blocks cover all data that the receiver holds out of order: there are one or two, and none reports a duplicate
-    /// (RFC 2883). Not a bit on the wire, but derived from the blocks.
+    /// The SACK blocks cover all data that the receiver holds out of order: there are one or two blocks, and none reports a
+    /// duplicate (RFC 2883). Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
     /// A datagram whose bytes are in the host's arena, at `body`. Shares its bit with [`Flags::SACK_WHOLE`], which only ACKs
     /// use. Not a bit on the wire.
@@ -114,7 +114,7 @@ pub const LEAST_BYTES: u64 = 28;
 /// A packet: 32 bytes, plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketMeta {
-    /// A time written by whatever holds the packet: the enqueue time in a queue, the arrival time on a link.
+    /// A time written by the present holder of the packet: the enqueue time in a queue, the arrival time on a link.
     pub stamp: Time,
     /// For data, the offset of the first payload byte in the stream; for a pure ACK, the cumulative ACK number; for a datagram,
     /// its number.
@@ -123,7 +123,7 @@ pub struct PacketMeta {
     pub flow: FlowId,
     /// Index into the host's arena, or a timestamp (see [`Flags::INLINE`]).
     pub body: u32,
-    /// Bytes on the wire, including all headers. 16 bits suffice, as for the length field of an IP header.
+    /// Bytes on the wire, including all headers. 16 bits are enough, as in the length field of an IP header.
     pub size: u16,
     /// Destination node.
     pub dst: NodeId,
@@ -139,8 +139,8 @@ const _: () = assert!(size_of::<PacketMeta>() == 32);
 
 /// A packet without its `stamp`, packed into three integers.
 ///
-/// Copying a packet whose fields were just written one by one stalls until all of them have reached the cache. Integers stay
-/// in registers, from the sender to the slot in a link's ring.
+/// A packet whose fields were just written one by one can be copied only after all fields have reached the cache. Integers
+/// stay in registers from the sender to the slot in a link's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
     /// [`PacketMeta::seq`].

@@ -1,11 +1,11 @@
-//! Algorithms that are implemented outside the core. A scenario holds the name of a class, its source text and its parameters; the
-//! program that runs the scenario supplies the maker, which turns them into objects.
+//! Algorithms that are implemented outside the core. A scenario holds the name of a class, its source text and its parameters. The
+//! program that runs the scenario supplies a factory, which creates objects from these.
 //!
 //! ```text
-//! scenario --read--> parameters, without a maker     data, hashed and stored like other parameters
+//! scenario --read--> parameters, without a factory     data, hashed and stored like other parameters
 //!                      | the program supplies a maker
 //!                      v
-//! world --build--> one object of the maker for each queue or connection
+//! world --build--> one object of the factory for each queue or connection
 //! ```
 //!
 //! Source: none. Nothing here depends on the language of the code.
@@ -14,27 +14,29 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Problem, shown};
 
-/// The maker of an algorithm's objects, once it is supplied. It is not part of the scenario, so all values compare equal.
+/// The factory of an algorithm's objects, once it is supplied. It is not part of the scenario, so all values of this type
+/// compare equal.
 pub struct Supplied<M: ?Sized>(Option<Arc<M>>);
 
 impl<M: ?Sized> Supplied<M> {
-    /// Returns the value with this maker.
+    /// Returns the value with this factory.
     pub fn by(maker: Arc<M>) -> Self {
         Self(Some(maker))
     }
 
-    /// Returns the maker, if there is one.
+    /// Returns the factory, if there is one.
     pub fn maker(&self) -> Option<&M> {
         self.0.as_deref()
     }
 
-    /// Returns the value with another maker, which `copy` makes of this one.
+    /// Returns the value with a copy of the factory, created by `copy`.
     #[must_use]
     pub fn copied(&self, copy: impl FnOnce(&M) -> Arc<M>) -> Self {
         Self(self.maker().map(copy))
     }
 
-    /// Checks that there is a maker. `name` is the class, and `kind` the kind of its objects.   Errors: there is none.
+    /// Checks that there is a factory. `name` is the class, and `kind` the kind of its objects.   Errors: there is no
+    /// factory.
     pub fn ready(&self, kind: &str, name: &str) -> Result<(), Problem> {
         match self.0 {
             Some(_) => Ok(()),

@@ -1,13 +1,13 @@
 //! Readings of an algorithm's internal state: named values, each with its unit.
 //!
 //! A law, a discipline or a congestion controller reports its state in its `probe()`: always the same names in the same order,
-//! whatever the state, so readings form a table. The names are those that the field uses (`tc -s qdisc`, `ss -i`, the RFC). The
-//! unit becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
+//! whatever the state, so readings form a table. The names are those in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit
+//! becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
 //!
 //! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section
 //! for each queue or class ([`Reading::queue`]).
 //!
-//! State that a table or plot shows over time is also reported as a [`Sample`], in one form for all algorithms that have it.
+//! State that is shown over time by a table or plot is also reported as a [`Sample`], in one form for all algorithms.
 
 use crate::Backlog;
 use units::{BitRate, Duration, Time};

@@ -53,7 +53,8 @@ impl Host for LiveHost<'_> {
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
-        // the machine measures from the scheduled time of the request, but ping prints the time between the two system calls
+        // the application measures from the scheduled time of the request, but ping prints the time between the two system
+        // calls
         let rtt = rtt.map(|rtt| self.state.echo_rtt.unwrap_or(rtt));
         let now = self.state.now;
         self.state.tally.probe(self.app, number, now, rtt);
@@ -71,7 +72,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 impl HostState {
-    /// Sends a datagram of `size` bytes, which include the headers of IPv4 and UDP (or ICMP).
+    /// Sends a datagram of `size` bytes, including the headers of IPv4 and UDP (or ICMP).
     fn datagram_out(&mut self, app: usize, peer: usize, side: Role, size: u16, number: u64) {
         let (service, end) = (self.apps[app].services + peer, side as usize);
         if self.datagram_socket(service, end).is_err() {
@@ -81,7 +82,8 @@ impl HostState {
         let Some(socket) = &datagram[end] else { return };
         self.tally.apps[app].datagrams += 1;
         let header = if *echo { ECHO } else { 0 };
-        // headers: IPv4 has 20 bytes and UDP 8; the 8 of an echo are part of the data passed to the socket
+        // headers: 20 bytes of IPv4 and 8 of UDP; the 8 bytes of an echo's header are part of the data passed to the
+        // socket
         let length = usize::from(size).saturating_sub(28).max(STAMP) + header;
         let packet = &mut self.buffer[..length];
         packet.fill(0);
@@ -91,7 +93,7 @@ impl HostState {
         }
         packet[header..header + 8].copy_from_slice(&number.to_be_bytes());
         packet[header + 8..header + 16].copy_from_slice(&self.clock.now().0.to_be_bytes());
-        // a full socket buffer drops the datagram, as it would for any program
+        // a full socket buffer drops the datagram, as for any program
         let _ = send(socket, packet, SendFlags::empty());
     }
 

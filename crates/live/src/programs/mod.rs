@@ -4,7 +4,7 @@
 //! connect from the client's address in its namespace to the server's in the other. `write` adds to a byte counter, which is sent
 //! as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP packet with its number and
 //! time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of the other side; its round-trip time
-//! is measured between the system calls, not by the machine.
+//! is measured between the system calls, not by the application.
 //!
 //! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created, whichever
 //! namespace the thread is in.
@@ -52,7 +52,8 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Opens every listener. Must be called on the thread that will serve it.   Errors: a socket that cannot be created.
+    /// Opens every listener. Must be called on the thread that will serve the sockets.   Errors: a socket that cannot be
+    /// created.
     pub(crate) fn new(
         scenario: &Scenario,
         plan: &Plan,
@@ -136,7 +137,7 @@ impl Programs {
             if at > now {
                 return;
             }
-            // a machine acts at the time for which its start or timer was set, not at the current time
+            // an application acts at the time for which its start or timer was set, not at the current time
             self.state.now = at;
             self.state.begin_if_due();
             if let Some((_, due)) = self.state.apps[app].timers.take(at) {
@@ -153,7 +154,8 @@ impl Programs {
             Token::Listener(service) => self.state.accept(service),
             Token::Conn(slot, end) => self.state.ready(slot, end, flags),
             Token::Datagram(service, end) => {
-                // each datagram is delivered before the next one is read, because `echo_rtt` belongs to the current one only
+                // each datagram is delivered before the next one is read, because `echo_rtt` belongs to the current datagram
+                // only
                 while let Some((app, event)) = self.state.datagram_in(service, end) {
                     self.state.app_events.push_back((app, event));
                     self.notify();

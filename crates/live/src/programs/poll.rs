@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 /// Backlog of a listener.
 pub(super) const BACKLOG: i32 = 4096;
 
-/// The object that an epoll event concerns. It is packed into 64 bits: its kind in the top byte, its index below.
+/// The object that an epoll event concerns. Packed into 64 bits: the kind in the top byte, the index below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// The listener of a pair of application and server.

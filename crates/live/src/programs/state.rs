@@ -145,7 +145,7 @@ impl HostState {
         self.apps.iter().enumerate().map(|(i, app)| (app.timers.next(), i)).min().unwrap_or((Time::NEVER, 0))
     }
 
-    /// Reports to the bench which application owns these ports, before their first packet.
+    /// Reports to the bench which application owns these ports, before the first packet is sent.
     pub(super) fn claim(&self, protocol: u8, client: u16, server: u16, app: usize, row: u32, number: u32) {
         let owner = Owner { app: app as u16, row, number };
         // sending fails only after the end of the run, when the bench is gone

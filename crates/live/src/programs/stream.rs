@@ -34,13 +34,13 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Returns the stream offset of the next byte that one end writes; the kernel has accepted all bytes before it. Also limits
+    /// Returns the stream offset of the next byte that one end writes; the kernel has accepted all earlier bytes. Also limits
     /// the unsent bytes that the socket holds.
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
         let end = &conn.ends[side as usize];
         if let Some(socket) = &end.socket {
-            // if the kernel refuses the limit, more bytes stay unsent, and the probes measure their delay
+            // if the kernel refuses the limit, more bytes wait unsent, and the probes also measure this wait
             let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         }
         end.accepted
@@ -159,7 +159,7 @@ impl HostState {
         }
         if got > 0 {
             let (app, id, row) = (conn.app, conn.id, conn.row);
-            // data that arrives at the server travelled forward
+            // data read at the server has travelled forward
             self.arrived(row, 1 - end, self.now, got);
             self.app_events.push_back((app, AppEvent::Received(id, ROLES[end], got)));
         }

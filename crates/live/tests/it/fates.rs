@@ -1,4 +1,5 @@
-//! The live bench on a fake clock against the bare discipline: packets have the same fates, however late the caller calls.
+//! Compares the live bench on a fake clock with the bare discipline: packets have the same fates, however late the caller
+//! calls.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
@@ -37,7 +38,7 @@ fn build(queue: &str, extra: &str) -> Scenario {
     scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"))
 }
 
-/// Returns every discipline whose parameters all have defaults, in a scenario's syntax.
+/// Returns, in a scenario's syntax, every discipline whose parameters all have defaults.
 fn disciplines() -> Vec<String> {
     let all: Vec<String> = qdisc::QDISCS
         .iter()
@@ -51,7 +52,7 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// Feeds the script to the bench, which is called at intervals of `late` in between; returns the fates of the packets.
+/// Passes the script to the bench, with further calls every `late` in between; returns the fates of the packets.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();
@@ -257,7 +258,8 @@ fn packets_without_a_host_are_counted_and_discarded() {
     let mut bench = Bench::build(&scenario, &plan, scenario.duration, ()).unwrap();
     let udp = |src, dst| craft::udp(false, src, dst, (1, 2), 100, 0);
     let mut give = |packet: &[u8]| bench.arrive(Time(1), Side::Left, packet, &mut |_| panic!("nothing leaves"));
-    // an unknown host; the sender's own address; a source on the other side; not IP; a truncated packet; one longer than the MTU
+    // an unknown host; the sender's own address; a source on the other side; not IP; a truncated packet; a packet longer than
+    // the MTU
     for packet in [udp(1, 9), udp(1, 1), udp(2, 1), vec![0; 40], udp(1, 2)[..60].to_vec(), udp(1, 2000)] {
         assert_eq!(give(&packet), Arrival::Foreign);
     }

@@ -108,7 +108,7 @@ impl LinkCounts {
 pub struct LinkAccount<'a> {
     /// Name of the link.
     pub name: &'a str,
-    /// Bits that the link's rate carries after the warm-up; `None` without a rate.
+    /// Bits that the link can carry at its rate after the warm-up; `None` without a rate.
     pub capacity: Option<f64>,
     /// Counters over the whole run.
     pub total: LinkCounts,
@@ -129,7 +129,7 @@ impl LinkAccount<'_> {
     }
 
     /// Returns the sojourn time by which the queue is graded: the mean or the 99th percentile of the packets that left. `None` if
-    /// more packets wait at the end than have left, because their sojourn times are unknown.
+    /// more packets still wait at the end than have left: the sojourn times of waiting packets are unknown.
     pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
         let known = sojourn.count() >= u64::from(self.total.backlog.packets);
@@ -142,7 +142,7 @@ impl LinkAccount<'_> {
 pub struct Grading {
     /// The scale that the scenario names. `None` selects the first of [`crate::SCALES`], whose name the summary omits.
     pub scale: Option<Scale>,
-    /// Time from the start of the first application that is not a probe to the end of the last one.
+    /// Time from the start of the first application that is not a probe to the end of the last such application.
     pub load: Range<Time>,
     /// Applications whose packets are marked as background traffic.
     pub background: BTreeSet<String>,

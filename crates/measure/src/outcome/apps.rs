@@ -12,7 +12,7 @@ use packet::{Kind, Measure, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// Largest number of flows of an application whose rates the summary lists one by one. The table `flows` has all.
+/// Largest number of flows of an application whose rates the summary lists one by one. The table `flows` has all flows.
 const EACH: usize = 32;
 
 /// The rate of each flow, by its number.
@@ -89,7 +89,7 @@ measures! {
         "ce_packets": Kind::PACKETS, "ce",
             "CE-marked packets, as reported to its senders, both directions; only where a stack has `ecn`, or the transport is supplied by the program." => c.both(|d| d.ce_packets);
     }
-    /// Statistics of the rates of its flows, both directions together.
+    /// Statistics of the rates of an application's flows, both directions together.
     const RATES = fn rates(f: &Flows<'_>) -> Value {
         "min": Kind::SAME, "minimum", "Goodput of its slowest flow, both directions together; each is in the table `flows`."
             => f.rate(f.bytes.iter().min());
@@ -238,8 +238,8 @@ impl Account<'_> {
         &self.tally.rows[app.first_row..app.first_row + app.rows]
     }
 
-    /// Returns the fairness among the flows that always have more to send. Other flows send at their own rate, whatever the
-    /// network offers.
+    /// Returns the fairness among the flows that always have more to send. Other flows send at a rate of their own, which
+    /// does not depend on the network.
     pub(super) fn fairness(&self) -> Option<f64> {
         let greedy = self.tally.apps.iter().filter(|app| app.greedy);
         fairness(&greedy.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())

@@ -69,7 +69,8 @@ measures! {
     pub(super) const MARKING_CLASS = fn marking_class(marks: [u64; 2]) -> Value {
         "marked_packets": Kind::PACKETS, "marked", "", CLASS_MARKS => object(class_marks(marks[0], marks[1]));
     }
-    /// Measures of a service flow of a DOCSIS 3.1 modem. `capacity` is the number of bits that the link's rate carries in `time`.
+    /// Measures of a service flow of a DOCSIS 3.1 modem. `capacity` is the number of bits that the link can carry at its rate in
+    /// `time`.
     pub(super) const GRANTS = fn grants(g: GrantCounts, time: Duration, capacity: Option<f64>) -> Value {
         "requested_bytes": Kind::BYTES, "requested",
             "Bytes that a service flow (L, C) of a DOCSIS 3.1 modem requested, MAC headers included." => g.requested;

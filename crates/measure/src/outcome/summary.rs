@@ -20,7 +20,7 @@ pub struct Verdict<'a> {
     pub rtt: Duration,
     /// True if the packet thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// True if processors were kept from going idle.
+    /// True if processors were prevented from halting.
     pub awake: bool,
     /// Number of packets without a destination on the other side.
     pub foreign: u64,
@@ -62,7 +62,8 @@ measures! {
     }
 }
 
-/// Converts to seconds with a single rounding: 60 s give exactly 60, while a product with 1e-9 may differ in the last digit.
+/// Converts to seconds with a single rounding, so that 60 s give exactly 60; multiplying by 1e-9 could change the last
+/// digit.
 fn seconds(d: Duration) -> f64 {
     d.0 as f64 / 1e9
 }

@@ -24,14 +24,14 @@ pub struct SenderCounts {
     pub ce_packets: u64,
 }
 
-/// The counters that senders report. A kernel does not export all of them, and an unknown counter is null, not 0.
+/// The counters that senders report. A kernel does not export all counters; an unknown counter is null, not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// True if retransmission timeouts are known.
     pub timeouts: bool,
     /// True if entries into fast recovery are known.
     pub fast_recoveries: bool,
-    /// True if some stack uses ECN and reports CE marks. If false, the tables have no column for them.
+    /// True if some stack uses ECN and reports CE marks. If false, the tables have no column for marks.
     pub ce_packets: bool,
 }
 
@@ -63,14 +63,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds the counters of the far end, which receives.
+    /// Adds the counters of the receiving end.
     pub(super) fn received(&mut self, receiver: ReceiverCounts) {
         self.packets += receiver.packets;
         self.wire_bytes += receiver.wire_bytes;
         self.goodput_bytes += receiver.goodput_bytes;
     }
 
-    /// Adds the counters of the near end, which sends.
+    /// Adds the counters of the sending end.
     pub(super) fn sent(&mut self, sender: SenderCounts) {
         self.retransmits += sender.retransmits;
         self.timeouts += sender.timeouts;
