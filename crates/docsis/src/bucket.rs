@@ -5,12 +5,13 @@
 //! peak   <- min(peak_burst, peak + dt x peak_rate / 8)
 //! txtime  = (s - tokens) x 8 / rate        if tokens < s
 //!           (s - peak) x 8 / peak_rate     else if peak < s
-//! then both buckets -= s (they may go negative), and the next packet is accepted after txtime
+//! then both buckets -= s (and may become negative), and the next packet is accepted after txtime
 //! ```
 //!
 //! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1.
 //! Departs: ns-2 keeps real numbers. Here a token is 1e-9 bit, so that rate x time is an exact integer and no rounding
-//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens gained by rounding stay in the bucket.
+//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens that arrive because of this rounding stay
+//! in the bucket.
 
 use crate::ShaperParams;
 use units::{BitRate, Bytes, Duration, Time};
@@ -188,8 +189,8 @@ impl TokenBucket {
         self.0.peak.as_ref().map(Bucket::rate)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps a rate. The buckets keep their tokens. An unlimited peak rate
-    /// stays unlimited.
+    /// Changes the rates (positive) from `now` on; `None` keeps the present rate. The buckets keep their tokens. An unlimited
+    /// peak rate stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
         self.0.fill(now);
         if let Some(rate) = rate {
@@ -215,8 +216,8 @@ mod tests {
         })
     }
 
-    /// Sends packets of `size` back to back from `now` on, until one would pass after `end`. Returns the bytes, and the time of
-    /// the last packet.
+    /// Sends packets of `size` back to back from `now` on, until a packet would pass after `end`. Returns the bytes, and the
+    /// time of the last packet.
     fn saturate(b: &mut TokenBucket, mut now: Time, end: Time, size: u64) -> (u64, Time) {
         let mut bytes = 0;
         loop {
@@ -252,7 +253,8 @@ mod tests {
     #[test]
     fn burst_phase() {
         // without the peak bucket, the burst lasts 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and has 13.333 MB. The peak bucket lets
-        // 1522 B pass at once, so it lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 13.332 826 MB, to within a packet
+        // 1522 B pass at once, so the burst lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 13.332 826 MB, to within a
+        // packet
         let (mut b, mut now, mut bytes) = (upstream(), Time::ZERO, 0);
         loop {
             let wait = b.take(now, 1500);

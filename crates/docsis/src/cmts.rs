@@ -3,15 +3,16 @@
 //! ```text
 //! proactive   grants every GGI in L's service flow, without requests
 //! tokens      min(AMSR's, peak's), filled at each MAP; the depth of a bucket is its burst plus the tokens of a MAP interval. A
-//!             requested grant is charged when granted (unused bytes are refunded), a proactive one when used. A service flow
-//!             with rates of its own also has its own buckets, which limit its requests
+//!             requested grant is charged when granted (unused bytes are refunded), a proactive grant when used. A service flow
+//!             with its own rates also has its own buckets, which limit its requests
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L = weight x all, less if L requested less, more if C
 //!             leaves some;  C = the rest, up to its requests
 //! place       L's minislots beyond the proactive ones: from the MAP's first proactive grant on;  C's, and L's in a MAP without
 //!             proactive grants: anywhere (uniform)
 //! ```
 //!
-//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; docsis-ns3 has this one.
+//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this is the scheduler of
+//! docsis-ns3.
 
 use crate::bucket::Buckets;
 use crate::map::MaxGrant;
@@ -65,8 +66,8 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, because both may pass
-/// within one interval.
+/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, because the burst and
+/// these tokens may be used within one interval.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
@@ -126,8 +127,8 @@ impl Cmts {
     }
 
     /// Settles a grant of `flow` that has ended: charges the proactive bytes that were used, and refunds the requested bytes that
-    /// were not. `proactive` and `unused` are the proactive and the unused bytes of the grant; unused bytes count as proactive
-    /// first.
+    /// were not used. `proactive` and `unused` are the proactive and the unused bytes of the grant; unused bytes are taken to be
+    /// proactive as far as possible.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));
@@ -150,8 +151,8 @@ impl Cmts {
         self.aggregate.tokens(now)
     }
 
-    /// Changes the aggregate's rates, which include MAC headers, from `now` on; `None` keeps a rate. The buckets keep their
-    /// tokens, up to their new depths.
+    /// Changes the aggregate's rates, which include MAC headers, from `now` on; `None` keeps the present rate. The buckets
+    /// keep their tokens, up to their new depths.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.fill(now);
         let [burst, peak_burst] = self.bursts;
@@ -283,8 +284,8 @@ mod tests {
             m.requests = [l * 48, c * 48];
             m.allocate(276, proactive)
         };
-        // the tokens are 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, or 341 minislots, which is enough for all 276 free ones.
-        // If both flows request more than all minislots, L gets 276 x 230/256 = 247.97
+        // the tokens are 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, or 341 minislots, which is enough for all 276 free
+        // minislots. If both flows request more than all minislots, L gets 276 x 230/256 = 247.97
         assert_eq!(allocate(1000, 1000, 0), [247, 29]);
         // if L requests less than its share, C gets the rest; if C requests little, L gets the rest
         assert_eq!(allocate(100, 1000, 0), [100, 176]);
@@ -314,14 +315,14 @@ mod tests {
         // a grant has 5.25 Mbit/s x 945 us / 8 = 620.2 B: 13 minislots
         let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
         assert_eq!(at, frames);
-        // MAPs that are not scheduled do not move the grants: frame 105 = 15 x 7 has one
+        // MAPs that are not scheduled do not move the grants: frame 105 = 15 x 7 has a grant
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
     }
 
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
-        // C always has requests. L has 5 Mbit/s of proactive grants, which it never uses and which are refunded. So C gets 52.5
+        // C always has requests. L has 5 Mbit/s of proactive grants. It never uses them, so they are refunded, and C gets 52.5
         // Mbit/s, except for outstanding grants
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");

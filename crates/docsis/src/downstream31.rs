@@ -1,16 +1,16 @@
 //! The CMTS's downstream to a modem of DOCSIS 3.1: a shaper, deficit round robin between two service flows, and OFDM symbols.
 //!
 //! ```text
-//! flow      a service flow may send if it has a packet and, with rates of its own, enough tokens;  if both may, the one with a
+//! flow      a service flow may send if it has a packet and, with rates of its own, enough tokens;  if both may, the flow with a
 //!           deficit above 0 sends. A round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a
 //!           packet's bytes are subtracted.  While only one of them may send, both deficits are 0
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
-//! symbols   it occupies the channel from the next symbol on, at the channel's rate. It arrives 105 us after the start of its
+//! symbols   it occupies the channel from the next symbol on, at the channel's rate, and arrives 105 us after the start of its
 //!           last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
-//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there, 230 of 256 is the ratio of L to
-//! C, not L's share of both).
+//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except the quanta: in docsis-ns3, 230 of 256 is the ratio
+//! of L to C, not L's share of both).
 //! Units: rates and weights count Ethernet frames without the MAC header; the channel's rate includes it.
 //! Departs: packets are not fragmented; codewords, their padding and the CMTS's traffic to other modems are not modelled.
 
@@ -118,7 +118,7 @@ impl Downstream31 {
     }
 
     /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads` holds the sizes in bytes of the next IP
-    /// packets of L and C, 0 for none. With a single queue, C's size is any positive number if a packet waits.
+    /// packets of L and C, 0 for none. With a single queue, the size for C may be any positive number if a packet waits.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
@@ -185,7 +185,8 @@ impl Downstream31 {
         self.shaper.tokens(now)
     }
 
-    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps a rate. An unlimited peak rate stays unlimited.
+    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps the present rate. An unlimited peak rate stays
+    /// unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.shaper.set_rates(now, rate, peak);
         self.flow.max_sustained_rate = self.shaper.rate();
@@ -250,8 +251,8 @@ mod tests {
         }
     }
 
-    /// Returns arrival time and flow of the packets sent before `end`, while 1500-byte packets always wait in the queues that
-    /// `wants` names.
+    /// Returns arrival time and flow of the packets sent before `end`, while 1500-byte packets always wait in the queues
+    /// selected by `wants`.
     fn saturate(p: &Docsis31Params, wants: [bool; 2], end: Time) -> Vec<(Time, usize)> {
         let mut down = Downstream31::new(p);
         let mut out = Vec::new();
@@ -380,7 +381,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packets that caused the notification have since been removed from the queue
+        // the packets that caused the notification are no longer in the queue
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

@@ -5,16 +5,16 @@
 //!               REQ(0) <- REQ(0) - grant + REQ(1);  REQ(1) <- 0;  tokens += grant
 //!               no tokens: a contention request at once; tokens: the grant begins at MAP + U(0, interval - its length)
 //! request:      queued + rest of a fragment - REQ(0) - tokens, at most min(MSR tokens, peak tokens)  -> REQ(1)
-//!               MSR tokens are charged for what was requested; peak tokens = time since the last request x peak rate / 8
-//! in a grant:   a packet is dequeued when the channel is free; one that does not fit is fragmented
+//!               MSR tokens are charged for the requested bytes; peak tokens = time since the last request x peak rate / 8
+//! in a grant:   a packet is dequeued when the channel is free; a packet that does not fit is fragmented
 //! ```
 //!
 //! Tokens that are left when the queue is empty are discarded. Byte counts are integers.
 //!
-//! Source: ns-2 link/docsislink.cc, facts only.
-//! Readings: a contention request always succeeds. "Last request" means the last opportunity for a request, even if nothing was
-//! requested; an idle modem has one in every MAP, so its peak tokens are what the peak rate carries in one interval. A packet
-//! that arrives at an idle modem is requested at the next MAP boundary.
+//! Source: ns-2 link/docsislink.cc, facts only. Readings: a contention request always succeeds. "Last request" means the last
+//! opportunity for a request, even if nothing was requested; an idle modem has an opportunity in every MAP, so its peak tokens
+//! are the bytes that the peak rate carries in one interval. A packet that arrives at an idle modem is requested at the next
+//! MAP boundary.
 
 use crate::map::{Boundaries, MaxGrant};
 use crate::{DocsisParams, TokenBucket};
@@ -146,7 +146,7 @@ impl GrantedLink {
         }
     }
 
-    /// Sends the packet of [`Next::Dequeue`]. `None` means that the queue was empty: the rest of the grant is lost.
+    /// Sends the packet of [`Next::Dequeue`]. `None` if the queue was empty: the rest of the grant is then lost.
     pub fn send(&mut self, now: Time, packet: Option<PacketMeta>) -> Next {
         match packet {
             Some(packet) => self.send_part(now, packet, packet.bytes()),
@@ -191,7 +191,7 @@ impl GrantedLink {
         self.peak_rate
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps a rate.
+    /// Changes the rates (positive) from `now` on; `None` keeps the present rate.
     pub fn set_rates(&mut self, now: Time, sustained: Option<BitRate>, peak: Option<BitRate>) {
         self.msr.set_rates(now, sustained, None);
         self.peak_rate = peak.unwrap_or(self.peak_rate);

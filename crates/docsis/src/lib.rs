@@ -7,7 +7,7 @@
 //!
 //! Not modelled in 3.0: contention collisions and back-off, MAC headers and FEC overhead, more than one service flow per
 //! direction, MAP processing times (the request/grant loop takes a whole number of MAP intervals), and the CMTS scheduler, except
-//! for a limit on the grant of each MAP.
+//! for a limit on each MAP's grant.
 
 mod bucket;
 mod cmts;

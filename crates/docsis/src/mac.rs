@@ -8,14 +8,14 @@
 //! ```
 //!
 //! A packet that arrives between two MAPs enters REQ(1) at the next MAP and REQ(0) at the second, and is granted at the third: 2
-//! intervals after the next boundary, that is, after 4 to 6 ms with MAPs of 2 ms. CableLabs 2012 states this delay for the first
-//! packet in an empty queue. Later packets are requested by piggybacking, one step of the request vector per MAP, and keep the
-//! channel full.
+//! intervals after the next boundary. With MAPs of 2 ms, this takes 4 to 6 ms, the delay that CableLabs 2012 states for the
+//! first packet in an empty queue. Later packets are requested by piggybacking, one step of the request vector per MAP, and keep
+//! the channel full.
 //!
 //! CableLabs 2012 leaves two details open, so they are parameters. [`MapClock`]: MAPs follow a free-running clock, or begin with
-//! the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is what was recorded
-//! at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"). The current queue shortens every wait
-//! by one interval.
+//! the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is the value recorded
+//! at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"). With the current queue, every wait is
+//! shorter by one interval.
 //!
 //! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it leaves the
 //! queue when its first byte is sent and arrives when its last byte has been sent, in a later grant.
@@ -103,7 +103,7 @@ impl Mac {
     }
 
     /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet: the host must
-    /// check [`Mac::holds_back`] before it dequeues one.
+    /// check [`Mac::holds_back`] before it dequeues a packet.
     pub fn push(&mut self, now: Time, packet: PacketMeta) -> Result<(), PacketMeta> {
         self.update_waiting(now);
         if self.overflow == TransmitOverflow::Drop && self.full(packet.bytes()) {
@@ -202,7 +202,7 @@ impl Mac {
     }
 
     /// Returns the expected time until the grant of a packet that enters now, with grants of mean size: the time to the next
-    /// boundary, two intervals (one if requests are live), and the intervals for the bytes that are queued before it.
+    /// boundary, two intervals (one interval if requests are live), and the intervals for the bytes queued ahead.
     ///
     /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
@@ -329,7 +329,7 @@ mod tests {
         }
         assert_eq!(mac.push(Time(1), packet(32, 1500)).unwrap_err().seq, 32);
         run(&mut mac, &mut rng, Time(6_000_000));
-        // all packets are granted at 6 ms, and one begins every 120 us
+        // all packets are granted at 6 ms, and a transmission begins every 120 us
         assert_eq!(mac.backlog(Time(6_000_000)).packets, 31);
         assert_eq!(mac.backlog(Time(6_119_999)).packets, 31);
         assert_eq!(mac.backlog(Time(6_120_000)), Backlog { packets: 30, bytes: 45_000 });
@@ -357,7 +357,7 @@ mod tests {
         let mut rng = Rng::named(1, "mac");
         let grants: Vec<u64> = (0..20_000).map(|_| draw.draw(&mut rng)).collect();
         assert_eq!((*grants.iter().min().unwrap(), *grants.iter().max().unwrap()), (1000, 1500));
-        // the standard error of the mean is 500 / sqrt(12) / sqrt(20 000) = 1.02 B; the bound is five of them
+        // the standard error of the mean is 500 / sqrt(12) / sqrt(20 000) = 1.02 B; the bound is five standard errors
         assert!((grants.iter().sum::<u64>() as f64 / 20_000.0 - 1250.0).abs() < 5.1);
     }
 
@@ -382,7 +382,8 @@ mod tests {
         for i in 0..20 {
             mac.push(Time(100_000), packet(i, 1500)).unwrap();
         }
-        // the 30 000 B before the packet take 24 grants, one every 2 ms from 6 ms on. The packet has the 25th, at 54 ms
+        // the 30 000 B before the packet take 24 grants, one every 2 ms from 6 ms on. The packet has the 25th grant, at
+        // 54 ms
         let expected = mac.expected_wait(Time(100_000));
         mac.push(Time(100_000), packet(20, 50)).unwrap();
         let mut rng = Rng::named(1, "mac");

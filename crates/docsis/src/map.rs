@@ -26,7 +26,7 @@ impl Boundaries {
 pub(crate) struct MaxGrant {
     mean: Option<u64>,
     variation_ppb: u64,
-    /// 1 if the upper end of the range can be drawn (2012, "uniform mean +- range"), 0 if not (2013, U{-w..w-1}).
+    /// 1 if the range includes its upper end (2012, "uniform mean +- range"), otherwise 0 (2013, U{-w..w-1}).
     upper: u64,
 }
 

@@ -1,19 +1,19 @@
 //! A DOCSIS 3.1 modem: requests, and bursts in the granted frames.
 //!
 //! ```text
-//! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received by then
+//! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received so far
 //! request        bytes waiting - requested - granted: at the preparation of each burst. A service flow without a burst in a MAP
 //!                requests once in a frame of that MAP, drawn uniformly
 //! burst          one frame of one service flow. It is filled `burst_preparation` before the frame with the waiting packets.
-//!                Packets that end in it leave when the frame ends; one that does not fit is fragmented
+//!                Packets that end in it leave when the frame ends; a packet that does not fit is fragmented
 //! ```
 //!
-//! So a packet waits for the time of a request, MinReqGntDelay, the start of the MAP, its place in the MAP, and a frame. With
-//! proactive grants it only waits for the next proactive grant.
+//! So a packet waits until a request, then for MinReqGntDelay, then for the start of a MAP and for its place in the MAP; its
+//! transmission takes a frame. With proactive grants, it waits only for the next grant.
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts).   Units: bytes of frames with the MAC header.
 //! Departs: contention requests always succeed; there are no segment headers; the modem learns of a grant when the grant is
-//! scheduled. An idle modem without proactive grants schedules no events; its request times are drawn when a packet arrives.
+//! scheduled. An idle modem without proactive grants schedules no events; the request times are drawn when a packet arrives.
 
 use crate::cmts::{C, Cmts, L};
 use crate::{Docsis31Params, ShaperParams};
@@ -26,7 +26,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 pub enum Action {
     /// Nothing to do before [`Modem31::deadline`].
     Wait,
-    /// A packet of this service flow is dequeued and passed to [`Modem31::dequeued`], or `None` if there is none.
+    /// A packet of this service flow is dequeued and passed to [`Modem31::dequeued`], or `None` if there is no packet.
     Dequeue(ServiceFlow),
 }
 
@@ -94,7 +94,7 @@ impl Modem31 {
         };
         if modem.cmts.is_proactive() {
             modem.start(Time::ZERO);
-            // proactive grants need no request, so the first MAP has them as well
+            // proactive grants need no request, so the first MAP already contains some
             modem.next_map = 0;
         }
         modem
@@ -277,7 +277,7 @@ impl Modem31 {
         Action::Dequeue(if burst.flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Adds the packet of [`Action::Dequeue`] to the burst. `None` means that there was none: the rest of the burst stays unused.
+    /// Adds the packet of [`Action::Dequeue`] to the burst. `None` if there was no packet: the rest of the burst stays unused.
     pub fn dequeued(&mut self, packet: Option<PacketMeta>) {
         let Some((burst, left)) = self.burst.take() else { return };
         let Some(packet) = packet else {
@@ -332,7 +332,8 @@ impl Modem31 {
         self.cmts.tokens(now)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps a rate. An unlimited peak rate stays unlimited.
+    /// Changes the rates (positive) from `now` on; `None` keeps the present rate. An unlimited peak rate stays
+    /// unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         let flow = &mut self.params.flow;
         flow.max_sustained_rate = rate.unwrap_or(flow.max_sustained_rate);

@@ -30,7 +30,8 @@ pub struct ShaperParams {
     /// Peak Traffic Rate: limits the rate while tokens last; null for no limit. MULPI C.2.2.7.10 (TLV 24.27, 25.27). Unit: bit/s.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
-    /// Depth of the peak rate's bucket. MULPI C.2.2.7.10. Unit: bytes. 1522 is one maximal Ethernet frame.
+    /// Depth of the peak rate's bucket. MULPI C.2.2.7.10. Unit: bytes. The default, 1522, is the largest Ethernet
+    /// frame.
     #[serde(default = "peak_burst")]
     pub peak_burst: Bytes,
 }
@@ -73,11 +74,12 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapClock {
-    /// The channel's own clock sends MAPs at `map_offset` and every interval after it, even if no packet waits.
+    /// The channel's own clock sends MAPs at `map_offset` and at every interval after that, even if no packet waits.
     #[default]
     FreeRunning,
-    /// A clock starts when a packet arrives in an empty transmit queue. It sends a MAP every interval until the queue is empty
-    /// again, as in a simulation whose timer starts on demand. So the first packet waits a whole number of intervals.
+    /// A clock starts when a packet arrives in an empty transmit queue, and sends a MAP every interval until the queue is
+    /// empty again (as in a simulation that starts its timer on demand). So the first packet waits a whole number of
+    /// intervals.
     FromFirstPacket,
 }
 
@@ -101,7 +103,7 @@ pub enum TransmitOverflow {
     /// The managed queue keeps its packets until there is room, as in a modem (CableLabs 2012 §2.2.3 b).
     #[default]
     BackPressure,
-    /// The transmit queue drops the arriving packet, behind the queue discipline, as the simulated modem of CableLabs 2012 does.
+    /// The transmit queue drops the arriving packet, behind the queue discipline, as in the simulated modem of CableLabs 2012.
     Drop,
 }
 
@@ -127,15 +129,15 @@ pub struct DocsisParams {
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Mean of the largest grant of a MAP; null: no limit. Without a limit, the channel is uncongested, and a grant of the 2013
-    /// model is at most what the peak rate carries in an interval. CableLabs 2012's `maxgrant_`. Unit: bytes.
+    /// model is limited to the bytes that the peak rate carries in an interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the largest grant: the largest grant of each MAP is drawn uniformly from 1 - x to 1 + x times its
-    /// mean. CableLabs 2012's `mgvar_`.
+    /// mean. In CableLabs 2012: `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
-    /// Limit of the transmit queue, in packets or bytes (2012 model). A packet waits 4 to 6 ms for its grant, so the default,
-    /// CableLabs 2012's 32p, is enough for 64 to 96 Mbit/s. A faster modem needs more.
+    /// Limit of the transmit queue, in packets or bytes (2012 model). The default, 32p, is the value of CableLabs 2012. A
+    /// packet waits 4 to 6 ms for its grant, so 32 packets are enough for 64 to 96 Mbit/s; a faster modem needs more.
     #[serde(default = "transmit_limit")]
     pub transmit_limit: Limit,
     /// Behaviour of a full transmit queue (2012 model). Default `back_pressure`.

@@ -1,5 +1,5 @@
 //! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel and the delays of the request/grant loop.
-//! The CMTS's downstream to such a modem has parameters here as well.
+//! The parameters of the CMTS's downstream to such a modem are also here.
 //!
 //! ```text
 //! channel           minislots x minislot_bytes per frame
@@ -23,20 +23,20 @@ use units::{BitRate, Bytes, Duration, Prob};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LowLatencyParams {
-    /// Guaranteed Grant Rate: granted without requests, whether used or not (proactive grant service, PGS); null: no proactive
-    /// grants, only requests, as for the Classic flow. Unit: bit/s.
+    /// Guaranteed Grant Rate: the rate that is granted without requests, whether it is used or not (proactive grant service,
+    /// PGS). Null: no PGS; like the Classic service flow, this flow must request its grants. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
     /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the MAP
     /// interval.
     pub guaranteed_grant_interval: Option<Duration>,
-    /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, it is the share of the grants in
-    /// a MAP that is too small for all requests; downstream, the share of bytes.
+    /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream: its share of the grants in a MAP
+    /// that cannot satisfy all requests. Downstream: its share of the bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. MAX_RATE of the ramp is the
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate is shaped. MAX_RATE of the ramp is the
     /// lower of the Maximum Sustained Rates of this flow and of the aggregate.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The flow's buffer is 100ms at the
-    /// higher of its two rates.
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate is shaped. The buffer of the Classic flow
+    /// is 100ms at the higher of its two rates.
     pub classic_flow: Option<ShaperParams>,
 }
 
@@ -63,11 +63,11 @@ pub struct Docsis31Params {
     /// The Low Latency service flow; null: a single service flow, with any discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
-    /// Makes the link a CMTS's downstream, without requests and grants: of the parameters below, only `downstream_interleaver`
-    /// and `downstream_pipeline` apply. Null: an upstream.
+    /// Makes the link a CMTS's downstream, without requests and grants. Of the following parameters, only
+    /// `downstream_interleaver` and `downstream_pipeline` then apply. Null: an upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
-    /// Time between MAPs, rounded to whole frames: 2ms become 15 frames of 135us, and 1ms becomes 7.
+    /// Time between MAPs, rounded to whole frames: 2ms are rounded to 15 frames of 135us, and 1ms to 7.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
     /// Start of the first MAP interval; further intervals follow without gaps.
@@ -85,7 +85,7 @@ pub struct Docsis31Params {
     /// Bytes in a minislot.
     #[serde(default = "minislot_bytes")]
     pub minislot_bytes: Bytes,
-    /// Mean capacity that other modems leave free; null: the whole channel. Unit: bit/s.
+    /// Mean capacity that other modems leave unused; null: the whole channel. Unit: bit/s.
     #[serde(default)]
     pub free_capacity: Option<BitRate>,
     /// Relative variation x of the free capacity: the free capacity of each MAP is drawn uniformly from 1 - x to 1 + x times its
@@ -101,7 +101,7 @@ pub struct Docsis31Params {
     /// Time that the CMTS takes to generate a MAP.
     #[serde(default = "cmts_map_processing")]
     pub cmts_map_processing: Duration,
-    /// Round-trip time of the plant that the CMTS allows for: 1us per 100m. The link's `delay` is separate.
+    /// Round-trip time of the plant for which the CMTS allows: 1us per 100m. The link's `delay` is separate.
     #[serde(default = "plant_rtt")]
     pub plant_rtt: Duration,
     /// Delay of the downstream interleaver.
@@ -169,7 +169,7 @@ impl Docsis31Params {
         Duration(self.frames_per_map() * self.frame.0)
     }
 
-    /// Returns MinReqGntDelay in frames: the time from a request to the earliest grant for it.
+    /// Returns MinReqGntDelay in frames: the time from a request to the earliest possible grant.
     fn min_req_gnt_frames(&self) -> u64 {
         let k = u64::from(self.symbols);
         let received = self.frame.0 * (k + 1) / k;
@@ -208,7 +208,7 @@ impl Docsis31Params {
         BitRate((bits * 1_000_000_000 / u128::from(self.frame.0)) as u64)
     }
 
-    /// Converts a rate of Ethernet frames to one of frames with MAC headers.
+    /// Converts a rate of Ethernet frames to a rate of frames with MAC headers.
     pub(crate) fn inflated(&self, rate: BitRate) -> BitRate {
         let mean = u128::from(self.mean_packet.0);
         BitRate(u64::try_from(u128::from(rate.0) * (mean + u128::from(MAC_HEADER)) / mean).unwrap_or(u64::MAX))
@@ -260,7 +260,8 @@ mod tests {
 
     #[test]
     fn rates_are_inflated_by_the_headers() {
-        // headers make 200 B into 210 B: 5 Mbit/s become 5.25 Mbit/s. In 15 frames these are 1328.9 B, so 28 minislots
+        // headers make 200 B into 210 B: 5 Mbit/s become 5.25 Mbit/s. In 15 frames, this rate carries 1328.9 B, so 28
+        // minislots are needed
         let low_latency = LowLatencyParams { guaranteed_grant_rate: Some(BitRate(5_000_000)), ..Default::default() };
         let p = Docsis31Params { low_latency: Some(low_latency), ..params(50) };
         assert_eq!(p.inflated(BitRate(50_000_000)), BitRate(52_500_000));

@@ -1,4 +1,4 @@
-//! Properties of the machines, compared with results of other methods.
+//! Properties of the machines, compared with results obtained by other methods.
 
 use docsis::{DocsisParams, Mac, ShaperParams, TokenBucket, TransmitOverflow};
 use packet::PacketMeta;
@@ -142,8 +142,9 @@ proptest! {
             free = start + bucket.take(start, u64::from(*size));
             sent.push((free, u64::from(*size)));
         }
-        // from s to t, at most burst + rate (t - s) bytes leave. At the peak rate, one packet more may leave, because a wait for
-        // tokens replaces a wait for the peak bucket (the module's "else if"). Rounding a time up adds less than a byte
+        // from s to t, at most burst + rate (t - s) bytes leave. At the peak rate, another packet may leave, because a packet
+        // waits either for tokens or for the peak bucket, not for both (the module's "else if"). Rounding a time up adds less
+        // than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;
             for (t, size) in &sent[i..] {
