@@ -26,7 +26,8 @@ pub struct AppInfo {
     pub measures: &'static [&'static [Measure]],
 }
 
-/// Declares every application once. The scenario's enum, the enum of machines and the list are generated from these lines.
+/// Declares every application once. The scenario's enum, the enum of machines and the list are generated from the same
+/// lines.
 macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
         /// The traffic of an application: one key, the application's name, with its parameters.
@@ -39,7 +40,8 @@ macro_rules! applications {
                 #[serde(rename = $name)]
                 $Variant($Params),
             )+
-            /// A transport that the program supplies. It is in no list and in no schema, because a file alone cannot run it.
+            /// A transport that the program supplies. It is in no list and in no schema, because a scenario file alone
+            /// cannot run it.
             #[serde(rename = "endpoint")]
             #[schemars(skip)]
             Endpoint(endpoint::EndpointParams),
@@ -73,7 +75,7 @@ macro_rules! applications {
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ Self::Endpoint(p) => p.demand(span, round) }
             }
-            /// Returns the range within which the seed chooses the start, at most 1 s. It has no effect if the scenario sets the
+            /// Returns the range within which the seed chooses the start, at most 1 s. Without effect if the scenario sets the
             /// start.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ Self::Endpoint(p) => p.start_spread() }.min(Duration::from_secs(1))
@@ -86,7 +88,8 @@ macro_rules! applications {
             pub fn is_datagrams(&self) -> bool {
                 matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Endpoint(_))
             }
-            /// Returns true if the application sets the ECN field of its datagrams itself, whatever the scenario's stacks do.
+            /// Returns true if the application sets the ECN field of its datagrams itself, regardless of the scenario's
+            /// stacks.
             pub fn has_own_ecn(&self) -> bool {
                 matches!(self, Self::Endpoint(_))
             }
@@ -224,8 +227,8 @@ mod tests {
         assert_eq!(tables.count(), APPS.len());
     }
 
-    /// Breaks connections at random times. The fake host asserts that the applications neither write nor close twice, nor do so
-    /// after a connection's end.
+    /// Breaks connections at random times. The fake host asserts that no application closes a connection twice, or writes to a
+    /// connection or closes it after its end.
     #[test]
     fn every_application_survives_breaking_connections() {
         let cases = [
@@ -257,7 +260,7 @@ mod tests {
                 (fake.piece, fake.gap) = (1460, 100_000);
                 let mut app = traffic.build();
                 fake.run(&mut app, Time(60_000_000_000));
-                // no connections leak: every open one is in use, or will close within a round trip
+                // no connections leak: every open connection is in use, or will close within a round trip
                 assert!(fake.open_now() <= 48, "{text}: {} open", fake.open_now());
                 match &app {
                     App::Web(w) => {

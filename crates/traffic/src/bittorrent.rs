@@ -1,4 +1,4 @@
-//! A BitTorrent-like swarm as one member experiences it: many connections, of which a few are active at a time.
+//! A BitTorrent-like swarm from the point of view of one member: many connections, with a few active at a time.
 //!
 //! Source: ARRIS 2013 (up to about fifty peers, about ten active); BEP 3 (messages, choking, optimistic unchoking);
 //! Cohen, Incentives Build Robustness in BitTorrent, 2003 (rounds of 10 s, optimistic unchoke for 30 s).
@@ -10,15 +10,15 @@
 //!                   from the others every `optimistic_rounds` rounds; choke the rest
 //! ```
 //!
-//! `from` is the member under study, which uploads; with `download`, an unchoked peer reciprocates, and blocks go both ways.
-//! Peers are ranked by the blocks received from them with `download`; otherwise by the blocks sent to them, as a seed ranks them.
-//! A free place is filled as soon as a peer connects. A choke refuses the requests that have not yet arrived; blocks already
-//! written are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its round.
+//! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member. Peers are
+//! ranked by the blocks received from them with `download`, otherwise by the blocks sent to them, as by a seed. A free place is
+//! filled as soon as a peer connects. After a choke, requests still on their way are refused; blocks already written are still
+//! sent. An unchoke lasts for one round only, so that a stopped swarm ends with its round.
 //!
 //! The scenario chooses the TCP: `tcp = "ledbat"`, like most clients (uTP), or any other.
 //!
-//! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); no pieces, no
-//! rarest-first, no endgame: the content of a block does not matter to the queue.
+//! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); there are no
+//! pieces, no rarest-first and no endgame, because queues are not affected by the content of blocks.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -136,7 +136,7 @@ struct Peer {
     unchoked: bool,
     /// True if the unchoke has arrived at the peer.
     unchoke_arrived: bool,
-    /// Messages written but not yet received, oldest first, each with the bytes that have not arrived.
+    /// Messages written but not yet received, oldest first, each with the number of bytes that have not arrived.
     wire: [VecDeque<(Message, u64)>; 2],
     /// Blocks received in this round.
     blocks: [u64; 2],
@@ -232,7 +232,7 @@ impl Bittorrent {
                 }
             }
             Message::Request => {
-                // a peer sends blocks for as long as it receives them
+                // a peer sends blocks as long as it receives blocks
                 let may = if from == Role::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
                 if may && host.now() <= self.until {
                     self.send(i, from.other(), Message::Block, host);
@@ -344,7 +344,8 @@ mod tests {
     #[test]
     fn one_peer_exchanges_its_pipeline_every_round_trip() {
         // the handshake takes 20 ms, the unchoke 10, the requests 10 and the first blocks 10; then 5 blocks arrive every 20 ms.
-        // From 50 ms on that is (10 000 - 50) / 20 + 1 = 498.5, so 498 times. The round of 10 s renews the unchoke
+        // So from 50 ms to 10 s, blocks arrive (10 000 - 50) / 20 + 1 = 498.5 times, rounded down to 498. The unchoke is
+        // renewed at the round of 10 s
         let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
         params.validate().unwrap();
         let mut fake = Fake::new(&[20 * MS]);
@@ -380,7 +381,7 @@ mod tests {
             last = app.optimistic;
         }
         // 30 rounds: the first draws an optimistic peer, because there was none; then rounds 3, 6 ... 30 draw one. A draw may
-        // select the same peer again
+        // select the previous peer again
         assert!((8..=11).contains(&changes), "{changes}");
         assert!(seen.len() >= 7, "{seen:?}");
     }

@@ -4,13 +4,13 @@
 //!
 //! ```text
 //!   burst b (b = 0, 1, ...) begins at  start + b * interval
-//!   TCP: one new connection; `bytes` are written at once, then it is closed; the congestion window sets the pace
+//!   TCP: a new connection; all `bytes` are written at once, then the connection is closed; the congestion window sets the pace
 //!   UDP: ceil(bytes / packet) datagrams at the same time, back to back into the first queue
 //! ```
 //!
-//! A burst is *finished* when all of it has arrived at the receiver; then [`Host::file_done`] is called. A UDP burst that loses a
-//! datagram is never finished, but `datagrams_sent` and `datagrams_received` count its datagrams. Only the last [`TRACKED`] UDP
-//! bursts are tracked.
+//! A burst is *finished* when all of its bytes have arrived at the receiver; then [`Host::file_done`] is called. A UDP burst that
+//! loses a datagram is never finished; its datagrams still count in `datagrams_sent` and `datagrams_received`. Only the last
+//! [`TRACKED`] UDP bursts are tracked.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -46,7 +46,7 @@ pub struct BurstParams {
     pub bytes: Bytes,
     /// Transport. Default `tcp`.
     pub transport: Transport,
-    /// Size of a datagram in bytes on the wire, including headers; the last one may be smaller. UDP only. Default 1500.
+    /// Size of a datagram in bytes on the wire, including headers; the last may be smaller. UDP only. Default 1500.
     pub packet: Bytes,
     /// Direction of the bursts. Default `up`.
     pub direction: Direction,
@@ -174,8 +174,8 @@ impl Burst {
         }
     }
 
-    /// Adds `amount` to the bytes or datagrams received of the burst at index `place`. Returns true if all of the burst, `whole`,
-    /// has arrived.
+    /// Adds `amount` to the bytes or datagrams received of the burst at index `place`. Returns true if the whole burst, `whole`
+    /// bytes or datagrams, has arrived.
     fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
         let open = &mut self.unfinished[place];
         open.received += amount;

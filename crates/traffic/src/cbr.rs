@@ -7,9 +7,10 @@
 //! ```
 //!
 //! Each time is computed from k, not from the previous time, so the rate does not drift. Datagrams always leave in the order of k.
-//! With Poisson arrivals, gaps are exponential with mean 8 * size / rate; the time from the start to the first datagram is one of
-//! these gaps. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the mean,
-//! v_k uniform in [-1, 1). This noise accumulates, as with ns-2's `random_`, so that no phase relation to another clock lasts.
+//! With Poisson arrivals, gaps are exponential with mean 8 * size / rate; the time from the start to the first datagram is also
+//! such a gap. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the mean,
+//! v_k uniform in [-1, 1). The random parts of the gaps accumulate, as with ns-2's `random_`, so that no phase relation to another
+//! clock lasts.
 
 use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role};
@@ -34,8 +35,8 @@ pub enum Arrivals {
     Constant,
     /// A Poisson process: exponential gaps with the same mean.
     Poisson,
-    /// A random walk: each gap, counted from the previous datagram, is uniform within `randomize` of the spacing, so the rate
-    /// drifts.
+    /// A random walk: each gap, from the previous datagram, is uniform between (1 - `randomize`) and (1 + `randomize`) times
+    /// the spacing, so the rate drifts.
     RandomWalk,
 }
 
@@ -52,8 +53,8 @@ pub struct CbrParams {
     /// vary by `randomize`. Default `constant`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Random shift of each datagram, as a fraction of the spacing: 0 for none, 1 for anywhere up to the time of the next one. In
-    /// a random walk, the largest relative change of a gap. Default 0.
+    /// Random shift of each datagram, as a fraction of the spacing: 0 for no shift, 1 for a shift up to the time of the next
+    /// datagram. With `random_walk`: the largest relative change of a gap. Default 0.
     #[serde(default)]
     pub randomize: Prob,
     /// Number of datagrams; omitted: until the end of the run. Default none.
@@ -85,8 +86,7 @@ impl Params for CbrParams {
     fn validate(&self) -> Result<(), Problem> {
         positive("rate", self.rate)?;
         within("size", self.size, Bytes(1), MAX_SIZE)?;
-        // this check is exact: random gaps are rounded down to whole nanoseconds, and if every gap became zero, time would not
-        // advance
+        // exact, because random gaps are rounded down to whole nanoseconds: if every gap became zero, time would not advance
         let message = format!("{} leaves less than 1 ns between datagrams", self.rate);
         require(self.size.0 * 8_000_000_000 >= self.rate.0, "rate", message)?;
         let message = "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"";
@@ -129,7 +129,7 @@ impl Spacing {
 
     /// Returns the duration of `k` spacings and the fraction `shift` of another, in nanoseconds, rounded down.
     fn at(self, k: u64, shift: f64) -> u64 {
-        // the fraction as 32 bits; the rest is integer arithmetic
+        // the fraction as 32 bits, so that all further arithmetic is in integers
         let part = (shift * 4_294_967_296.0) as u128;
         let ns = (u128::from(k) * u128::from(self.bits) * 1_000_000_000) / u128::from(self.rate);
         let more = ((u128::from(self.bits) * 1_000_000_000 * part) >> 32) / u128::from(self.rate);
@@ -169,7 +169,7 @@ impl Cbr {
         }
     }
 
-    /// Returns the number of datagrams sent so far, which is also the number of the next one.
+    /// Returns the number of datagrams sent so far, which is also the number of the next datagram.
     #[cfg(test)]
     fn sent(&self) -> u64 {
         self.next
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn the_spacing_does_not_drift() {
-        // 1000 B at 3 Mbit/s are sent every 8/3 ms, no whole number of nanoseconds. In 600 s that makes 600 * 375 = 225 000
-        // datagrams.
+        // At 3 Mbit/s, 1000 B are sent every 8/3 ms, which is no whole number of nanoseconds. In 600 s, 600 * 375 = 225 000
+        // datagrams are sent.
         let mut fake = Fake::new(&[0]);
         let mut app = CbrParams::new(BitRate(3_000_000)).build();
         fake.run(&mut app, Time(600_000_000_000));
@@ -244,7 +244,7 @@ mod tests {
         let params = CbrParams { randomize: Prob::new(1.0).unwrap(), ..CbrParams::new(BitRate(1_000_000)) };
         let mut app = params.build();
         fake.run(&mut app, Time(100_000_000_000));
-        // datagrams are 8 ms apart, so 100 s have 12 500; each is shifted within its own 8 ms
+        // datagrams are 8 ms apart, so 100 s have 12 500; each datagram is shifted within its own 8 ms
         assert_eq!(fake.datagrams.len(), 12_500);
         let mut sum = 0;
         for (k, d) in fake.datagrams.iter().enumerate() {

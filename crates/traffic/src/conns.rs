@@ -1,9 +1,9 @@
-//! A map from a connection to the state that its application keeps of it.
+//! A map from a connection to the application's state for it.
 
 use crate::ConnId;
 
-/// A small ordered map. An application has a handful of connections, and looks one up for every packet that arrives. For that,
-/// binary search in a short array is faster than a tree, and with ten thousand connections an insertion still takes only
+/// A small ordered map. An application has a handful of connections, and looks one up for every packet that arrives. For such
+/// look-ups, binary search in a short array is faster than a tree; even with ten thousand connections, an insertion takes only
 /// microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conns<T>(Vec<(ConnId, T)>);
@@ -26,7 +26,7 @@ impl<T> Conns<T> {
         self.find(conn).ok().map(|i| &mut self.0[i].1)
     }
 
-    /// Stores the state of `conn`, and replaces an earlier one.
+    /// Stores the state of `conn`, replacing an earlier state.
     pub(crate) fn insert(&mut self, conn: ConnId, state: T) {
         match self.find(conn) {
             Ok(i) => self.0[i].1 = state,

@@ -1,10 +1,10 @@
-//! Upper bounds on what an application uses of the network, computed before a run.
+//! Upper bounds on an application's use of the network, computed before a run.
 
 use crate::Direction;
 use units::Duration;
 
-/// Upper bound on an application's traffic in a run. The fields are real numbers, because they may exceed any integer type; they
-/// are infinite if there is no bound.
+/// Upper bound on an application's traffic in a run. The fields are real numbers, because they may exceed any integer type; a
+/// field without a bound is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Direction of the data; `None` for both.
@@ -13,7 +13,7 @@ pub struct Demand {
     pub connections: f64,
     /// Payload of all TCP transfers.
     pub bytes: f64,
-    /// Transfers, requests, messages or datagrams. Each takes at least one packet, and over TCP possibly a connection.
+    /// Transfers, requests, messages or datagrams. Each takes at least one packet and, over TCP, possibly a connection.
     pub pieces: f64,
 }
 

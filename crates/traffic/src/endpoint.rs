@@ -1,9 +1,9 @@
-//! A transport that the program supplies (`bloatlab-net`): this machine stands for it in a scenario.
+//! A transport that the program supplies (`bloatlab-net`): this machine represents the transport in a scenario.
 //!
-//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The machine has no traffic of its own:
-//! it only notifies that code of its start and its timer. A program without such code refuses the scenario.
+//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The machine itself has no traffic: it
+//! only notifies the program's code of the start and of the timer. A program without such code refuses the scenario.
 //!
-//! Source: none; the transport is the user's own.
+//! Source: none; the user supplies the transport.
 
 use crate::{Application, Demand, Host, Params};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ fn default_mtu() -> Bytes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointParams {
-    /// Largest IP packet in bytes. A larger one ends the run. Default 1500.
+    /// Largest IP packet in bytes. A larger packet ends the run. Default 1500.
     #[serde(default = "default_mtu")]
     pub mtu: Bytes,
     /// UDP port of the code.

@@ -11,18 +11,11 @@
 //!
 //! A file *starts* when its connection is opened (on a kept connection, when it is written). It is *finished* when its last byte
 //! has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins. With `interval`, the files
-//! start at fixed times instead; if the previous file is not yet finished, the next one starts as soon as it is. With a new
-//! connection for each file, the sender closes right after writing (its FIN follows the last byte), and the receiver closes when
-//! it has received everything.
+//! start at fixed times instead, but not before the previous file is finished. With a new connection for each file, the sender
+//! closes right after writing (its FIN follows the last byte), and the receiver closes when it has received everything.
 //!
-//! With `length`, like netperf's -l, a transfer without a size ends that long after its flow began: after that only
-//! retransmissions are sent, no new data, and both ends close.
-//!
-//! With `rates`, the application limits the transfer without a size. Every [`TICK`] it writes whole blocks:
-//!
-//! ```text
-//! no limit:    as much as keeps 64 kB unsent          limit r:  r * t / 8 bytes, t since the limit began, at most 64 kB unsent
-//! ```
+//! With `length` (netperf's -l), a transfer without a size ends a time `length` after its flow began: from then on,
+//! only retransmissions are sent, no new data, and both ends close.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -78,8 +71,8 @@ pub struct FtpParams {
     /// Files at fixed times: file k of a flow starts k intervals after its first, or when the previous file is finished if that
     /// is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
     pub interval: Option<Duration>,
-    /// True if each file has a new connection. If false, all files of a flow share one, and TCP's idle restart matters. Default
-    /// true.
+    /// True if each file has a new connection. If false, all files of a flow share one connection, and TCP's idle restart
+    /// applies between files. Default true.
     pub new_connection: bool,
     /// Delay between the starts of successive flows. Default 0s.
     pub stagger: Duration,
@@ -178,22 +171,8 @@ impl Params for FtpParams {
     }
 }
 
-/// The present limit of a flow with `rates`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Limit {
-    /// Number of limits that have begun.
-    place: usize,
-    /// Time at which this one began.
-    since: Time,
-    /// Bytes written before it began.
-    before: u64,
-    /// Bytes written on this connection.
-    written: u64,
-}
-
-/// One flow. At most one timer that begins its next file is pending, and only while the flow is not `busy`; the token of that
-/// timer is the flow's index. The token of the timer at the end of `length` is the index plus the number of flows, and that of the
-/// timer that writes at the `rates` the index plus twice that number.
+/// One flow. While the flow is not `busy`, a timer that begins the next file may be pending; its token is the flow's index.
+/// The timer for the end of `length` has the index plus the number of flows as its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
     /// The open connection, if there is one.

@@ -13,10 +13,10 @@
 //!
 //! A packet is late if its delay exceeds the shortest delay of its direction by more than [`GameParams::late_after`]. A
 //! round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in
-//! online games, CACM 2006); each direction gets half of that.
+//! online games, CACM 2006); half of this time is allowed for each direction.
 //!
 //! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation). Departs: the
-//! source's packets of other sizes at the beginning and the end of a game are left out.
+//! packets of other sizes at the beginning and the end of a game are left out.
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role};

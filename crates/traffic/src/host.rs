@@ -34,8 +34,8 @@ impl Direction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// One second later, a new connection opens, over which the transfer starts again from its first byte (`messages`: the next
-    /// message is sent; unfinished ones are lost).
+    /// One second later, a new connection opens, and the transfer starts again from its first byte (`messages`: continues with
+    /// the next message; unfinished messages are lost).
     #[default]
     Retry,
     /// The transfer is abandoned without replacement.
@@ -77,29 +77,28 @@ pub trait Host {
     /// Opens a TCP connection to server number `peer` (an index into the application's `to`). Connecting starts at once; data
     /// written before the connection is established waits.
     fn open(&mut self, peer: usize) -> ConnId;
-    /// Appends `bytes` to the stream that `role` sends; `u64::MAX` for data without end.
+    /// Appends `bytes` to the stream that `role` sends; `u64::MAX` for endless data.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the stream offset of the next byte that `role` writes into a stream without end: it comes after all bytes sent so
-    /// far and the `notsent_lowat` unsent bytes (TCP_NOTSENT_LOWAT) in the socket. From the first call on, a kernel's socket
-    /// holds no more unsent bytes than that.
+    /// Returns the stream offset of the next byte that `role` writes into an endless stream. The offset is after all bytes sent
+    /// so far and the `notsent_lowat` unsent bytes (TCP_NOTSENT_LOWAT) in the socket. From the first call on, a kernel's socket
+    /// holds no more unsent bytes than `notsent_lowat`.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
-    /// Closes the end `role`: a FIN follows the written data or, in a stream without end, the data sent so far.
+    /// Closes the end `role`: a FIN follows the written data or, in an endless stream, the data sent so far.
     fn close(&mut self, conn: ConnId, role: Role);
     /// Sends a datagram of `size` bytes on the wire from `role`, between the client and server `peer`. If it arrives, the other
     /// side receives `number` in `datagram_received`.
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64);
     /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
-    /// Reports the end of a web page that was requested at `started`, when none of its transfers is in progress. With fewer
-    /// `objects` than the page has, the page was abandoned.
+    /// Reports the end of a web page that was requested at `started`, when none of its transfers is in progress. If
+    /// `objects` is less than the number of objects in the page, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// Reports a finished file transfer, whose `bytes` have all arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
-    /// Without `rtt`, reports that probe `number` (0, 1, 2, ...) leaves now. With `rtt`, reports that the probe was answered that
-    /// time after it left. A probe is answered at most once.
+    /// Without `rtt`, reports that probe `number` (0, 1, 2, ...) leaves now. With `rtt`, reports that the probe was answered
+    /// after this time. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
-    /// Reports that the time has come at which the program's own code must be called ([`endpoint`](crate::endpoint)). Hosts without
-    /// such code ignore it.
+    /// Reports that the program's own code must be called now ([`endpoint`](crate::endpoint)). Hosts without such code ignore it.
     fn wake(&mut self) {}
 }
 
@@ -111,14 +110,14 @@ pub trait Application {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
     /// Handles the completed handshake of `conn` at its end `role`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
-    /// Handles `bytes` more, received in order by `role`. Called only if the application `counts`.
+    /// Handles another `bytes` bytes received in order by `role`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}
     /// Handles a datagram received by `role`. Called only if the application `counts`.
     fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _host: &mut H) {}
     /// Handles the end of `conn`, which is complete or has failed. Its id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
-    /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, which keeps them off
-    /// the packet path.
+    /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, so that a packet
+    /// causes no call.
     fn counts(&self) -> bool {
         true
     }

@@ -1,8 +1,8 @@
 //! Applications as machines without I/O, driven by events and independent of any network.
 //!
-//! An application has one client side (`from` in a scenario) and one or several servers (`to`), and plays both: the client's
-//! request and the server's response of a web page are in the same machine. All its inputs are events ([`Application`]), and all
-//! its effects are calls of the host ([`Host`]).
+//! An application has one client side (`from` in a scenario) and one or several servers (`to`), and acts for both: for a web
+//! page, the client's request and the server's response are in the same machine. All inputs are events ([`Application`]), and
+//! all effects are calls of the host ([`Host`]).
 //!
 //! | name | traffic | source |
 //! |---|---|---|

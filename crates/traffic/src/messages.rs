@@ -1,10 +1,11 @@
 //! Messages over TCP: one every few seconds over one connection, as from a chat, a sensor or a slow game.
 //!
-//! Source: ARRIS 2013, Simulation Baseline (its game: 10 KB every 2 s; the document plots the latency of its packets).
+//! Source: ARRIS 2013, Simulation Baseline (the game in it: 10 KB every 2 s; the document plots the latency of the
+//! game's packets).
 //!
-//! Message k is written at start + k * interval, even if the previous one has not arrived. A message *starts* when it is written,
-//! and is *finished* when its last byte has arrived in order at the server; [`Host::file_done`] then reports its latency. The
-//! connection is opened at the start and kept; message 0 waits for the handshake.
+//! Message k is written at start + k * interval, even if the previous message has not arrived. A message *starts* when it is
+//! written, and is *finished* when its last byte has arrived in order at the server; [`Host::file_done`] then reports its
+//! latency. The connection is opened at the start and kept; message 0 waits for the handshake.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
@@ -184,7 +185,8 @@ mod tests {
         let mut fake = Fake::new(&[50 * MS]).failing(&[0], 3 * S);
         fake.run(&mut MessagesParams::default().build(), Time(10 * S));
         // the messages of 0 s and 2 s are lost, and the connection is reopened at 4 s. The timer of message 2 (4 s) was set
-        // before the timer that reopens, so it finds no connection yet. The messages of 6 s and 8 s use the new connection
+        // before the timer that reopens the connection, so there is no connection yet when message 2 is due. The messages
+        // of 6 s and 8 s use the new connection
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / S).collect();
         assert_eq!(starts, [6, 8]);
         assert_eq!(MessagesParams { message: Bytes(0), ..Default::default() }.validate().unwrap_err().path, "message");

@@ -5,7 +5,7 @@ use units::{Duration, Problem};
 
 /// The parameters of one application.
 pub trait Params {
-    /// The machine that they configure.
+    /// The machine that these parameters configure.
     type App: Application;
     /// Returns the first invalid field, by name.
     fn validate(&self) -> Result<(), Problem>;
@@ -19,11 +19,11 @@ pub trait Params {
     fn demand(&self, span: Duration, round: Duration) -> Demand;
     /// Returns the range within which the seed chooses the start. It has no effect if the scenario sets the start.
     ///
-    /// A tenth of a second is a few round trips, enough to shift slow starts and the losses that end them.
+    /// The default, a tenth of a second, is a few round trips: enough to shift slow starts and the losses at their end.
     fn start_spread(&self) -> Duration {
         Duration::from_millis(100)
     }
-    /// Returns the number of rows of counters: one for each parallel transfer, if their number is fixed.
+    /// Returns the number of rows of counters: one for each parallel transfer, if the number of transfers is fixed.
     fn rows(&self) -> usize {
         1
     }

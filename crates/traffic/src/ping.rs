@@ -8,16 +8,17 @@
 //! ```
 //!
 //! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL tests are
-//! based. If there is no answer within `timeout`, the next request leaves then. The rate of such probes falls when the round trip
-//! grows: the samples are as dense as possible, and a percentile weights samples, not time.
+//! based. If there is no answer within `timeout`, the next request leaves after `timeout`. Samples are as dense as possible, but
+//! the rate of probes falls when the round trip grows. So a percentile over samples gives less weight to times with long round
+//! trips.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
 //! ```
 //!
 //! A probe without an answer was dropped in one of the two directions, or its reply is still in flight at the end; the number of
-//! drops in the summary distinguishes the two. Probes wait in the same queues as all other packets and experience what a packet
-//! of their size does: a byte-limited buffer has room for a small probe more often than for a full segment.
+//! drops in the summary distinguishes the two. Probes wait in the same queues as all other packets, and are treated like any
+//! packet of their size: a buffer limited in bytes has room for a small probe more often than for a full segment.
 //!
 //! Linux's `ping` puts a packet of 98 bytes on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
 
@@ -99,8 +100,7 @@ impl Ping {
         self.next += 1;
         self.sent = host.now();
         if self.params.after_answer {
-            // the token identifies this request: if it is answered in time, the timer finds that `next` has grown and does
-            // nothing
+            // the token identifies this request: if the answer is in time, `next` grows, and the timer then has no effect
             host.timer(host.now() + self.params.timeout, self.next);
         } else if self.params.count.is_none_or(|n| self.next < n) {
             host.timer(self.start + self.params.interval * self.next, 0);

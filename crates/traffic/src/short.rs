@@ -13,8 +13,8 @@
 //!
 //! Each transfer has its own connection. A transfer *starts* when it arrives (its SYN leaves) and is *finished* when its last
 //! byte has arrived in order; [`Host::file_done`] then reports the flow completion time, including the handshake. While
-//! `max_open` transfers are in progress, an arrival is refused and counted; without this bound, an overloaded link would
-//! accumulate flows without limit. A failed connection ends its transfer.
+//! `max_open` transfers are in progress, an arrival is refused and counted; without this limit, the number of flows on an
+//! overloaded link would grow without bound. A failed connection ends its transfer.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -194,7 +194,7 @@ impl Short {
 
     fn arrival<H: Host>(&mut self, host: &mut H) {
         self.arrivals += 1;
-        // a size is also drawn for a refused arrival, so that a refusal does not change later sizes
+        // a size is drawn even for a refused arrival, so that a refusal does not change later sizes
         let size = self.params.size.draw(host.rng());
         if self.conns.len() >= self.params.max_open as usize {
             self.refused += 1;
@@ -312,7 +312,8 @@ mod tests {
 
     #[test]
     fn beyond_max_open_arrivals_are_refused() {
-        // a transfer lasts 40 ms and the next one arrives after 1 ms on average, so this is an M/D/2/2 queue with a load of a =
+        // a transfer lasts 40 ms and the next transfer arrives after 1 ms on average, so this is an M/D/2/2 queue with a load
+        // of a =
         // 40. Erlang's B formula, which holds for any distribution of service times, gives a share of refusals of B = 0.9512
         let mut fake = Fake::new(&[20 * MS]);
         let params =

@@ -1,7 +1,7 @@
 //! The timers of one application, kept by its host.
 //!
-//! A simulated host and one that waits on the wall clock share this list, so that the order of timers, and their end when the
-//! application stops, are the same.
+//! The simulator's host and the live bench's host share this list, so the order of timers, and their end when the application
+//! stops, are the same in both.
 
 use crate::{Application, Host};
 use std::cmp::Reverse;
@@ -43,7 +43,7 @@ impl Timers {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Takes the stop of `other`. No timer due at that time or later may have been taken.
+    /// Takes over the stop time of `other`. No timer due at that time or later may have been taken.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }

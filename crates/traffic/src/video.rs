@@ -1,19 +1,19 @@
-//! Adaptive-bitrate video: segments are fetched one after another, each at a rate chosen for it.
+//! Adaptive-bitrate video: segments are fetched one after another, each at a rate that is chosen before its request.
 //!
 //! Defaults: segments of 4 s, 30 s of buffer, and a ladder of rates from 0.35 to 8 Mbit/s. A rate is at most 0.8 times the
-//! harmonic mean of the last five throughputs, which is the predictor of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
+//! harmonic mean of the last five throughputs, the predictor of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
 //!
 //! ```text
 //!   segment k:   GET of `request` bytes over one kept connection; the server answers with  rate_k * segment / 8  bytes
 //!   throughput   x_k = bytes * 8 / (last byte in order - GET written)
 //!   rate_{k+1} = the highest rate of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
 //!                 the lowest rate for the first segment, and if no rate is low enough
-//!   next GET     at once if another segment fits into `buffer`, otherwise as soon as one does
+//!   next GET     at once if another segment fits into `buffer`, otherwise as soon as it fits
 //!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
 //! ```
 //!
-//! The buffer holds whole segments and is counted in seconds of video. A viewer stopped by the scenario's `stop` plays the
-//! buffered video, and then counts as stalled; to avoid that, end the run at the same time, or set `segments`.
+//! The buffer holds whole segments and is counted in seconds of video. After the scenario's `stop`, a viewer plays the
+//! buffered video, and then counts as stalled. To avoid this, end the run at the same time, or set `segments`.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Role};
@@ -118,7 +118,7 @@ impl Params for VideoParams {
     }
 }
 
-/// The buffer and its playback. They are advanced to the current time only when they are used.
+/// The buffer and its playback. Both are advanced to the current time only when they are used.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Player {
     /// Amount of video buffered at `since`.
@@ -204,7 +204,7 @@ impl Video {
         self.params.ladder.iter().rposition(|r| r.0 as f64 <= limit).unwrap_or(0)
     }
 
-    /// Requests the next segment, or requests again the one that was lost with its connection.
+    /// Requests the next segment, or, if the connection was lost, the same segment again.
     fn request<H: Host>(&mut self, host: &mut H) {
         if !self.busy {
             let rung = self.choose();
@@ -344,13 +344,14 @@ mod tests {
 
     #[test]
     fn a_fast_line_fills_the_buffer_and_then_fetches_a_segment_every_segment() {
-        // the handshake takes 20 ms, and then each segment 20 ms: this is fast enough for 8 Mbit/s
+        // the handshake takes 20 ms and each segment 20 ms, which is fast enough for 8 Mbit/s
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = VideoParams::default().build();
         fake.run(&mut app, Time(100 * S));
         // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms, and playback begins. Segments 1, 2 ... follow 20 ms apart
         // while 26 s or less are buffered. At 160 ms, 7 segments have arrived and 27.88 s are buffered. So the eighth is
-        // requested 1.88 s later, at 2.04 s, when 26 s are left. From then on one is requested every 4 s and arrives 20 ms later
+        // requested 1.88 s later, at 2.04 s, when 26 s are left. From then on, a segment is requested every 4 s and arrives 20
+        // ms later
         assert_eq!((fake.files[0].1.0 / MS, fake.files[0].2), (40, 175_000));
         assert!(fake.files[1..].iter().all(|f| f.2 == 4_000_000));
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
@@ -361,9 +362,9 @@ mod tests {
 
     #[test]
     fn a_slow_line_stalls_and_the_account_is_exact() {
-        // The only rate is 1 Mbit/s, so a segment of 2 s has 250 kB, in 250 pieces 12 ms apart. Its download takes 10 ms for
-        // the GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first also waits 20 ms for the
-        // handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s: it stalls for 1.008 s per segment.
+        // The only rate is 1 Mbit/s, so a segment of 2 s has 250 kB, in 250 pieces 12 ms apart. Its download takes 10 ms for the
+        // GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first segment also waits 20 ms for the
+        // handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s: 1.008 s of stalling per segment.
         let mut fake = Fake::new(&[20 * MS]);
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let params = VideoParams {

@@ -1,8 +1,8 @@
 //! A telephone call: G.711 with 20 ms of speech per packet.
 //!
 //! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire, and 50
-//! frames per second are 87.2 kbit/s; the 600 s of CableLabs 2012 have 30 000 frames. The call sends without silence suppression,
-//! in one direction or both.
+//! frames per second are 87.2 kbit/s; the 600 s of CableLabs 2012 contain 30 000 frames. The call sends without silence
+//! suppression, in one direction or both.
 //!
 //! `measure::VoipMeter` computes loss, lateness and the E-model from [`VoipParams::late_after`] and
 //! [`VoipParams::network_delay`].
@@ -47,15 +47,15 @@ pub struct VoipParams {
     pub count: Option<u64>,
     /// A frame is late if its delay exceeds the shortest delay of the call by more than this. Default 60ms.
     pub late_after: Duration,
-    /// Delay of the rest of the network, which only the E-model adds to the measured delay. Default 20ms.
+    /// Delay of the rest of the network; only the E-model adds it to the measured delay. Default 20ms.
     pub network_delay: Duration,
     /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,
     /// Equipment impairment factor Ie of the codec, used only by G.107's E-model. G.113 Appendix I gives 0 for G.711, 11 for
     /// G.729A, 15 for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
     pub ie: f64,
-    /// Packet-loss robustness factor Bpl of the codec, used only by G.107's E-model. G.113 Appendix I gives 4.3 for G.711, 25.1
-    /// with concealment of losses, 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
+    /// Packet-loss robustness factor Bpl of the codec, used only by G.107's E-model. G.113 Appendix I gives 4.3 for G.711 (25.1
+    /// if losses are concealed), 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
     pub bpl: f64,
 }
 

@@ -31,7 +31,7 @@ fn an_endless_file_ends_after_its_length() {
     assert_eq!((app.counts(), fake.writes.len(), fake.open_now()), (false, 2, 0));
     let times: Vec<_> = fake.opened.iter().map(|o| (o.at.0 / S, o.closed.map(|at| at.0 / S))).collect();
     assert_eq!(times, [(0, Some(5)), (2, Some(7))]);
-    // each connection fails after 2 s; it is retried 1 s later, but not after the flow's end at 5 s
+    // each connection fails after 2 s; it is opened again 1 s later, but not after the flow's end at 5 s
     let mut fake = Fake::new(&[20 * MS]).failing(&[0, 1, 2, 3], 2 * S);
     run(FtpParams { length, ..Default::default() }, &mut fake, 20 * S);
     let at: Vec<_> = fake.opened.iter().map(|o| o.at.0 / S).collect();
@@ -48,7 +48,8 @@ fn flows_start_one_after_the_other() {
 
 #[test]
 fn files_repeat_over_new_connections_and_stop_at_the_count() {
-    // in the fake network, the handshake takes 20 ms and the data half of that, 10 ms, to the receiver: a file lasts 30 ms
+    // in the fake network, the handshake takes 20 ms, and data reaches the receiver after half of that, 10 ms: a file
+    // takes 30 ms
     let mut fake = Fake::new(&[20 * MS]);
     let params = FtpParams {
         size: Some(Bytes(1000)),
@@ -81,8 +82,8 @@ fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
 
 #[test]
 fn files_at_fixed_times_wait_for_the_one_before() {
-    // a file takes 20 + 10 ms and 1 ms for each further piece of 1000 B: 49 ms for 20 kB, and 229 ms for 200 kB, longer than the
-    // interval
+    // a file takes 20 + 10 ms, and 1 ms for each further piece of 1000 B: 49 ms for 20 kB, and 229 ms for 200 kB, which is
+    // longer than the interval
     for (size, starts) in [(20_000, [0, 100, 200, 300]), (200_000, [0, 229, 458, 687])] {
         let mut fake = Fake::new(&[20 * MS]);
         (fake.piece, fake.gap) = (1000, MS);

@@ -1,4 +1,4 @@
-//! One connection of the test: TCP, TLS, then either one GET or a load that also carries GETs.
+//! One connection of the test: TCP, TLS, then either a single GET, or a load with GETs in between.
 //!
 //! ```text
 //!   client                              server
@@ -11,12 +11,11 @@
 //! ```
 //!
 //! On a load-generating connection, an endless transfer follows the GET (down) or the POST (up). The GET of a self probe uses the
-//! same connection, as an HTTP/2 stream among those of the load. Its message in the loaded direction (the response in a download,
-//! the GET in an upload) is written after the unsent bytes of the socket. It has arrived when the load's stream reaches the end
-//! of the message.
+//! same connection, as another HTTP/2 stream. In the loaded direction, the probe's message (the response in a download, the GET
+//! in an upload) is written after the unsent bytes of the socket. The message has arrived when the bytes received reach its end.
 //!
-//! Departs: TLS's Finished and HTTP/2's SETTINGS are sent with the GET and cost no bytes. The bytes of a self probe in the loaded
-//! direction are part of the load's stream.
+//! Departs: TLS's Finished and HTTP/2's SETTINGS are sent with the GET and have no bytes of their own. The bytes of a self probe
+//! in the loaded direction are part of the load's stream.
 
 use super::params::RpmParams;
 use crate::{ConnId, Direction, Host, Role};
@@ -75,7 +74,8 @@ pub(super) struct Connection {
     received: [u64; 2],
     /// End of the last message, by receiving side.
     ends: [u64; 2],
-    /// Self probes with a message in flight, by receiving side: the end of the message, and the start of the probe.
+    /// Self probes with a message in flight, by receiving side; for each, the end of the message and the start of the
+    /// probe.
     waiting: [VecDeque<(u64, Time)>; 2],
 }
 

@@ -3,20 +3,20 @@
 //! Source: draft-ietf-ippm-responsiveness-09. The doc comments of [`RpmParams`] give the draft's names for the parameters.
 //!
 //! ```text
-//!   load       INP connections at the start, and INC more after each interval (ID), up to MNP, in each loaded direction
+//!   load       INP connections at the start, INC more after each interval (ID), up to MNP, in each loaded direction
 //!   probes     a pair every 1/MPS s, or less often because of PTC: a foreign probe (a new connection: TCP, TLS, GET) and a self
 //!              probe (a GET on a load-generating connection, drawn uniformly)
 //!   goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
 //!   then RPM   computed from the probes answered in the last MAD intervals; the result when stable
 //! ```
 //!
-//! The arithmetic is in `score.rs`, the course of a connection in `connection.rs`. A stage that is not stable after
-//! `stage_intervals` ends nevertheless, which is the draft's time limit. The confidence of a stage is as in the draft: low (the
-//! stage has fewer than MAD intervals), medium (not stable), high (stable).
+//! The arithmetic is in `score.rs`, the course of a connection in `connection.rs`. A stage ends after `stage_intervals`, the
+//! draft's time limit, even if it is not stable. The confidence in a stage is as in the draft: low (the stage has fewer than
+//! MAD intervals), medium (not stable), high (stable).
 //!
-//! Departs: in the first interval, the probe rate follows the goodput so far, and at least one pair per second is sent regardless
-//! of PTC. After the result, probes end and the load continues to the end of the run. A failed load-generating connection is
-//! replaced in the next interval instead of ending the test.
+//! Departs: in the first interval, the probe rate is derived from the goodput so far, and at least one pair per second is sent,
+//! regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed load-generating
+//! connection is replaced in the next interval instead of ending the test.
 
 mod build;
 mod connection;
@@ -36,7 +36,7 @@ use packet::{Kind, Measure};
 use score::{RecentSamples, Sample, Score, is_stable};
 use units::{Duration, Time};
 
-/// Largest number of outstanding foreign probes. Further ones are skipped.
+/// Largest number of outstanding foreign probes. Further probes are skipped.
 const MOST_PROBES: u32 = 1000;
 /// Longest time between pairs of probes, in seconds.
 const SLOWEST: f64 = 1.0;
@@ -171,7 +171,8 @@ impl Rpm {
         }
     }
 
-    /// Returns the time until the next pair, as MPS and PTC require; PTC refers to the goodput of the slowest loaded direction.
+    /// Returns the time until the next pair, as required by MPS and PTC; PTC refers to the goodput of the slowest loaded
+    /// direction.
     fn gap(&self, now: Time) -> Duration {
         let finished = self.received.len() - 1;
         let (received, time) = match finished {

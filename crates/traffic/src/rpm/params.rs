@@ -50,7 +50,7 @@ pub struct RpmParams {
     pub interval: Duration,
     /// Number of intervals in a moving average, and of values that must agree (MAD). Default 4.
     pub moving_average: u32,
-    /// Percentile above which samples are discarded before the mean is taken (TMP). Default 95.
+    /// Percentile above which samples are discarded before the mean is computed (TMP). Default 95.
     pub trim: f64,
     /// Largest standard deviation of stable values, as a fraction of the newest value (SDT). Default 0.05.
     pub tolerance: f64,
@@ -63,7 +63,7 @@ pub struct RpmParams {
     pub stage_intervals: u32,
     /// Unsent bytes kept in each load-generating socket; self probes queue behind them. Default 16KB.
     pub notsent_lowat: Bytes,
-    /// True if each TCP handshake is followed by one of TLS 1.3, which takes one round trip. Default true.
+    /// True if a TLS 1.3 handshake of one round trip follows each TCP handshake. Default true.
     pub tls: bool,
     /// Payload of TLS's first flight, from the client. Default 517.
     pub client_hello: Bytes,

@@ -1,15 +1,15 @@
 //! Round trips per minute computed from the times of probes, and the test for stability.
 //!
 //! ```text
-//!   TM(x)    mean of the samples up to their 95th percentile (nearest rank); larger ones are discarded
+//!   TM(x)    mean of the samples up to their 95th percentile (nearest rank); larger samples are discarded
 //!   foreign  60000 / ((TM(tcp) + TM(tls) + TM(http_f)) / 3)      without TLS  60000 / ((TM(tcp) + TM(http_f)) / 2)
 //!   loaded   60000 / TM(http_l)
 //!   RPM      (foreign + loaded) / 2                              times in ms
 //!   stable   the standard deviation of the last MAD values is below SDT of the newest
 //! ```
 //!
-//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The standard deviation divides by n (population); the draft does not say
-//! which one it means.
+//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The standard deviation divides by n (population); the draft does not
+//! specify the divisor.
 
 use std::collections::VecDeque;
 use units::Duration;
@@ -21,7 +21,7 @@ pub(super) enum Sample {
     Tcp,
     /// TLS handshake, divided by its round trips.
     Tls,
-    /// From the GET to the last byte of its response, on the probe's own connection.
+    /// From the GET to the last byte of its response, on the probe's connection.
     HttpForeign,
     /// From the GET to the last byte of its response, on a load-generating connection.
     HttpLoaded,
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_largest_samples_are_cut_off() {
-        // the 95th percentile of 20 samples is the 19th, so one is discarded
+        // the 95th percentile of 20 samples is the 19th, so one sample is discarded
         let mut twenty = ms(&[10; 19]);
         twenty.push(Duration::from_secs(9));
         assert_eq!(trimmed_mean(&mut twenty, 95.0), 10.0);

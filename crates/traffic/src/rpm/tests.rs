@@ -53,7 +53,8 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
 
 #[test]
 fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
-    // 125 kB at 1250 B/ms take 100 ms more, whatever the direction of the load; foreign probes have their own sockets
+    // 125 kB at 1250 B/ms take another 100 ms, in either direction; foreign probes are not affected, because they have
+    // their own sockets
     for direction in [Load::Up, Load::Down] {
         let (app, _) = run(RpmParams { direction, notsent_lowat: Bytes(125_000), ..small() }, 40);
         let own = figure(&app, "http_loaded_ms");
@@ -64,12 +65,12 @@ fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
 
 #[test]
 fn the_stages_take_the_intervals_that_their_averages_need() {
-    // the moving averages of goodput count the intervals before the first as empty. The 4th to the 7th of them agree within 5 %,
-    // so goodput takes seven intervals; responsiveness then needs four more
+    // the moving averages of goodput count the intervals before the first as empty. The 4th to the 7th average agree within 5 %,
+    // so the stage of goodput takes seven intervals; responsiveness then needs another four
     let (app, _) = run(small(), 60);
     assert_eq!((figure(&app, "intervals"), app.rpm.values.len(), app.stage), (11.0, 4, Stage::Over));
-    // each connection adds 10 Mbit/s here, so goodput never becomes stable and its stage ends at the limit of ten intervals; then
-    // come four
+    // each connection adds 10 Mbit/s here, so goodput never becomes stable, and its stage ends at the limit of ten intervals; the
+    // second stage takes four
     let (app, _) = run(RpmParams { most: 1000, ..small() }, 60);
     assert_eq!((figure(&app, "intervals"), app.confidence()), (14.0, ["medium", "high"]));
     // with fewer than four intervals confidence is low
@@ -90,8 +91,8 @@ fn connections_are_added_up_to_the_most() {
 
 #[test]
 fn probes_take_their_share_at_most() {
-    // the goodput of one connection is 10 Mbit/s. 5 % of it are 62.5 kB/s: 10.4 pairs of 6000 B per second, counted over 4
-    // intervals
+    // the goodput of one connection is 10 Mbit/s. 5 % of this goodput is 62.5 kB/s, or 10.4 pairs of 6000 B per second,
+    // counted over 4 intervals
     let (app, _) = run(RpmParams { direction: Load::Down, ..small() }, 40);
     let pairs = figure(&app, "self_probes") / 4.0;
     assert!((pairs - 62_500.0 / 6000.0).abs() < 0.5, "{pairs}");

@@ -1,5 +1,5 @@
-//! A scripted host for tests, which has only delays and no network. Opening a connection takes one round trip, and data takes
-//! half of one.
+//! A scripted host for tests, which has only delays and no network. Opening a connection takes a round trip, and data takes
+//! half a round trip.
 
 use crate::{Application, ConnId, Host, Role};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +22,9 @@ enum Event {
 pub(crate) struct Opened {
     pub(crate) at: Time,
     pub(crate) peer: usize,
-    /// Time at which both sides had closed it.
+    /// Time at which both sides had closed the connection.
     pub(crate) closed: Option<Time>,
-    /// Time at which the application was notified of its end.
+    /// Time at which the application was notified of the connection's end.
     pub(crate) ended: Option<Time>,
 }
 
@@ -219,7 +219,7 @@ impl Host for Fake {
     }
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64 {
         let slot = self.slots[conn.0 as usize];
-        // one piece leaves at once, and one more after each `gap`
+        // one piece leaves at once, and another after each `gap`
         let pieces = slot.streams[role as usize].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
         slot.wrote[role as usize] + pieces * self.piece + notsent_lowat
     }

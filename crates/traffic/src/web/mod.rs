@@ -7,22 +7,23 @@
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
-//! A connection *slot* fetches the next object of its server as soon as its object is complete, in the same event, until all
-//! objects of the server have been requested. So a server never has more than `connections_per_server` transfers at once. An
-//! object is fetched by one GET of `request` bytes from the client; the server sends the object when the whole GET has arrived.
+//! A connection *slot* fetches one object of its server after another: each is requested in the same event in which the
+//! previous one is complete, until all objects of the server have been requested. So a server never has more than
+//! `connections_per_server` transfers at once. An object is fetched by one GET of `request` bytes from the client; the server
+//! sends the object when the whole GET has arrived.
 //!
 //! *Closing*. With a connection for each object, the server closes right after writing the object (its FIN follows the last
-//! byte). The client closes when it has received everything, right after its next request. With `persistent`, each slot keeps its
-//! connection for the page (the html uses the first slot of its server), and both sides close all connections at the end of the
-//! page.
+//! byte). The client closes when it has received everything, right after sending its next request. With `persistent`, each slot
+//! keeps its connection for the page (the html uses the first slot of its server), and both sides close all connections at the
+//! end of the page.
 //!
-//! *Failing*. A connection that ends before its object is complete is retried a second later with the same object (`on_failure =
-//! "retry"`), or given up: the object is missing, its slot is unused for the rest of the page, and the server's other slots fetch
-//! the rest. A page is reported when none of its transfers is in progress; with fewer objects than it should have, it was not
-//! loaded. (ns-2 retries SYNs for ever, so no connection fails there.)
+//! *Failing*. If a connection ends before its object is complete, the object is requested again a second later (`on_failure =
+//! "retry"`), or given up. In that case, the object is missing, the slot is unused for the rest of the page, and the server's
+//! other slots fetch the remaining objects. A page is reported when none of its transfers is in progress; if objects are missing,
+//! it does not count as loaded. (ns-2 retries SYNs for ever, so no connection fails there.)
 //!
 //! Not stated in CableLabs 2012, and therefore parameters: the size of a GET, whether connections are kept, the order in which
-//! the 24 connections open, and whether a page load begins with the SYN or with the GET (20 ms apart for server 1).
+//! the 24 connections open, and the start of a page load, at the SYN or at the GET (20 ms apart for server 1).
 
 mod build;
 mod params;
@@ -285,8 +286,8 @@ impl Application for Web {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         match token {
             PAGE => self.begin_page(host),
-            // with the quota `asked`, a page ends only after its retries, so the slot is still waiting; with `retrieved`, the page
-            // may be over, and then nothing is left to fetch
+            // with the quota `asked`, a page ends only after its retries, so the slot still waits; with `retrieved`, the page may
+            // be over, so that nothing is left to fetch
             retry => {
                 let slot = (retry - RETRY) as usize;
                 if self.slots[slot].busy && self.slots[slot].conn.is_none() {

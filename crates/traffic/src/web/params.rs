@@ -79,7 +79,7 @@ impl Default for Uniform {
 /// A page of objects with log-normal sizes, scaled to a total.
 ///
 /// The size of object i is round(k 10^x_i), where x_i is normal(`log10_mean`, `log10_sd`) and k = `total` / sum 10^x_i. It is at
-/// least 1 byte: Appendix A does not define a size of 0, and the arrival of an empty object could not be detected. Object i is on
+/// least 1 byte: Appendix A does not define a size of 0, and the arrival of an empty object would be invisible. Object i is on
 /// server i mod `servers`. The draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -126,7 +126,7 @@ pub enum Draw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {
-    /// One to each server, then a second one to each, and so on. A full queue that drops the last SYNs affects all servers.
+    /// One to each server, then a second to each, and so on. A full queue that drops the last SYNs affects all servers.
     #[default]
     Interleaved,
     /// All of server 1, then all of server 2, and so on. A full queue that drops the last SYNs affects the last server.
@@ -152,8 +152,8 @@ pub enum Quota {
     #[default]
     Asked,
     /// Retrieved objects count: while a server's objects are incomplete, its idle connections request objects again, from the
-    /// first one on. So the other connections make up for one that is stuck in its handshake. Transfers still in progress when
-    /// the page is complete are not measured.
+    /// first object on. So they make up for a connection that is stuck in its handshake. Transfers still in progress when the
+    /// page is complete are not measured.
     Retrieved,
 }
 
@@ -169,7 +169,8 @@ pub struct WebParams {
     pub html_server: u32,
     /// Connections to each server that fetch objects at the same time. Default 6.
     pub connections_per_server: u32,
-    /// Size of a GET in bytes of payload. Not stated in CableLabs 2012, whose tables fit 200 to 250. Default 250.
+    /// Size of a GET in bytes of payload. Not stated in CableLabs 2012; its tables fit sizes of 200 to 250. Default
+    /// 250.
     pub request: Bytes,
     /// Mean pause from a loaded page to the next GET. Default 5s.
     pub think: Duration,

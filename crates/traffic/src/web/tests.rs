@@ -48,9 +48,10 @@ fn the_page_of_cablelabs_2012() {
     let mut fake = Fake::new(&RTT);
     fake.piece = 1460;
     run(WebParams::default(), &mut fake, 600 * S);
-    // An object takes two round trips in the fake network: 40 ms for the html, and ceil(25/6) = 5 rounds of 200 ms at server 4.
+    // In the fake network, an object takes two round trips: the html takes 40 ms, and the objects take ceil(25/6) = 5 rounds of
+    // 200 ms at server 4.
     let plt = 1040 * MS;
-    // a page begins every 6.04 s: the last one that is complete before 600 s starts at 99 * 6.04 = 597.96 s
+    // a page begins every 6.04 s: the last page that is complete before 600 s starts at 99 * 6.04 = 597.96 s
     assert_eq!(fake.pages.len(), 100);
     for (i, &(start, end, objects, bytes)) in fake.pages.iter().enumerate() {
         assert_eq!((start.0, end.0 - start.0), (i as u64 * (plt + 5 * S), plt));
@@ -120,7 +121,8 @@ fn log_normal_pages_have_their_total_and_shape() {
         let mut fake = Fake::new(&RTT);
         run(WebParams { page: page(draw), pages: Some(40), ..Default::default() }, &mut fake, 1000 * S);
         assert_eq!(fake.pages.len(), 40);
-        // each of the 100 sizes is rounded to a byte, so the sum is at most 50 B off (a few more where a 0 became 1)
+        // each of the 100 sizes is rounded to a byte, so the sum is at most 50 B off (slightly more if a size of 0 was
+        // raised to 1)
         assert!(fake.pages.iter().all(|p| p.2 == 100 && p.3.abs_diff(614_400 + 102_400) < 60));
         let sizes: Vec<u64> =
             fake.writes.iter().filter(|w| w.role == Role::Server && w.bytes != LISTED_HTML).map(|w| w.bytes).collect();
@@ -142,8 +144,8 @@ fn log_normal_pages_have_their_total_and_shape() {
 
 #[test]
 fn failed_connections_are_retried() {
-    // the sixth connection (the html's is the first) goes to server 1 and fails after 3 s: its object arrives at 40 ms + 3 s + 1
-    // s + 40 ms
+    // the sixth connection (the first is the html's) goes to server 1 and fails after 3 s, so its object arrives at 40 ms + 3 s
+    // + 1 s + 40 ms
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(WebParams { pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(4080 * MS), 100, 2_600_000)]);
@@ -208,9 +210,10 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
         end.since(start)
     };
     let whole = load(Quota::Asked, &[]);
-    // connection 0 is the html's, and 24 the last one to the server with 100 ms. It fails after 50 s and is retried
+    // connection 0 is the html's, and connection 24 the last to the server with 100 ms. Connection 24 fails after 50 s
+    // and is opened again
     assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
-    // 25 objects take five rounds over five connections, as they do over six
+    // 25 objects take five rounds over five connections, the same as over six
     assert_eq!(load(Quota::Retrieved, &[24]), whole);
     assert_eq!(load(Quota::Retrieved, &[]), whole);
     // if all connections to a server fail, the page waits
