@@ -16,13 +16,13 @@ pub struct App {
     /// Earliest start. The seed draws the actual start from `start` to `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
-    /// Width of the interval from which the start is drawn at random. Default: the `start_spread` of the scenario. If the
-    /// scenario has none: the sending interval, at most 1s (`voip`, `ping`, `messages`, `cbr` at constant intervals); 0s (`game`,
-    /// `proshare`, other `cbr`); 100ms (all others).
+    /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`; if it has none: the
+    /// sending interval, at most 1s (`voip`, `ping`, `messages`, `cbr` at constant intervals); 0s (`game`, `proshare`, other
+    /// `cbr`); 100ms (all others).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// Time from which the application starts nothing new. Transfers in progress may finish. An endless transfer does not
-    /// stop; only `length` ends it. Default: the end of the run.
+    /// Time from which the application starts nothing new. Transfers in progress may finish; an endless transfer does not stop
+    /// (`length` ends it). Default: the end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
     /// TCP stack of both ends: a preset, a name from `tcp`, or a congestion control (such as `cubic`), which selects `linux-6` with
@@ -47,7 +47,7 @@ pub struct App {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramEcn {
-    /// Not ECN-capable: dropped in cases where ECN-capable packets are marked.
+    /// Not ECN-capable: dropped where ECN-capable packets are marked.
     #[default]
     NotEct,
     /// ECT(0), classic.
@@ -81,7 +81,7 @@ impl App {
         problems.extend(within("dscp", self.dscp, 0, 63).err());
         if self.datagram_ecn.is_some() && !self.traffic.is_datagrams() {
             let message = format!(
-                "{} does not have this key; expected voip, ping, game, cbr or proshare (for TCP, set `ecn` of the stack)",
+                "{} does not have it; expected voip, ping, game, cbr or proshare (for TCP, set `ecn` of the stack)",
                 self.traffic.name()
             );
             problems.push(Problem::new("datagram_ecn", message));
@@ -98,7 +98,7 @@ impl App {
                 Err(Problem::new("stop", "a transfer without a size does not stop; give it a size, or a length"))
             }
             Traffic::Rpm(_) => {
-                Err(Problem::new("stop", "this load never ends, so it cannot stop before the end of the run"))
+                Err(Problem::new("stop", "its load never ends, so it cannot stop before the end of the run"))
             }
             _ => Ok(()),
         }

@@ -118,8 +118,8 @@ impl Account<'_> {
         })
     }
 
-    /// Returns the series of applications that report their own; `None` if there are none. Only one kind of application has such
-    /// series, so the columns are the same for all.
+    /// Returns the series of applications that report their own; `None` if there are none. Only one kind of application does, so
+    /// all have the same columns.
     pub(super) fn rpm_table(&self) -> Option<Table> {
         let reporting = || self.tally.apps.iter().zip(&self.columns).filter(|(_, columns)| !columns.is_empty());
         let (_, first) = reporting().next()?;
