@@ -70,7 +70,7 @@ class Westwood:
         return max(fits, 2)
 
     def on_idle(self, moment: Moment, idle_ns: int, app_limited: bool) -> None:
-        """Begins a new sample, since silence is not a slow path."""
+        """Begins a new sample, because an idle period does not mean that the path is slow."""
         self.since_ns = None
 
     def probe(self) -> dict[str, float | None]:

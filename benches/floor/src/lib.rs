@@ -9,8 +9,9 @@
 //! it is enqueued, and keeps the packet in its ring. Only the head of each ring is in the event set ("perlink": one event per hop
 //! of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
 //!
-//! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, measured in one
-//! process: on a busy machine, CPU times are off by up to 45 %, but their ratio by much less. docs/speed.md has the figures.
+//! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, both measured
+//! in one process, because on a busy machine CPU times vary by up to 45 %, their ratio much less. docs/speed.md has the
+//! figures.
 
 use std::collections::VecDeque;
 
@@ -155,7 +156,8 @@ impl Link {
         }
     }
 
-    /// Computes departure and arrival of a packet. Returns true if it is the only one in flight, so that it needs an event.
+    /// Computes departure and arrival of a packet. Returns true if it is the only packet in flight, so that the link needs
+    /// an event.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
         // the backlog is updated as in a real drop-tail queue
@@ -188,7 +190,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// Handles the arrival of a packet; returns how many packets of `out` to send. An ACK releases at most four data packets.
+    /// Handles the arrival of a packet; returns the number of packets in `out` to send. An ACK releases at most four data
+    /// packets.
     #[inline]
     fn arrival(&mut self, p: &Packet, window: u32, out: &mut [Packet; 4]) -> usize {
         if p.size == DATA {
@@ -216,8 +219,8 @@ impl Flow {
 
 /// Runs the dumbbell for `seconds` of simulated time.
 ///
-/// `rate_bps` is the rate of the bottleneck, `access_bps` that of all other links. Each of `flows` keeps `window` packets in
-/// flight (at least 2, because the sink acknowledges every second packet).
+/// `rate_bps` is the rate of the bottleneck, `access_bps` the rate of all other links. Each of the `flows` flows keeps
+/// `window` packets in flight (at least 2, because the sink acknowledges every second packet).
 pub fn dumbbell(rate_bps: u64, access_bps: u64, flows: u32, window: u32, seconds: f64) -> FloorResult {
     assert!(rate_bps > 0 && access_bps > 0, "a link needs a rate");
     assert!(window >= 2, "every second packet is acknowledged: a window of {window} stalls");

@@ -1,9 +1,9 @@
 //! Measures the cost of a packet in nanoseconds, in the cases S1 to S4 of the peers' drivers, compared with the floor. Prints one
 //! JSON line per case.
 //!
-//! CPU time is the process's own (user and system), so that a busy machine matters less; even so, quote only ratios of one run. The
-//! fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process right
-//! before each run.
+//! CPU time is that of the process itself (user and system), so other processes matter less; even so, quote only ratios within one
+//! run. The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process
+//! right before each run.
 //!
 //! Instructions are measured in separate processes (under valgrind's cachegrind): the count of a run minus the count of a run half
 //! as long, so that set-up and the program itself cancel out.
@@ -13,7 +13,7 @@
 //!
 //! ```text
 //! bytes_per_flow       memory of N flows minus memory of ten on the same link, divided by N - 10; heap memory of the ends for
-//!                      segments in flight is excluded.  The links' rings cancel out: as many packets fill the link in both runs.
+//!                      segments in flight is excluded.  The links' rings cancel out: the link holds the same packets in both runs.
 //! bytes_per_segment    heap memory of the ends for segments in flight (scoreboards, ranges above holes, and spare capacity),
 //!                      divided by the number of these segments;  a packet in a queue or on a link takes packet_bytes more
 //! bytes_with_segments  the sum for one flow of this run:  bytes_per_flow + bytes_per_segment * segments_per_flow

@@ -7,7 +7,8 @@
 //!   played           = d <= minimum delay + late_after            (measure::VoipMeter)
 //! ```
 //!
-//! The nearest frame is the right one only if bins are at most T/2 wide. Longer runs have wider bins, and report no fates.
+//! The nearest frame is the correct frame only if bins are at most T/2 wide. Longer runs have wider bins, and report no
+//! fates.
 
 use crate::tables::{numbers, runs, table, texts};
 use scenario::Scenario;
@@ -110,8 +111,8 @@ impl Series<'_> {
         let mut letters = Vec::new();
         for (bin_s, count, mean) in self.arrivals(all.bytes) {
             for i in 0..count {
-                // the frames of one bin arrive nearly together but were sent an interval apart, so the first one has the longest
-                // delay
+                // the frames of one bin arrive nearly together but were sent an interval apart, so the first frame has the
+                // longest delay
                 let delay = mean + ((count as f64 - 1.0) / 2.0 - i as f64) * interval;
                 let sent = Span { low: bin_s - delay, high: bin_s - delay + width_s };
                 let k = match zero {

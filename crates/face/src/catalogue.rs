@@ -44,7 +44,7 @@ pub fn catalogue(outside: bool) -> String {
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
 }
 
-/// Returns the parameters of a preset that a scenario may want to change. Those that only presets set are omitted.
+/// Returns the parameters of a preset that a scenario may want to change. Parameters that only presets set are omitted.
 fn stack(name: &str) -> Value {
     let mut params = json!(tcp::TcpParams::preset(name));
     let hidden = tcp::TcpParams::preset_keys();
@@ -87,8 +87,8 @@ fn params(schema: &Value) -> Vec<Value> {
     properties(schema, schema)
 }
 
-/// Returns the name, default, description and valid words of every property in an object's schema. `root` is the whole schema, in
-/// which references are resolved.
+/// Returns the name, default, description and valid keywords of every property in an object's schema. `root` is the whole schema,
+/// in which references are resolved.
 fn properties(root: &Value, schema: &Value) -> Vec<Value> {
     let Some(map) = schema["properties"].as_object() else { return Vec::new() };
     map.iter()
@@ -98,7 +98,7 @@ fn properties(root: &Value, schema: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the words that are valid for a value.
+/// Returns the keywords that are valid for a value.
 fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     let of = schema["$ref"].as_str().and_then(|at| root.pointer(at.trim_start_matches('#'))).unwrap_or(schema);
     let own = of["const"].as_str().into_iter();

@@ -11,7 +11,8 @@ use sim::{Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
-/// The largest number of flows of an application that get a line each. An application with more flows gets one line, their sum.
+/// The largest number of flows of an application that are drawn as separate curves. An application with more flows gets one
+/// curve, the sum of its flows.
 const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.
@@ -19,9 +20,9 @@ const MOST_FLOWS: usize = 8;
 /// `t_s` has the start of each bin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
 /// `delay_ms_max`, `queue_packets` (longest queue at the end of any bin of the series that was merged into this one), `dropped` and
 /// `marked` (packets in the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also has `wait_l_ms` and
-/// `wait_c_ms`, the means of `queue_delays`. `flows` has a line per flow and direction, for flows with series: the rate on the wire
-/// in `mbit`. An application with more than [`MOST_FLOWS`] flows has one line per direction, whose `flow` is null. `delays` has the
-/// `cdf` of the one-way delay per application and direction, and `calls` the fate of each frame of a call.
+/// `wait_c_ms`, the means of `queue_delays`. `flows` has a curve per flow and direction, for flows with series: the rate on the
+/// wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose `flow` is null. `delays`
+/// has the `cdf` of the one-way delay per application and direction, and `calls` the fate of each frame of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
@@ -190,7 +191,8 @@ fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
 }
 
 /// Returns the upper limit and the cumulative share of the bins that a chart can distinguish. A bin is kept if its limit is at
-/// least 1 % above that of the last bin kept, or its share at least 0.2 points higher. The last bin is always kept.
+/// least 1 % above the limit of the last bin kept, or its share at least 0.2 percentage points higher. The last bin is always
+/// kept.
 fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     let all: u64 = bins.iter().map(|b| b.1).sum();
     let (mut below, mut last) = (0, (0.0, 0.0));

@@ -31,7 +31,7 @@ impl Driven {
         Ok(Self { scenario, links, world, now: Time::ZERO, over: false })
     }
 
-    /// Returns the time that the run has reached: all earlier events have happened, and none of this time or later.
+    /// Returns the time that the run has reached: all earlier events have happened, but no event at this time or later.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -53,7 +53,8 @@ impl Driven {
         if self.over { Err(Problem::new("", message())) } else { Ok(()) }
     }
 
-    /// Handles all events before `at`. `observe` is called after each slice with the fraction of the run done; false stops it.
+    /// Handles all events before `at`. `observe` is called after each slice with the fraction of the run done; if it returns
+    /// false, the run stops.
     ///
     /// Errors: a time before now or after the end.
     pub fn run_until(&mut self, at: Time, mut observe: impl FnMut(f64) -> bool) -> Result<Ended, Problem> {
@@ -132,14 +133,15 @@ impl Driven {
         read::change(tree)
     }
 
-    /// Returns the number of an application.   Errors: an unknown one.
+    /// Returns the number of an application.   Errors: an unknown application.
     fn app_number(&self, name: &str) -> Result<usize, Problem> {
         let known: Vec<&str> = self.scenario.app.keys().map(String::as_str).collect();
         let found = known.iter().position(|app| *app == name);
         found.ok_or_else(|| Problem::new("", unknown("application", name, &known)))
     }
 
-    /// Returns the number of flows of an application.   Errors: an unknown application; one that sends only datagrams.
+    /// Returns the number of flows of an application.   Errors: an unknown application, or an application that sends
+    /// only datagrams.
     pub fn flows(&self, app: &str) -> Result<usize, Problem> {
         self.app_number(app)?;
         let traffic = &self.scenario.app[app].traffic;

@@ -1,4 +1,4 @@
-//! The code that all interfaces of the program share, whatever their language: `py` is for Python, `web` for a page.
+//! The code that all interfaces of the program share: `py` is for Python, `web` for a page.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -88,7 +88,7 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// Returns a basic string. TOML has the same escapes as JSON, and requires one for DEL as well.
+/// Returns a basic string. TOML has the same escapes as JSON, and requires an escape for DEL, too.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Times are nanoseconds since the start of the run; infinity stands for never. A leg is the passage of a packet over one link.
-//! The columns of legs contain all legs of the first packet, in the order of its path, then those of the second, and so on;
+//! The columns of legs contain all legs of the first packet, in the order of its path, then all legs of the second, and so on;
 //! `packet.legs` has the number of legs of each packet.
 
 use scenario::Scenario;

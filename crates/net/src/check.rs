@@ -11,8 +11,8 @@ use units::Problem;
 impl<S: Sink> Network<S> {
     /// Tests the `[expect]` table of the scenario on the result of the run so far.
     ///
-    /// Errors: a problem for each expectation that is not met or names an unknown value; one if there is no expectation, or if the
-    /// network has not run.
+    /// Errors: a problem for each expectation that is not met or names an unknown value; a single problem if there is no
+    /// expectation, or if the network has not run.
     pub fn check(&self) -> Result<(), Vec<Problem>> {
         let refused = |message: &str| Err(vec![Problem::new("expect", message)]);
         let Some(outcome) = self.outcome() else { return refused("the network has not run yet; run it before") };
@@ -68,7 +68,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(mut text) = text.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
-    // the earliest place of each part leaves the most text for those after it
+    // the earliest place of each part leaves the most text for the parts after it
     for part in parts {
         let Some((_, after)) = text.split_once(part) else { return false };
         text = after;

@@ -7,7 +7,7 @@ use units::Time;
 
 /// Largest number of timeouts of an endpoint at one moment. A stack handles all timers that are due in a few calls.
 pub const MOST_TIMEOUTS: u32 = 1000;
-/// Largest number of datagrams that an endpoint sends at one moment. It is as many as fit in a window of 80 MB.
+/// Largest number of datagrams that an endpoint sends at one moment. As many as fit into a window of 80 MB.
 pub const MOST_SENT: u32 = 65_536;
 /// Largest number of characters of a panic's message in a [`Failure`].
 const MOST_TEXT: usize = 200;

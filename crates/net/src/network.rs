@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use traffic::{EndpointParams, Traffic};
 use units::{Problem, Time, shown};
 
-/// UDP port of the first endpoint; each further one has the next.
+/// UDP port of the first endpoint; each further endpoint has the next.
 const FIRST_PORT: u16 = 4433;
 /// Largest number of endpoints.
 const MOST_ENDPOINTS: usize = 1000;
@@ -23,7 +23,7 @@ type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem> + Send>;
 
 /// A network of a scenario, with endpoints at its nodes.
 ///
-/// It is built at the first run. Endpoints must be added before.
+/// Built at the first run; endpoints must be added before.
 pub struct Network<S: Sink = ()> {
     scenario: Scenario,
     nodes: Vec<String>,
@@ -87,8 +87,8 @@ impl<S: Sink> Network<S> {
         Some(Ipv4Addr::from(0x0a00_0000 | number as u32))
     }
 
-    /// Adds an endpoint at a node, with an MTU of 1500 bytes; returns its address. Its application has the name of the node; if that
-    /// is taken, with a number: `client-2`.
+    /// Adds an endpoint at a node, with an MTU of 1500 bytes; returns its address. Its application has the name of the
+    /// node, or, if that name is taken, the name with a number: `client-2`.
     ///
     /// Errors: an unknown node; too many endpoints; a network that has already run.
     pub fn add_endpoint(
@@ -99,7 +99,7 @@ impl<S: Sink> Network<S> {
         self.add_named(&self.free_name(node), node, 1500, endpoint)
     }
 
-    /// Returns the name of a node; if an application has it, with a number.
+    /// Returns the name of a node; if an application has this name, the name with a number.
     pub fn free_name(&self, node: &str) -> String {
         let numbered = (2..).map(|n| format!("{node}-{n}"));
         std::iter::once(node.to_owned()).chain(numbered).find(|name| !self.is_taken(name)).unwrap_or_default()
@@ -215,7 +215,7 @@ impl<S: Sink> Network<S> {
     }
 
     /// Returns the result of the run so far, with the summary and the tables that every run has. If an endpoint has ended the run,
-    /// they cover the time until then. `None` before the network is built.
+    /// both cover the time until then. `None` before the network is built.
     pub fn outcome(&self) -> Option<Outcome> {
         Some(self.world.as_ref()?.outcome(&self.scenario))
     }
@@ -229,7 +229,7 @@ impl<S: Sink> Network<S> {
 impl<S: Sink + Clone> Network<S> {
     /// Returns a second network in the same state, which shares nothing with this one. Builds the network, if it has not run yet.
     ///
-    /// Errors: those of [`Network::build`]; an endpoint without [`Endpoint::fork`], or one that panics there.
+    /// Errors: those of [`Network::build`]; an endpoint without [`Endpoint::fork`], or whose `fork` panics.
     pub fn fork(&mut self) -> Result<Self, Problem> {
         let copied = |place: &Place| {
             let copy = call("fork", || place.code.fork()).map_err(|misbehaviour| misbehaviour.action);
@@ -242,10 +242,10 @@ impl<S: Sink + Clone> Network<S> {
         self.fork_with(copies)
     }
 
-    /// Does the same as [`Network::fork`], with `copies` of the endpoints that the caller has made, in the order in which they were
-    /// added.
+    /// Returns a second network as [`Network::fork`], with `copies` of the endpoints that the caller has made, in the order in
+    /// which they were added.
     ///
-    /// Errors: those of [`Network::build`].   Panics: if the number of copies is not that of the endpoints.
+    /// Errors: those of [`Network::build`].   Panics: if the number of copies differs from the number of endpoints.
     pub fn fork_with(&mut self, copies: Vec<Box<dyn Endpoint + Send>>) -> Result<Self, Problem> {
         assert_eq!(copies.len(), self.endpoints.len(), "a copy of each endpoint");
         self.build()?;
@@ -302,7 +302,7 @@ fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Res
     if let Some(datagram) = datagram {
         call("handle", || all[to].code.handle(now, datagram)).map_err(|misbehaviour| (to, misbehaviour))?;
     } else if all[to].armed != now {
-        // wakes cannot be cancelled, and another has replaced this one
+        // wakes cannot be cancelled: this wake was replaced by another
         return Ok(());
     } else {
         all[to].armed = Time::NEVER;

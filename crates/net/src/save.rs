@@ -6,8 +6,8 @@
 //! tables/NAME.json         a list of rows
 //! ```
 //!
-//! Departs: there is no provenance.json, since this crate reads neither the clock nor the name of the machine. Equal runs write equal
-//! bytes.
+//! Departs: there is no provenance.json, because this crate reads neither the clock nor the name of the machine. Equal runs write
+//! equal bytes.
 
 use crate::Network;
 use record::Sink;
@@ -18,8 +18,8 @@ use std::io::{Error, Result};
 use std::path::Path;
 
 impl<S: Sink> Network<S> {
-    /// Writes the result of the run so far into a folder, which is made if necessary, for `bloatlab check`, `plot`, `diff` and
-    /// `report`.
+    /// Writes the result of the run so far into a folder, which is created if necessary, for `bloatlab check`, `plot`, `diff`
+    /// and `report`.
     ///
     /// Errors: a file that cannot be written; a network that has not run.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use units::Problem;
 
 /// Counts hash collisions among active sessions with random 5-tuples. Returns three counts for each number of sessions from 1 to
-/// `sessions`. They state in how many of `trials` any two sessions shared a queue, the first session shared its queue, and the
-/// first session was in an overfull group.
+/// `sessions`. The counts say in how many of the `trials` any two sessions shared a queue, the first session shared its queue,
+/// and the first session was in an overfull group.
 ///
 /// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: a discipline that is not valid, or
 /// not fair.

@@ -23,7 +23,7 @@ pub(crate) struct ControllerStart {
     mss: u32,
     /// True if the window is a whole number of segments.
     whole_segments: bool,
-    /// True if the stack paces segments whatever the controller.
+    /// True if the stack paces segments with every controller.
     paced: bool,
     /// True if ACKs report the number of CE marks.
     counts_marks: bool,
@@ -131,7 +131,7 @@ sample_properties! {
     next: u64 = |s| s.next;
     /// True if the window must not grow by this ACK; what `on_ack` returns is then ignored.
     rests: bool = |s| s.rests;
-    /// True if the window limited the sender. Otherwise the window must not grow.
+    /// True if the window limited the sender; if false, the window must not grow.
     cwnd_limited: bool = |s| s.cwnd_limited;
     /// True if the window stopped the sender at some time in the current round trip.
     window_filled: bool = |s| s.window_filled;
@@ -166,7 +166,7 @@ impl ControllerRate {
     fn prior_delivered(&self) -> u64 {
         self.0.prior_delivered
     }
-    /// True if the application limited the sending rate at that time.
+    /// True if the application limited the sending rate when that segment was sent.
     #[getter]
     fn app_limited(&self) -> bool {
         self.0.app_limited
@@ -281,7 +281,7 @@ fn needs(names: &Bound<'_, PyAny>) -> PyResult<ForeignNeeds> {
     Ok(needs)
 }
 
-/// The maker of the controllers of one stack.
+/// The factory of the controllers of one stack.
 struct PythonControllers {
     class: Class,
     needs: ForeignNeeds,

@@ -93,7 +93,7 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// The maker of the laws of one link: one for each queue of its discipline.
+/// The factory of the laws of one link: one for each queue of its discipline.
 struct PythonLaws {
     class: Class,
     seed: u64,
@@ -237,7 +237,7 @@ fn verdict(method: Method, packet: &PacketMeta, answer: &Bound<'_, PyAny>) -> Re
         Some("drop") => Ok(Verdict::Drop),
         Some("mark") if packet.ecn() != Ecn::NotEct => Ok(Verdict::Mark(MarkReason::Law)),
         Some("mark") => Err(Mistake::Value(format!(
-            "{name} returned \"mark\" for a packet that is not ECN-capable; only one with packet.ect can be marked"
+            "{name} returned \"mark\" for a packet that is not ECN-capable; only a packet with packet.ect can be marked"
         ))),
         _ => Err(Mistake::Value(format!(
             "{name} returned {}; expected \"pass\", \"drop\", \"mark\" or nothing",

@@ -113,7 +113,7 @@ impl<const N: usize> Object<N> {
             Ok(object) => Some(object),
             Err(raised) => {
                 let why = one_line(py, &raised);
-                let text = format!("this {kind} cannot be forked, since copy.deepcopy raised {why}");
+                let text = format!("this {kind} cannot be forked, because copy.deepcopy raised {why}");
                 class.fail(py, "__deepcopy__", Mistake::Value(text), None);
                 None
             }
@@ -151,7 +151,7 @@ fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake
     Ok(())
 }
 
-/// The state of a fork while a run is cloned: what the copies of its objects share.
+/// The state of a fork while a run is cloned: the values that are shared by the copies of its objects.
 struct Fork {
     error: FirstError,
     /// The memo of `copy.deepcopy`, so that an object which two others share is copied once.

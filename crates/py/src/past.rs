@@ -10,7 +10,8 @@ use sim::{Ended, Timeline};
 use std::sync::Mutex;
 use units::{Problem, Time};
 
-/// The acts in the run of a scenario: a text for all that act always, and the times (ns) and texts of later ones, in order.
+/// The acts in the run of a scenario: a text for everything that acts from the start, then the time (ns) and text of each
+/// later act, in order.
 type Acts = (String, Vec<(u64, String)>);
 
 /// Returns the acts in the run of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario.
@@ -20,7 +21,7 @@ pub(crate) fn timeline(resolved: &str) -> PyResult<Option<Acts>> {
     Ok(found.map(|of| (of.always, of.acts.into_iter().map(|(at, act)| (at.0, act)).collect())))
 }
 
-/// A run up to a time, which continues as any scenario that has acted as the earlier ones until then.
+/// A run up to a time. It continues as any scenario with the same acts before that time.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct Past {
     past: Mutex<sim::Past>,

@@ -33,7 +33,7 @@ impl From<&PacketMeta> for PacketId {
 pub enum Record {
     /// A packet entered a queue; the backlog includes it.
     Enqueued {
-        /// The link whose queue it entered.
+        /// The link whose queue the packet entered.
         link: LinkId,
         /// The packet.
         packet: PacketId,
@@ -44,7 +44,7 @@ pub enum Record {
     },
     /// A packet left a queue for transmission; the backlog no longer includes it.
     Dequeued {
-        /// The link whose queue it left.
+        /// The link whose queue the packet left.
         link: LinkId,
         /// The packet.
         packet: PacketId,
@@ -55,7 +55,7 @@ pub enum Record {
     },
     /// A packet was dropped.
     Dropped {
-        /// The link that dropped it.
+        /// The link that dropped the packet.
         link: LinkId,
         /// The packet.
         packet: PacketId,
@@ -68,7 +68,7 @@ pub enum Record {
     },
     /// A packet was marked with CE.
     Marked {
-        /// The link whose queue marked it.
+        /// The link whose queue marked the packet.
         link: LinkId,
         /// The packet.
         packet: PacketId,

@@ -68,7 +68,7 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn mask(&self) -> Mask {
         self.0.mask().with(self.1.mask())
     }
-    // always inlined: where a caller's kind of record is constant, its fields are computed only if a sink reads that kind
+    // always inlined, so that for a record of a constant kind, fields are computed only if a sink reads that kind
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         let kind = record.kind();

@@ -69,7 +69,7 @@ impl Data {
 /// A named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, which ends in its unit.
+    /// Name of the column, which ends in its unit.
     pub name: String,
     /// Its values.
     pub data: Data,

@@ -76,7 +76,7 @@ pub extern "C" fn bl_read(json: u32) {
             Ok(scenario) => {
                 // the form shows parameters, not tc syntax
                 read::queues_as_tables(&mut tree);
-                // null stands for the default, but TOML has no null: a tree with one is replaced by the sparse tree
+                // null stands for the default, but TOML has no null: a tree with a null is replaced by the sparse tree
                 let tree = if has_null(&tree) { face::toml::sparse(&scenario).unwrap_or(tree) } else { tree };
                 json!({ "tree": tree, "resolved": scenario })
             }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Data that the client writes, as often as there is room.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Generates connection IDs by counting, so that two runs have the same ones. The start of the count distinguishes the endpoints.
+/// Generates connection IDs by counting, so that two runs have the same IDs. The start of the count distinguishes the endpoints.
 struct Numbered(u64);
 
 impl ConnectionIdGenerator for Numbered {
@@ -33,14 +33,14 @@ impl ConnectionIdGenerator for Numbered {
 
 /// A QUIC stack with at most one connection.
 pub struct Quic {
-    /// The `Instant` that is virtual time 0. Only differences count, so it may be any.
+    /// The `Instant` that is virtual time 0. Any value is suitable, because only differences count.
     epoch: Instant,
     endpoint: quinn_proto::Endpoint,
     /// The server that the client connects to at its start.
     server: Option<(SocketAddr, ClientConfig)>,
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
-    /// Datagrams that the endpoint itself answers with.
+    /// Datagrams with which the endpoint itself answers.
     answers: VecDeque<Transmit>,
     /// Bytes that the server has read.
     pub read: u64,

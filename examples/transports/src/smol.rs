@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 const PORT: u16 = 80;
 /// Port of the client.
 const CLIENT_PORT: u16 = 49_152;
-/// Bytes of each buffer, which limits the window.
+/// Size of each buffer in bytes. It limits the window.
 const BUFFER: usize = 1 << 20;
 /// Data that the client writes, as often as there is room.
 static ZEROS: [u8; 65_536] = [0; 65_536];

@@ -1,5 +1,5 @@
 //! Limits on an input: memory is bounded by a counting allocator, time by a watchdog.
-#![allow(unsafe_code, reason = "an allocator that counts must be an allocator")]
+#![allow(unsafe_code, reason = "an allocator that counts bytes needs unsafe code")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

@@ -225,7 +225,7 @@ impl Campaign<'_> {
         Ok(true)
     }
 
-    /// Returns a fresh input, or a mutation of one in the pool.
+    /// Returns a fresh input, or a mutation of an input in the pool.
     fn next(&self, pool: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
         // without counters the pool never grows, so fresh inputs find more
         let fresh = if coverage::is_built_in() { 0.1 } else { 0.8 };
@@ -292,8 +292,8 @@ const WORDS: &[&str] = &[
     "1979-05-27",
 ];
 
-/// Makes one mutation: changes bits, bytes or numbers (to their limits), or moves, doubles or removes a piece, or takes one from
-/// another input.
+/// Makes one mutation: changes bits, bytes or numbers (to their limits), or moves, doubles or removes a piece, or takes a piece
+/// from another input.
 fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     let at = |rng: &mut Rng, n: usize| rng.below(n as u64 + 1) as usize;
     let n = input.len();

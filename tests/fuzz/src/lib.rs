@@ -1,10 +1,10 @@
 //! Fuzz tests: random inputs for every entrance of the program, and the invariants that hold for each entrance.
 //!
-//! A [`Target`] is a function that accepts any bytes and panics if an invariant fails; [`targets`] lists what each one asserts.
-//! The bytes are choices ([`source`]), from which scenarios ([`schema`], [`world`]) or sequences of calls are generated. Where
-//! the program reads text from a user, the bytes are that text. [`engine`] runs the corpus in `corpus/`, mutations of it, and
-//! fresh inputs, all from one seed. A failing input is reduced and saved in `corpus/TARGET/`, where `cargo test` replays it from
-//! then on.
+//! A [`Target`] is a function that accepts any bytes and panics if an invariant fails; [`targets`] lists what each target
+//! asserts. The bytes are choices ([`source`]), from which scenarios ([`schema`], [`world`]) or sequences of calls are
+//! generated. Where the program reads text from a user, the bytes are that text. [`engine`] runs the corpus in `corpus/`,
+//! mutations of it, and fresh inputs, all from one seed. A failing input is reduced and saved in `corpus/TARGET/`, where `cargo
+//! test` replays it from then on.
 //!
 //! `make fuzz` builds with the compiler's coverage counters (stable: `-C passes=sancov-module`), so that inputs that reach new
 //! code are mutated further ([`coverage`]). Without counters, the same targets run on the corpus and on fresh inputs only.

@@ -1,6 +1,5 @@
-//! Runs one target or all: `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR] [--grown DIR]
-//! [--jobs N]`.
-//! `fuzz list` lists the targets, and `fuzz show TARGET FILE` shows the meaning of an input.
+//! Runs one target, or all targets: `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR]
+//! [--grown DIR] [--jobs N]`. `fuzz list` lists the targets, and `fuzz show TARGET FILE` shows the meaning of an input.
 #![allow(clippy::disallowed_methods, reason = "the program prints its run time")]
 
 use fuzz::engine::{self, Campaign, Until};

@@ -196,7 +196,7 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if s.chance(64) { format!("{host} + {law}") } else { host.to_owned() }
 }
 
-/// Returns a name: mostly a plain one, sometimes one that needs quotes.
+/// Returns a name: mostly plain, sometimes a name that needs quotes.
 pub fn name(s: &mut Source<'_>, range: Range) -> String {
     let plain = ["a", "b", "up", "down", "home", "net", "x1", "bulk"];
     let odd = ["", ".", "a.b", "~up", "Größe", "\u{1b}[31m", "a b", "\"", "\u{202e}x", "0"];

@@ -1,7 +1,7 @@
 //! Choices read from the bytes of an input.
 
-/// Reads choices from bytes. After the last byte, every choice is the first one. So shorter inputs are simpler, and cutting an
-/// input reduces it.
+/// Reads choices from bytes. After the last byte, every choice is the first option. So shorter inputs are simpler, and cutting
+/// an input reduces it.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     left: &'a [u8],

@@ -64,7 +64,7 @@ fn kind(of: Value) -> String {
     }
 }
 
-/// Returns everything in a scenario of which each kind must occur.
+/// Returns the kinds of all parts of a scenario; every kind must occur in the test.
 fn kinds(scenario: &Scenario) -> Vec<String> {
     let mut seen = Vec::new();
     for link in scenario.link.values() {

@@ -1,10 +1,10 @@
-//! Differential test of `sim::Past`: runs that share their common past end with the very bytes of separate runs.
+//! Differential test of `sim::Past`: runs that share their common past give the same bytes as separate runs.
 //!
 //! A random scenario gets variants: links change, applications start or stop later, are replaced by others, or differ from the
-//! start. [`sim::Timeline`] says how long each variant has the past of the first one, which is simulated once, in steps, and
-//! finished as each variant.
+//! start. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant. This past is
+//! simulated once, in steps, and then continued as each variant.
 //!
-//! `BLOATLAB_FORKS=1000` sets the number of scenarios, of which `cargo test` runs 60.
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios, `cargo test` runs 60.
 
 use fuzz::schema::Range;
 use fuzz::source::Source;
@@ -47,7 +47,7 @@ fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
     Duration(rng.below(of.duration.0))
 }
 
-/// Gives every link a change, so that further ones do not make it another machine; some applications start late.
+/// Gives every link a change, so that further changes do not make it a link of another type; some applications start late.
 fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     for link in base.link.values_mut() {
         let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });
@@ -104,8 +104,8 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
     made
 }
 
-/// Runs `variants` of the first one, which have their past in common with it up to a time; returns that of each and its outcome.
-/// With `skew`, the pasts are made longer than the common time, which is wrong.
+/// Runs `variants` from the past that each has in common with the first; returns, for each, the time up to which the past was
+/// common, and the outcome. `skew` makes pasts longer than the common time, which is an error.
 fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     let first = &variants[0];
     let timelines: Vec<_> = variants.iter().map(|v| Timeline::of(v).unwrap().unwrap()).collect();
@@ -168,7 +168,7 @@ fn a_common_past_gives_the_same_bytes() {
     assert!(3 * sharing > runs, "too few runs share a past for this test to mean anything");
 }
 
-/// A rule that says that pasts are common for a little longer than they are is found.
+/// A rule by which pasts are common for too long is detected.
 #[test]
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);

@@ -41,7 +41,7 @@ type Arrival = (Time, LinkId, FlowId, u16);
 fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     match *record {
         Record::Enqueued { link, packet, .. } => Some((*at, link, packet.flow, packet.size)),
-        // reasons for which an arrival is refused; a drop for any other reason is that of a queued packet
+        // reasons for which an arrival is refused; for any other reason, the dropped packet was queued
         Record::Dropped {
             link,
             packet,

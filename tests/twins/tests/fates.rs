@@ -94,7 +94,7 @@ fn shaped_and_changed_on_the_way() {
 
 #[test]
 fn jitter_shakes_both_worlds_alike() {
-    // arrivals at the second queue depend on what the first link does
+    // arrivals at the second queue depend on the first link
     for more in ["", "reorder = true\n", "loss = 0.05\nchanges = [{ at = '2s', jitter = '300us' }]\n"] {
         let first = format!("[link.in]\nfrom = 'a'\nto = 'r'\nrate = '15mbit'\ndelay = '2ms'\njitter = '3ms'\n{more}");
         let out = "[link.out]\nfrom = 'r'\nto = 'b'\nrate = '5mbit'\nqueue.codel = { limit = '50p' }\n";

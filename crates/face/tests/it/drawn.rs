@@ -52,7 +52,8 @@ fn rates_add_up_to_the_bytes() {
             let last = 7.0 - (starts - 1) as f64 * width;
             assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
             let lines = drawn["flows"].as_array().expect("lines");
-            // the uploads have a line per direction for each of two flows, or for twenty flows together; the call has one more line
+            // the uploads have a curve per direction for each of two flows, or for twenty flows together; the call has one more
+            // curve
             let expected = if flows == 2 { 5 } else { 3 };
             assert_eq!(lines.len(), expected);
             let bytes = |line: &Value| {
@@ -82,8 +83,8 @@ fn one_bin_is_the_whole_run() {
     near(&up["delay_ms_max"][0], &of["max"]);
 }
 
-/// A curve rises to 1, and passes 1/2 at the median that the summary reports, to within 1 %: a curve leaves out bins that are
-/// closer together.
+/// A curve rises to 1, and passes 1/2 at the median that the summary reports, to within 1 %, because a curve leaves out bins
+/// that are closer together.
 #[test]
 fn curves_pass_the_median() {
     let (run, outcome) = ran(2);
@@ -100,7 +101,8 @@ fn curves_pass_the_median() {
     assert!((half - median).abs() < 0.01 * median, "{half} and {median}");
 }
 
-/// The drops and marks of all bins add up to those of the summary. Only a dual-queue discipline has a delay per queue.
+/// The drops and marks of all bins add up to the summary's drops and marks. Only a dual-queue discipline has a delay
+/// per queue.
 #[test]
 fn drops_marks_and_two_queues() {
     let text = r#"

@@ -25,7 +25,7 @@ fn expectations_are_met_or_named_with_what_was_measured() {
         problems("[expect]\n\"apps.client.datagrams_sent\" = \"< 1000\"\n\"apps.*.goodput_mbit\" = \">= 0\"\n"),
         ["expect.apps.client.datagrams_sent: measured 1000; expected < 1000"]
     );
-    // both links have dropped less than nothing: one line for each
+    // no link can have dropped fewer than 0 bytes, so there is one line for each
     assert_eq!(problems("[expect]\n\"links.*.dropped_bytes\" = \"< 0\"\n").len(), 2);
     // the server sends nothing, so the delay of its datagrams has no value
     assert_eq!(

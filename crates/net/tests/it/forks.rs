@@ -36,7 +36,7 @@ impl Endpoint for Forked {
     }
 }
 
-/// Returns a network whose stacks can be forked, the log of its receiver, and those of the receiver's copies.
+/// Returns a network whose stacks can be forked, the log of its receiver, and the logs of the receiver's copies.
 fn forking(queue: &str, interval: Duration) -> (Network, Log, Arc<Mutex<Vec<Log>>>) {
     let mut network = Network::from_toml(&scenario(queue)).unwrap();
     let (receiver, logs) = (Ticker::new(None), Arc::default());

@@ -21,7 +21,7 @@ fn the_bytes_arrive_as_they_were_sent() {
 
 #[test]
 fn a_row_counts_what_was_delivered_and_dropped() {
-    // 1000 datagrams in 5 s, of which the last few are still under way
+    // 1000 datagrams in 5 s; the last few are still under way
     let (mut network, log) = ticking("{ droptail = { limit = \"20p\" } }");
     network.run().unwrap();
     let outcome = network.outcome().unwrap();

@@ -54,7 +54,7 @@ impl Endpoint for Ticker {
     fn on_timeout(&mut self, _: Time) {}
 }
 
-/// Returns a network with a receiver at the server and a sender at the client, and what the receiver will log.
+/// Returns a network with a receiver at the server and a sender at the client, and the receiver's log.
 pub(crate) fn ticking(queue: &str) -> (Network, Log) {
     let mut network = Network::from_toml(&scenario(queue)).unwrap();
     let receiver = Ticker::new(None);

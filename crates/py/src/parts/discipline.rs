@@ -226,7 +226,7 @@ impl Discipline {
     }
 
     /// Returns the discipline's state as a dict, with the names and units of a trace (`count`, `drop_next_s`, ...). For a
-    /// discipline with inner queues, `queues` is a list with the state of each active one.
+    /// discipline with inner queues, `queues` is a list with the state of each active queue.
     fn probe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = PyDict::new(py);
         let (mut queues, mut failed) = (Vec::new(), None);

@@ -1,7 +1,7 @@
 //! Sequences of calls to every control law, as made by a host with one FIFO queue.
 //!
-//! A law marks only ECN-capable packets. After a timer, the next one is later than now, and an idle law without work has no timer
-//! in the past. A copy decides like the original. A law never drops more packets than there are, which the host enforces.
+//! A law marks only ECN-capable packets. After a timer, the next timer is later than now, and an idle law without work has no
+//! timer in the past. A copy decides like the original. A law never drops more packets than there are; the host enforces this.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};

@@ -31,7 +31,8 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
 /// Largest number of timers checked in one wait. With a parameter of 1 ns there would be a billion per second.
 const TICKS: u32 = 2_000;
-/// Largest number of timers checked in one input. Some move every flow, and an input that takes a minute would delay all others.
+/// Largest number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would delay all
+/// others.
 const ALL_TICKS: u32 = 20_000;
 /// Largest number of calls to empty the queue. Each call that returns no packet doubles the wait for the next, so 64 calls cover
 /// the whole range of time for each packet.

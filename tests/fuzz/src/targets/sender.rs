@@ -250,7 +250,7 @@ impl Bench {
                 let bytes = s.spread(1, 20_000);
                 self.write(bytes);
             }
-            // the last ACK arrives again, or an old one
+            // the last ACK, or an older ACK, arrives again
             230..=239 => {
                 let mut ack = self.ack(None);
                 ack.ack -= s.below(ack.ack);
@@ -260,7 +260,7 @@ impl Bench {
         }
     }
 
-    /// Delivers an ACK with SACK blocks at any position, or one for data that was never sent.
+    /// Delivers an ACK with SACK blocks at any position, or an ACK for data that was never sent.
     fn nonsense(&mut self, s: &mut Source<'_>) {
         let mut ack = self.ack(None);
         let around =
