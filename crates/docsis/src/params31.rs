@@ -24,7 +24,7 @@ use units::{BitRate, Bytes, Duration, Prob};
 #[serde(default, deny_unknown_fields)]
 pub struct LowLatencyParams {
     /// Guaranteed Grant Rate: the rate that is granted without requests, whether it is used or not (proactive grant service,
-    /// PGS). Null: no PGS; like the Classic service flow, this flow must request its grants. Unit: bit/s.
+    /// PGS); null: no proactive grants, only requests, as for the Classic flow. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
     /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the MAP
     /// interval.
@@ -32,11 +32,11 @@ pub struct LowLatencyParams {
     /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream: its share of the grants in a MAP
     /// that cannot satisfy all requests. Downstream: its share of the bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate is shaped. MAX_RATE of the ramp is the
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. MAX_RATE of the ramp is the
     /// lower of the Maximum Sustained Rates of this flow and of the aggregate.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only the aggregate is shaped. The buffer of the Classic flow
-    /// is 100ms at the higher of its two rates.
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the Classic
+    /// flow is 100ms at the higher of its two rates.
     pub classic_flow: Option<ShaperParams>,
 }
 

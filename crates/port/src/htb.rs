@@ -27,8 +27,8 @@ use units::{require, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class. Null: the link's `rate` is the rate of the class, and packets take no time on the wire. If
-    /// given: the link's `rate` is the rate of the interface behind the shaper, which sends packets one after another.
+    /// Assured rate of the class; null: the link's `rate`. If this is null, a packet takes no time on the wire behind the shaper.
+    /// If this is set, the link's `rate` is the rate of the interface behind the shaper, which sends packets one after another.
     pub rate: Option<BitRate>,
     /// Highest rate while `burst` lasts; null: the same as the rate.
     pub ceil: Option<BitRate>,

@@ -84,7 +84,7 @@ fn attempts() -> u32 {
 pub struct Reordering {
     /// Probability that a packet is held back.
     pub chance: Prob,
-    /// Time for which the packet is held back.
+    /// Time for which such a packet is held back.
     pub by: Duration,
 }
 

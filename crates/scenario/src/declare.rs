@@ -50,8 +50,8 @@ pub struct Scenario {
     /// Grading of the delay that load adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Largest number of packets in a run. A scenario that may need more is refused before it starts. The default, 100000000000,
-    /// takes some hours of computing.
+    /// Largest number of packets in a run. A scenario that may need more is refused before it starts. Default 100000000000,
+    /// which takes some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
     /// Expected measures, by their dotted paths in the summary (`*` matches any name). Each value is a comparison such as ">=

@@ -16,6 +16,12 @@
 //!
 //! With `length` (netperf's -l), a transfer without a size ends a time `length` after its flow began: from then on,
 //! only retransmissions are sent, no new data, and both ends close.
+//!
+//! With `rates`, the application limits the transfer without a size. Every [`TICK`] it writes whole blocks:
+//!
+//! ```text
+//! no limit:    as much as keeps 64 kB unsent          limit r:  r * t / 8 bytes, t since the limit began, at most 64 kB unsent
+//! ```
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -171,8 +177,22 @@ impl Params for FtpParams {
     }
 }
 
-/// One flow. While the flow is not `busy`, a timer that begins the next file may be pending; its token is the flow's index.
-/// The timer for the end of `length` has the index plus the number of flows as its token.
+/// The current limit of a flow with `rates`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Limit {
+    /// Number of limits that have begun.
+    place: usize,
+    /// Time at which this limit began.
+    since: Time,
+    /// Bytes written before this limit began.
+    before: u64,
+    /// Bytes written on this connection.
+    written: u64,
+}
+
+/// One flow. While the flow is not `busy`, a timer that begins the next file may be pending; its token is the flow's index. With n
+/// flows, the token of the timer for the end of `length` is the index plus n, and the token of the timer that writes at the `rates`
+/// is the index plus 2n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
     /// The open connection, if there is one.

@@ -32,7 +32,7 @@ pub enum Dualpi2Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Native {
-    /// Marks every packet that exceeds `step_thresh`.
+    /// Marks every packet that has waited longer than `step_thresh`.
     Step,
     /// Marks with a probability that grows from 0 at `min_th` to 1 at `max_th`.
     Ramp,

@@ -77,7 +77,7 @@ words! {
         "scaled" Scaled,
         /// As `scaled`, but after 500 rounds. Version 0.6.
         "scaled-late" ScaledLate,
-        /// No reduced dependence: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the
+        /// No reduction: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the
         /// L4S tests of 2020 measured.
         "own" Own,
     }

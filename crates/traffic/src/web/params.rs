@@ -152,8 +152,8 @@ pub enum Quota {
     #[default]
     Asked,
     /// Retrieved objects count: while a server's objects are incomplete, its idle connections request objects again, from the
-    /// first object on. So they make up for a connection that is stuck in its handshake. Transfers still in progress when the
-    /// page is complete are not measured.
+    /// first object on. So the other connections make up for a connection that is stuck in its handshake. Transfers still in
+    /// progress when the page is complete are not measured.
     Retrieved,
 }
 
