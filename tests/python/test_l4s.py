@@ -59,7 +59,7 @@ def test_every_case_has_a_name_of_its_own_and_a_scenario():
 
 
 def test_the_whole_table_of_the_tests_is_there():
-    # each queue and rate has 24 rows: six pairs of round trips, and four orders of Prague and CUBIC
+    # each queue and rate has 24 rows: six pairs of round trips, each with four pairs of Prague and CUBIC
     for begins in ("dualpi2", "pfifo", "fq_codel"):
         for rate in (50.0, 10.0):
             rows = [x for x in c.of_queue(begins) if x.rate == rate]

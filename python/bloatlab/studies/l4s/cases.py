@@ -140,7 +140,7 @@ def _rows(where: str) -> tuple[Case, ...]:
     return tuple(_row(r.case) for r in rows("l4s") if r.metric == "rates" and where in r.where)
 
 
-#: Scenario 1: pairs of round trips, in all orders of Prague and CUBIC.
+#: Scenario 1: pairs of round trips, each with all four pairs of Prague and CUBIC.
 PAIRS = _rows("s1_table")
 #: Scenario 6: Prague and a classic flow, with ECN (RFC 3168) or without.
 SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in _rows("s6_steady"))
