@@ -59,6 +59,7 @@ GUIDES = {
         "flent",
         "qlog",
         "responsiveness",
+        "media",
         "workloads",
     ],
     "Reference": ["scenario", "results", "glossary", "sources"],

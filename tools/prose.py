@@ -35,7 +35,7 @@ PATTERNS: dict[str, re.Pattern[str]] = {
 QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\"[^\"]*\"|“[^”]*”|(?<!\*)\*\w[^*]*\w\*(?!\*)")
 #: An RFC, a draft, an arXiv number, or a name and a year: `Floyd & Jacobson 1993`, also across two lines of a comment.
 CITED = re.compile(
-    r"\bRFC (\d+)|\b(draft-[a-z-]+[a-z])|arXiv[: ](\d{4}\.\d{5})"
+    r"\bRFC (\d+)|\b(draft-[a-z-]+[a-z](?:\d+[a-z-]+[a-z]\d?)?)|arXiv[: ](\d{4}\.\d{5})"
     r"|(?<![:\w])(?!\w+(?:ary|ber)\b|March|April|May|Ju|August|In\b|Since\b)([A-Z]\w+)"
     r",?\s(?:[ /#!]*)\(?((?:19|20)\d\d)\b(?![-.:]\d)"
 )

@@ -208,6 +208,7 @@ _COLUMNS = {
     "pings": "app t_s rtt_ms",
     "rpm": "app t_s load_connections goodput_down_mbit goodput_up_mbit foreign_probes self_probes tcp_ms tls_ms "
     "http_foreign_ms http_loaded_ms foreign_rpm loaded_rpm rpm",
+    "media": "app t_s target_mbit sent_mbit received_mbit frame_delay_ms window_bytes qdelay_ms srtt_ms lost_packets",
     "syn_times": "app connection t_s",
     "queue_series": "link t_s queue_packets_mean queue_packets sojourn_ms_mean sojourn_ms_max sent_packets sent_bytes "
     "dropped_packets marked_packets",

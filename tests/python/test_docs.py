@@ -66,6 +66,10 @@ traffic.game = {}
 from = "a"
 to = ["b"]
 traffic.proshare = {}
+[app.live]
+from = "a"
+to = ["b"]
+traffic.media = {}
 [app.ping]
 from = "a"
 to = ["b"]

@@ -288,6 +288,10 @@ fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<St
 
 /// Checks that datagrams fit into the MTU, because fragments would differ from the simulator's packets.
 fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
+    if let Traffic::Media(_) = traffic {
+        let message = "runs only in simulation: the bench's programs cannot read the ECN field of a datagram";
+        return Err(Problem::new("media", message));
+    }
     let tree = serde_json::to_value(traffic).unwrap_or_default();
     let size = &tree[traffic.name()]["size"];
     let Some(Ok(size)) = size.as_str().map(str::parse::<Bytes>).filter(|_| is_udp(traffic)) else { return Ok(()) };

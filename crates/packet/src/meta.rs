@@ -22,6 +22,19 @@ pub enum Ecn {
     Ce = 3,
 }
 
+impl Ecn {
+    /// Returns the ECN field in the last two bits of a byte of the IP header.
+    #[inline]
+    pub const fn from_bits(tos: u8) -> Self {
+        match tos & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+}
+
 /// Packet flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u16);
@@ -230,12 +243,7 @@ impl PacketMeta {
     /// Returns the ECN field.
     #[inline]
     pub fn ecn(&self) -> Ecn {
-        match self.tos & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
+        Ecn::from_bits(self.tos)
     }
 
     /// Overwrites the ECN field.

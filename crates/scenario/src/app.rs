@@ -17,7 +17,7 @@ pub struct App {
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`; if it has none: the
-    /// sending interval, at most 1s (`voip`, `ping`, `messages`, `cbr` at constant intervals); 0s (`game`, `proshare`, other
+    /// sending interval, at most 1s (`voip`, `ping`, `messages`, `media`, `cbr` at constant intervals); 0s (`game`, `proshare`, other
     /// `cbr`); 100ms (all others).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
@@ -35,8 +35,8 @@ pub struct App {
     /// Differentiated services code point of the application's packets, 0 to 63.
     #[serde(default)]
     pub dscp: u8,
-    /// ECN field of the datagrams of voip, ping, game, cbr and proshare, which do not respond to marks: not_ect (the default), ect0,
-    /// or ect1, as in L4S traffic. The ECN field of TCP depends on the stack.
+    /// ECN field of the datagrams of voip, ping, game, cbr, proshare and media: not_ect (the default), ect0, or ect1, as in L4S
+    /// traffic. Of these, only media with `control.screamv2` responds to marks. The ECN field of TCP depends on the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_ecn: Option<DatagramEcn>,
     /// The traffic of the application.
@@ -81,7 +81,7 @@ impl App {
         problems.extend(within("dscp", self.dscp, 0, 63).err());
         if self.datagram_ecn.is_some() && !self.traffic.is_datagrams() {
             let message = format!(
-                "{} does not have it; expected voip, ping, game, cbr or proshare (for TCP, set `ecn` of the stack)",
+                "{} does not have it; expected voip, ping, game, cbr, proshare or media (for TCP, set `ecn` of the stack)",
                 self.traffic.name()
             );
             problems.push(Problem::new("datagram_ecn", message));

@@ -3,7 +3,7 @@
 use crate::codec::{Envelope, Form, encode};
 use crate::net::Net;
 use measure::tally::{self, SenderCounts, SenderState, Tally};
-use packet::{Flags, FlowId, NodeId, PacketMeta, Reading, Sample};
+use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta, Reading, Sample};
 use record::Sink;
 use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
@@ -146,7 +146,7 @@ pub(crate) struct AppEvent {
 pub(crate) enum AppEventKind {
     Connected,
     Received(u64),
-    Datagram(u64),
+    Datagram(u64, Ecn),
     Closed,
     /// This side gave up without notifying the other.
     Failed,

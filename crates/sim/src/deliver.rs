@@ -143,7 +143,7 @@ impl<S: Sink> Engine<S> {
         self.tally.datagram(info.row, 1 - side, now, &packet, delay);
         self.net.record_delivered(&packet, delay);
         if counts {
-            let kind = AppEventKind::Datagram(packet.seq);
+            let kind = AppEventKind::Datagram(packet.seq, packet.ecn());
             self.app_events.push_back(AppEvent { app, flow: packet.flow, side: side as u8, kind });
         }
     }

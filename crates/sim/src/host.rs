@@ -4,7 +4,7 @@ use crate::codec::clock_us;
 use crate::conn::SlotUse;
 use crate::engine::Engine;
 use crate::wake::Wake;
-use packet::{Flags, FlowId, PacketMeta};
+use packet::{Ecn, Flags, FlowId, PacketMeta};
 use record::Sink;
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
@@ -83,6 +83,12 @@ impl<S: Sink> Host for AppHost<'_, S> {
             self.engine.net.tags.put(&mut packet, None);
         }
         self.engine.net.send(path.at, packet);
+    }
+
+    fn datagram_ecn(&self) -> Ecn {
+        // all paths of an application have the same field
+        let path = self.engine.paths[usize::from(self.engine.apps[usize::from(self.app)].first_path)];
+        Ecn::from_bits(path.datagram_ecn)
     }
 
     fn timer(&mut self, at: Time, token: u64) {

@@ -1,12 +1,13 @@
 //! Readings of links and senders for a sink with probes.
 
 use crate::conn::{End, SlotUse};
-use crate::engine::Engine;
+use crate::engine::{AppState, Engine};
 use crate::link::link_id;
 use packet::Reading;
 use port::Carries;
 use record::{Probed, Sink, Subject};
 use tcp::{Endpoint, TcpParams};
+use traffic::{App, Application, Role};
 use units::Time;
 
 /// One end of a connection and its stack.
@@ -18,15 +19,30 @@ impl Probed for Sender<'_> {
     }
 }
 
+/// An application with a rate controller of its own.
+struct Controlled<'a>(&'a App);
+
+impl Probed for Controlled<'_> {
+    fn own(&self, out: &mut Reading<'_>) {
+        self.0.read_controller(out);
+    }
+}
+
 /// Returns the subject of an end's readings.
 fn subject(end: &End, side: usize) -> Subject {
     Subject::Sender { flow: end.flow, reverse: side == 1 }
 }
 
+/// Returns the subject of the readings of an application's own controller, once it has sent.
+fn controlled(app: &App, state: &AppState) -> Option<Subject> {
+    let (role, flow) = (app.controller()?, (*state.udp.first()?)?);
+    Some(Subject::Sender { flow, reverse: role == Role::Server })
+}
+
 impl<S: Sink> Engine<S> {
     /// Makes the readings that the sink requests, at each requested time up to `now`. No event lies between these times and `now`.
     #[inline(never)]
-    pub(crate) fn read_probes(&mut self, now: Time) {
+    pub(crate) fn read_probes(&mut self, now: Time, apps: &[App]) {
         while self.net.sink.next_reading() <= now {
             let at = self.net.sink.next_reading();
             let (links, sink) = (&self.net.links, &mut self.net.sink);
@@ -47,7 +63,24 @@ impl<S: Sink> Engine<S> {
                     }
                 }
             }
+            for (app, state) in apps.iter().zip(&self.apps) {
+                if let Some(of) = controlled(app, state)
+                    && sink.wants(of, false)
+                {
+                    sink.read(at, of, false, &Controlled(app));
+                }
+            }
             sink.reading_done();
+        }
+    }
+
+    /// Lets the sink read an application's controller, which may have changed.
+    pub(crate) fn read_changed_app(&mut self, i: u16, app: &App) {
+        let now = self.net.now();
+        if let Some(of) = controlled(app, &self.apps[usize::from(i)])
+            && self.net.sink.wants(of, true)
+        {
+            self.net.sink.read(now, of, true, &Controlled(app));
         }
     }
 

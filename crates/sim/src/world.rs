@@ -158,7 +158,7 @@ impl<S: Sink> World<S> {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };
         let mut work = 1;
         if S::PROBES && self.engine.net.sink.next_reading() <= self.now() {
-            self.engine.read_probes(self.now());
+            self.engine.read_probes(self.now(), &self.apps);
         }
         match target {
             Target::Link(i) => {
@@ -239,7 +239,7 @@ impl<S: Sink> World<S> {
     pub(crate) fn finish(&mut self) {
         self.over = true;
         if S::PROBES {
-            self.engine.read_probes(self.last());
+            self.engine.read_probes(self.last(), &self.apps);
         }
         if self.next_sample == self.end && !self.bin.is_zero() {
             self.engine.sample(self.end);
@@ -266,6 +266,9 @@ impl<S: Sink> World<S> {
             due.call(&mut self.apps[usize::from(i)], &mut AppHost { engine: &mut self.engine, app: i });
         }
         self.engine.arm_app(i);
+        if S::PROBES {
+            self.engine.read_changed_app(i, &self.apps[usize::from(i)]);
+        }
     }
 
     fn notify(&mut self, event: AppEvent) {
@@ -276,7 +279,12 @@ impl<S: Sink> World<S> {
         match event.kind {
             AppEventKind::Connected => machine.connected(conn, side, host),
             AppEventKind::Received(bytes) => machine.received(conn, side, bytes, host),
-            AppEventKind::Datagram(number) => machine.datagram_received(side, number, host),
+            AppEventKind::Datagram(number, ecn) => {
+                machine.datagram_received(side, number, ecn, host);
+                if S::PROBES {
+                    self.engine.read_changed_app(event.app, machine);
+                }
+            }
             AppEventKind::Failed => self.engine.abort(event.flow),
             AppEventKind::Closed => {
                 if self.engine.release(event.flow) {

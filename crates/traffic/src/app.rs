@@ -1,10 +1,10 @@
 //! All applications as one enum, and their list.
 
 use crate::{
-    Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, endpoint, ftp, game, messages, ping,
-    proshare, rpm, short, video, voip, web,
+    Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, endpoint, ftp, game, media, messages,
+    ping, proshare, rpm, short, video, voip, web,
 };
-use packet::Measure;
+use packet::{Ecn, Measure, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time};
@@ -86,7 +86,7 @@ macro_rules! applications {
             }
             /// Returns true if the application sends datagrams only, whose ECN field a scenario sets.
             pub fn is_datagrams(&self) -> bool {
-                matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Endpoint(_))
+                matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Media(_) | Self::Endpoint(_))
             }
             /// Returns true if the application sets the ECN field of its datagrams itself, regardless of the scenario's
             /// stacks.
@@ -128,14 +128,20 @@ macro_rules! applications {
             fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
                 match self { $(Self::$Variant(a) => a.received(conn, role, bytes, host),)+ Self::Endpoint(a) => a.received(conn, role, bytes, host) }
             }
-            fn datagram_received<H: Host>(&mut self, role: Role, number: u64, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.datagram_received(role, number, host),)+ Self::Endpoint(a) => a.datagram_received(role, number, host) }
+            fn datagram_received<H: Host>(&mut self, role: Role, number: u64, ecn: Ecn, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.datagram_received(role, number, ecn, host),)+ Self::Endpoint(a) => a.datagram_received(role, number, ecn, host) }
             }
             fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
                 match self { $(Self::$Variant(a) => a.closed(conn, host),)+ Self::Endpoint(a) => a.closed(conn, host) }
             }
             fn counts(&self) -> bool {
                 match self { $(Self::$Variant(a) => a.counts(),)+ Self::Endpoint(a) => a.counts() }
+            }
+            fn controller(&self) -> Option<Role> {
+                match self { $(Self::$Variant(a) => a.controller(),)+ Self::Endpoint(a) => a.controller() }
+            }
+            fn read_controller(&self, out: &mut Reading<'_>) {
+                match self { $(Self::$Variant(a) => a.read_controller(out),)+ Self::Endpoint(a) => a.read_controller(out) }
             }
             fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
                 match self { $(Self::$Variant(a) => a.figures(now),)+ Self::Endpoint(a) => a.figures(now) }
@@ -193,6 +199,9 @@ applications! {
     "proshare" Proshare(proshare::ProshareParams), "udp", "MMCN 1999",
         "A video conference of 210 kbit/s: audio and video datagrams",
         r#"{ "packet": 700 }"#;
+    "media" Media(media::MediaParams), "udp", "RFC 8867, RFC 8888",
+        "Live video whose encoder follows a rate controller",
+        r#"{ "control": "gcc", "max_rate": "2500kbit" }"#;
     "voip" Voip(voip::VoipParams), "udp", "CableLabs 2012 §3.2.2",
         "A G.711 call: 218-byte frames every 20 ms",
         r#"{ "late_after": "60ms", "network_delay": "20ms" }"#;
@@ -246,6 +255,8 @@ mod tests {
             r#"{ "bittorrent": { "peers": 8, "active": 3, "round": "1s", "download": true } }"#,
             r#"{ "burst": { "bytes": "30KB", "interval": "100ms" } }"#,
             r#"{ "proshare": {} }"#,
+            r#"{ "media": { "control": "gcc", "key_interval": "1s" } }"#,
+            r#"{ "media": { "control": "screamv2" } }"#,
             r#"{ "rpm": { "probes_per_second": 20 } }"#,
             r#"{ "rpm": { "probes_per_second": 20, "direction": "up", "tls": false } }"#,
             r#"{ "web": { "think": "100ms" } }"#,
@@ -277,6 +288,7 @@ mod tests {
                     App::Rpm(r) => assert!(r.figures(Time::ZERO)[1].1 > 0.0 || p == 1.0, "{text} at {p}"),
                     App::Ping(_) => assert_eq!(fake.probes.len(), 2 * 60),
                     App::Proshare(_) => assert!(fake.datagrams.len() > 2900),
+                    App::Media(m) => assert!(m.figures(Time::ZERO)[2].1 > 1700.0),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
                     App::Endpoint(_) => unreachable!("it is in no list of applications"),
                 }

@@ -15,7 +15,7 @@
 use crate::conns::Conns;
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, Role, cbr};
-use packet::{Kind, Measure};
+use packet::{Ecn, Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -214,7 +214,7 @@ impl Application for Burst {
         }
     }
 
-    fn datagram_received<H: Host>(&mut self, _: Role, number: u64, host: &mut H) {
+    fn datagram_received<H: Host>(&mut self, _: Role, number: u64, _: Ecn, host: &mut H) {
         self.received += 1;
         let n = self.datagrams();
         if let Some(place) = self.unfinished.iter().position(|o| o.number == number / n) {

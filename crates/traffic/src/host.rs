@@ -1,6 +1,6 @@
 //! The interface between an application and its host.
 
-use packet::Measure;
+use packet::{Ecn, Measure, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rng, Time};
@@ -88,6 +88,8 @@ pub trait Host {
     /// Sends a datagram of `size` bytes on the wire from `role`, between the client and server `peer`. If it arrives, the other
     /// side receives `number` in `datagram_received`.
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64);
+    /// Returns the ECN field with which datagrams leave.
+    fn datagram_ecn(&self) -> Ecn;
     /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
     /// Reports the end of a web page that was requested at `started`, when none of its transfers is in progress. If
@@ -112,8 +114,8 @@ pub trait Application {
     fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
     /// Handles another `bytes` bytes received in order by `role`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}
-    /// Handles a datagram received by `role`. Called only if the application `counts`.
-    fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _host: &mut H) {}
+    /// Handles a datagram received by `role` with this ECN field. Called only if the application `counts`.
+    fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _ecn: Ecn, _host: &mut H) {}
     /// Handles the end of `conn`, which is complete or has failed. Its id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
     /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, so that a packet
@@ -121,6 +123,12 @@ pub trait Application {
     fn counts(&self) -> bool {
         true
     }
+    /// Returns the end whose rate controller [`Application::read_controller`] reports, if the application has one.
+    fn controller(&self) -> Option<Role> {
+        None
+    }
+    /// Reports the state of the application's own rate controller.
+    fn read_controller(&self, _out: &mut Reading<'_>) {}
     /// Declarations of the values of `figures` and `words`. Each list appears in the summary as a whole or not at all.
     const MEASURES: &'static [&'static [Measure]] = &[];
     /// Returns the machine's own numbers for the summary, under names that end in their unit. NaN stands for no value.

@@ -15,6 +15,7 @@
 //! | [`burst`] | many bytes at once | ARRIS 2013 |
 //! | [`ping`] | echo requests | RFC 792 |
 //! | [`cbr`] | UDP datagrams with exact spacing | CableLabs 2012 §3.2.1, MMCN 1999 |
+//! | [`media`] | live video with a rate controller | RFC 8867, RFC 8888 |
 //! | [`proshare`] | a video conference: audio and video datagrams | MMCN 1999 |
 //! | [`voip`] | a G.711 call | CableLabs 2012 §3.2.2 |
 //! | [`rpm`] | round trips per minute under load | draft-ietf-ippm-responsiveness |
@@ -30,6 +31,7 @@ mod conns;
 mod demand;
 mod host;
 mod params;
+mod picture;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -40,6 +42,7 @@ mod cbr;
 mod endpoint;
 mod ftp;
 mod game;
+mod media;
 mod messages;
 mod ping;
 mod proshare;

@@ -24,6 +24,7 @@
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role, cbr};
+use packet::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -120,7 +121,7 @@ impl Application for Ping {
         }
     }
 
-    fn datagram_received<H: Host>(&mut self, role: Role, number: u64, host: &mut H) {
+    fn datagram_received<H: Host>(&mut self, role: Role, number: u64, _: Ecn, host: &mut H) {
         match role {
             Role::Server => host.datagram(0, Role::Server, self.params.size.0 as u16, number),
             Role::Client if self.params.after_answer => {

@@ -16,19 +16,16 @@
 //! `cbr` of the same rate.
 
 use crate::demand::times;
+use crate::picture::Picture;
 use crate::{Application, Demand, Direction, Host, Params, Role, cbr};
-use packet::{Kind, Measure};
+use packet::{Ecn, Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, within};
 
 /// Largest number of datagrams in a frame, which bounds the number sent at one time.
 const MAX_PACKETS: u64 = 1000;
-
-/// Largest number of frames tracked at once; arrivals of older frames are not counted.
-const TRACKED: usize = 1024;
 
 /// A video conference's audio and video in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,61 +97,6 @@ pub struct Proshare {
     picture: Picture,
 }
 
-/// A frame in flight.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Frame {
-    /// Numbers of its datagrams: the first, and the one after the last.
-    numbers: [u64; 2],
-    /// Number of datagrams that have not arrived.
-    missing: u64,
-}
-
-/// The picture at the receiver.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Picture {
-    /// Frames in flight, oldest first.
-    frames: VecDeque<Frame>,
-    sent: u64,
-    whole: u64,
-    /// Arrival time of the last whole frame.
-    last: Option<Time>,
-    freezes: u64,
-    /// Total time of the freezes.
-    frozen: Duration,
-}
-
-impl Picture {
-    fn sent(&mut self, numbers: [u64; 2]) {
-        if self.frames.len() == TRACKED {
-            self.frames.pop_front();
-        }
-        self.frames.push_back(Frame { numbers, missing: numbers[1] - numbers[0] });
-        self.sent += 1;
-    }
-
-    fn arrived(&mut self, number: u64, now: Time, interval: Duration) {
-        let Some(i) = self.frames.iter().position(|f| (f.numbers[0]..f.numbers[1]).contains(&number)) else { return };
-        self.frames[i].missing -= 1;
-        if self.frames[i].missing > 0 {
-            return;
-        }
-        // a frame that arrives after a later one is not shown
-        self.frames.drain(..=i);
-        self.whole += 1;
-        self.gap(now, interval);
-        self.last = Some(now);
-    }
-
-    /// Counts the time since the last whole frame as a freeze if it is long enough.
-    fn gap(&mut self, now: Time, interval: Duration) {
-        let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
-        if gap > (interval * 3).max(interval + Duration::from_millis(150)) {
-            self.freezes += 1;
-            self.frozen += gap;
-        }
-    }
-}
-
 impl Proshare {
     fn interval(&self, which: usize) -> Duration {
         if which == AUDIO { self.params.audio_interval } else { self.params.frame_interval }
@@ -181,7 +123,7 @@ impl Application for Proshare {
         } else {
             // bound: MAX_PACKETS, as validated
             let (mut left, packet) = (self.params.frame_size.0, self.params.packet.0);
-            self.picture.sent([self.number, self.number + left.div_ceil(packet)]);
+            self.picture.sent([self.number, self.number + left.div_ceil(packet)], host.now());
             while left > 0 {
                 self.send(left.min(packet), host);
                 left -= left.min(packet);
@@ -190,7 +132,7 @@ impl Application for Proshare {
         self.next[which] += self.interval(which);
         host.timer(self.next[which], token);
     }
-    fn datagram_received<H: Host>(&mut self, _: Role, number: u64, host: &mut H) {
+    fn datagram_received<H: Host>(&mut self, _: Role, number: u64, _: Ecn, host: &mut H) {
         self.picture.arrived(number, host.now(), self.params.frame_interval);
     }
 
@@ -239,34 +181,6 @@ mod tests {
             assert!(at[0] < 100_000_000 && at.windows(2).all(|w| w[1] - w[0] == 100_000_000), "{size}");
         }
         assert!(fake.datagrams.iter().enumerate().all(|(i, d)| d.3 == i as u64));
-    }
-
-    /// A frame is sent every 100 ms. The picture freezes if the next whole frame arrives after more than 300 ms.
-    #[test]
-    fn a_picture_freezes_when_frames_are_missing() {
-        let ms = |n| Time(n * 1_000_000);
-        let mut p = Picture::default();
-        (0..20).for_each(|frame| p.sent([4 * frame, 4 * frame + 4]));
-        let whole = |p: &mut Picture, frame: u64, at: u64| {
-            (4 * frame..4 * frame + 4).for_each(|n| p.arrived(n, ms(at), Duration::from_millis(100)));
-        };
-        whole(&mut p, 0, 50);
-        // a datagram of frame 1 is missing: 200 ms between whole frames are not a freeze
-        (4..7).for_each(|n| p.arrived(n, ms(150), Duration::from_millis(100)));
-        whole(&mut p, 2, 250);
-        assert_eq!((p.whole, p.freezes, p.frozen), (2, 0, Duration::ZERO));
-        // the rest of frame 1 arrives too late to be shown
-        p.arrived(7, ms(260), Duration::from_millis(100));
-        assert_eq!(p.whole, 2);
-        // 300 ms are not more than 300 ms, but 301 ms are
-        whole(&mut p, 5, 550);
-        whole(&mut p, 8, 851);
-        assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));
-        let app = Proshare { picture: p, ..ProshareParams::default().build() };
-        // the time from the last whole frame to the end counts as well: 1000 ms more
-        let figures = app.figures(ms(1851)).into_iter().map(|(_, value)| value);
-        let expected = [20.0, 4.0, 2.0, 1.301];
-        assert!(figures.zip(expected).all(|(ours, value)| (ours - value).abs() < 1e-9));
     }
 
     #[test]

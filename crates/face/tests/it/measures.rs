@@ -21,6 +21,7 @@ const APPLICATIONS: &str = r#"
     app.udp_burst = { from = "a", to = ["b"], traffic.burst = { transport = "udp" } }
     app.ping = { from = "a", to = ["b"], dscp = 8, traffic.ping = { after_answer = true } }
     app.cbr = { from = "a", to = ["b"], traffic.cbr = { rate = "100kbit" } }
+    app.media = { from = "a", to = ["b"], traffic.media = {} }
     app.proshare = { from = "a", to = ["b"], traffic.proshare = {} }
     app.voip = { from = "a", to = ["b"], traffic.voip = { direction = "both" } }
     app.rpm = { from = "a", to = ["b"], traffic.rpm = {} }

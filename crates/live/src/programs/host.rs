@@ -40,6 +40,10 @@ impl Host for LiveHost<'_> {
         self.state.datagram_out(self.app, peer, side, size, number);
     }
 
+    fn datagram_ecn(&self) -> packet::Ecn {
+        packet::Ecn::from_bits(self.state.apps[self.app].plan.placed.declared.datagram_ecn())
+    }
+
     fn timer(&mut self, at: Time, token: u64) {
         self.state.apps[self.app].timers.set(at, token);
     }

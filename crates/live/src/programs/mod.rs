@@ -176,7 +176,10 @@ impl Programs {
             match event {
                 AppEvent::Connected(conn, side) => machine.connected(conn, side, host),
                 AppEvent::Received(conn, side, bytes) if counts => machine.received(conn, side, bytes, host),
-                AppEvent::Datagram(side, number) if counts => machine.datagram_received(side, number, host),
+                AppEvent::Datagram(side, number) if counts => {
+                    // a program cannot read the field, so media with an ECN field is refused (`plan`)
+                    machine.datagram_received(side, number, packet::Ecn::NotEct, host);
+                }
                 AppEvent::Received(..) | AppEvent::Datagram(..) => {}
                 AppEvent::Closed(conn) => {
                     self.state.release(conn);

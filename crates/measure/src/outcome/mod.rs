@@ -33,7 +33,7 @@ impl Account<'_> {
             self.sojourn_histogram(),
             self.delay_histogram(),
         ];
-        tables.extend(self.rpm_table());
+        tables.extend(self.own_tables());
         Outcome { summary: self.summary(), tables }
     }
 }

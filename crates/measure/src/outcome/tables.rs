@@ -118,18 +118,26 @@ impl Account<'_> {
         })
     }
 
-    /// Returns the series of applications that report their own; `None` if there are none. Only one kind of application does, so
-    /// all have the same columns.
-    pub(super) fn rpm_table(&self) -> Option<Table> {
-        let reporting = || self.tally.apps.iter().zip(&self.columns).filter(|(_, columns)| !columns.is_empty());
-        let (_, first) = reporting().next()?;
-        let names = reporting().flat_map(|(app, columns)| columns[0].1.iter().map(|_| app.name.clone()));
-        let mut table = Table { name: "rpm", columns: vec![("app", Column::Text(names.collect()))] };
-        for (place, (name, _)) in first.iter().enumerate() {
-            let values = reporting().flat_map(|(_, columns)| columns[place].1.iter().copied());
-            table.columns.push((name, Column::F64(values.collect())));
-        }
-        Some(table)
+    /// Returns the series of applications that report their own: a table for each kind, whose applications have the same columns.
+    pub(super) fn own_tables(&self) -> Vec<Table> {
+        let of_kind = |kind| {
+            let apps = || {
+                self.tally
+                    .apps
+                    .iter()
+                    .zip(&self.columns)
+                    .filter(move |(app, columns)| app.kind == kind && !columns.is_empty())
+            };
+            let (_, first) = apps().next()?;
+            let names = apps().flat_map(|(app, columns)| columns[0].1.iter().map(|_| app.name.clone()));
+            let mut table = Table { name: kind, columns: vec![("app", Column::Text(names.collect()))] };
+            for (place, (name, _)) in first.iter().enumerate() {
+                let values = apps().flat_map(|(_, columns)| columns[place].1.iter().copied());
+                table.columns.push((name, Column::F64(values.collect())));
+            }
+            Some(table)
+        };
+        traffic::APPS.iter().filter_map(|app| of_kind(app.name)).collect()
     }
 
     pub(super) fn syn_times(&self) -> Table {

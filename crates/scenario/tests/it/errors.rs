@@ -106,7 +106,7 @@ fn an_endless_transfer_cannot_stop() {
 
 #[test]
 fn only_datagrams_of_some_traffic_have_an_ecn_field() {
-    let rest = "expected voip, ping, game, cbr or proshare (for TCP, set `ecn` of the stack)";
+    let rest = "expected voip, ping, game, cbr, proshare or media (for TCP, set `ecn` of the stack)";
     for (name, traffic) in [("ftp", "{}"), ("burst", "{ transport = \"udp\" }")] {
         let lines = refused("traffic.ftp = {}", &format!("datagram_ecn = \"ect1\"\ntraffic.{name} = {traffic}"));
         assert_eq!(lines, [format!("app.upload.datagram_ecn: {name} does not have it; {rest}")]);

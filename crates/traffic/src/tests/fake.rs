@@ -2,6 +2,7 @@
 //! half a round trip.
 
 use crate::{Application, ConnId, Host, Role};
+use packet::Ecn;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, Rng, Time};
 
@@ -11,7 +12,7 @@ enum Event {
     Connected(ConnId, Role),
     Received(ConnId, Role, u64),
     Closed(ConnId),
-    Datagram(Role, u64),
+    Datagram(Role, u64, Ecn),
     Timer(u64),
     /// A piece of an endless write.
     Stream(ConnId, Role),
@@ -74,6 +75,10 @@ pub(crate) struct Fake {
     pub(crate) datagrams: Vec<(Time, Role, u16, u64)>,
     /// Ordinals of the datagrams to lose, among all that are sent.
     pub(crate) lost: BTreeSet<usize>,
+    /// ECN field of the datagrams.
+    pub(crate) ecn: Ecn,
+    /// Ordinals of the datagrams to mark.
+    pub(crate) marked: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
     pub(crate) pages: Vec<(Time, Time, u32, u64)>,
     pub(crate) probes: Vec<(u64, Option<Duration>)>,
@@ -100,6 +105,8 @@ impl Fake {
             writes: Vec::new(),
             datagrams: Vec::new(),
             lost: BTreeSet::new(),
+            ecn: Ecn::NotEct,
+            marked: BTreeSet::new(),
             files: Vec::new(),
             pages: Vec::new(),
             probes: Vec::new(),
@@ -138,7 +145,7 @@ impl Fake {
                     self.push(Time(at.0 + self.gap), event);
                     app.received(c, role, self.piece, self);
                 }
-                Event::Datagram(role, number) => app.datagram_received(role, number, self),
+                Event::Datagram(role, number, ecn) => app.datagram_received(role, number, ecn, self),
                 Event::Closed(c) => {
                     self.opened[ordinal].ended = Some(at);
                     app.closed(c, self);
@@ -236,9 +243,13 @@ impl Host for Fake {
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64) {
         let at = Time(self.now.0 + self.rtt[peer] / 2);
         if !self.lost.contains(&self.datagrams.len()) {
-            self.push(at, Event::Datagram(role.other(), number));
+            let ecn = if self.marked.contains(&self.datagrams.len()) { Ecn::Ce } else { self.ecn };
+            self.push(at, Event::Datagram(role.other(), number, ecn));
         }
         self.datagrams.push((self.now, role, size, number));
+    }
+    fn datagram_ecn(&self) -> Ecn {
+        self.ecn
     }
     fn timer(&mut self, at: Time, token: u64) {
         assert!(at >= self.now);

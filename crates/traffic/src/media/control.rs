@@ -1,0 +1,91 @@
+//! The interface between a media flow and its rate controller.
+//!
+//! The flow calls the controller when a frame is captured, when a packet leaves and when feedback arrives. The controller's output
+//! is a target for the encoder, a pacing rate, and for some a window that limits the bytes in flight. It keeps no clock and no
+//! packet.
+
+use packet::{Ecn, Reading};
+use units::{Duration, Time};
+
+/// Properties of the flow that a controller may read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Context {
+    /// Least, first and largest target, bit/s of payload.
+    pub(super) min: f64,
+    pub(super) start: f64,
+    pub(super) max: f64,
+    /// Largest packet, bytes on the wire.
+    pub(super) packet: f64,
+    /// Headers of a packet, bytes.
+    pub(super) headers: f64,
+    /// Time between frames.
+    pub(super) frame_interval: Duration,
+    /// ECN field of the packets.
+    pub(super) ecn: Ecn,
+}
+
+impl Context {
+    /// Returns the share of payload in a full packet.
+    pub(super) fn payload_share(&self) -> f64 {
+        (self.packet - self.headers) / self.packet
+    }
+}
+
+/// A packet whose fate the feedback reveals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PacketReport {
+    pub(super) sent: Time,
+    /// Time of arrival; `None` for a packet that is lost.
+    pub(super) arrived: Option<Time>,
+    /// Bytes on the wire.
+    pub(super) bytes: u32,
+    /// True if it arrived with a CE mark.
+    pub(super) ce: bool,
+}
+
+/// New information in an arriving report.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Feedback<'a> {
+    pub(super) now: Time,
+    /// Packets that are newly known to have arrived or to be lost, in the order in which they were sent.
+    pub(super) packets: &'a [PacketReport],
+    /// Smoothed round-trip time, without the time for which the receiver held its report.
+    pub(super) srtt: Duration,
+}
+
+/// A frame that the encoder has just delivered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame {
+    /// Bytes of payload.
+    pub(super) bytes: f64,
+    /// Time for which the oldest packet before it has waited to leave; zero if none waits.
+    pub(super) waiting: Duration,
+}
+
+/// A rate controller.
+pub(super) trait MediaController {
+    /// Handles a report.
+    fn on_feedback(&mut self, cx: &Context, feedback: &Feedback<'_>);
+    /// Handles a new frame.
+    fn on_frame(&mut self, _cx: &Context, _frame: &Frame) {}
+    /// Handles a packet that leaves, after which `in_flight` bytes are in flight.
+    fn on_sent(&mut self, _now: Time, _in_flight: u64) {}
+    /// Returns the target of the encoder, bit/s of payload.
+    fn target(&self, cx: &Context) -> f64;
+    /// Returns the pacing rate, bit/s on the wire; infinity to send each frame at once.
+    fn pacing_rate(&self, cx: &Context) -> f64;
+    /// Returns the shortest time between two bursts of the pacer.
+    fn burst_interval(&self) -> Duration {
+        Duration::ZERO
+    }
+    /// Returns the largest number of bytes in flight; `None` without a limit.
+    fn window(&self) -> Option<u64> {
+        None
+    }
+    /// Returns the controller's estimate of the queueing delay.
+    fn queue_delay(&self) -> Option<Duration> {
+        None
+    }
+    /// Reports the state.
+    fn probe(&self, cx: &Context, out: &mut Reading<'_>);
+}

@@ -1,0 +1,385 @@
+//! Live video whose encoder follows a rate controller, as in a video conference or a cloud game.
+//!
+//! ```text
+//!   encoder --frames--> packets of at most `packet` --pacer (rate, window)--> network --> receiver --> picture
+//!      ^ target                                                                              |
+//!   controller  <---- packets newly arrived, lost or marked; round-trip time <---- reports --+
+//! ```
+//!
+//! A packet is lost if a report covers it without its arrival and a packet three numbers later has arrived, if two reports have
+//! passed it without covering it, or if it is unreported after max(1 s, 4 srtt). Nothing is repeated. A frame is shown if all its
+//! packets arrive before those of a later frame, whatever happened to the frames before it (a real decoder also needs these).
+//!
+//! Source: RFC 8888 (feedback), RFC 8867 §4 (the parts of such a flow); each controller names its own. Departs: RTP and RTCP are
+//! modelled by sizes and contents, not by bytes; one stream per flow, no audio, no retransmission, no error correction.
+
+mod control;
+mod fixed;
+mod gcc;
+mod params;
+mod receiver;
+mod screamv2;
+mod sender;
+mod source;
+
+pub(crate) use params::MediaParams;
+
+use crate::demand::times;
+use crate::picture::Picture;
+use crate::{Application, Demand, Host, Params, Role};
+use control::{Context, Frame, MediaController};
+use packet::{Ecn, Kind, Measure, Reading};
+use params::{Controller, HEADERS};
+use receiver::{Arrival, Receiver, Report};
+use sender::Sender;
+use source::FrameSource;
+use std::collections::{BTreeMap, VecDeque};
+use units::{Duration, Problem, Time};
+
+/// Time between two rows of the series.
+const ROW: Duration = Duration::from_millis(100);
+/// Resolution of the delay of frames.
+const STEP: u64 = 100_000;
+
+/// Timer tokens.
+const FRAME: u64 = 0;
+const PACE: u64 = 1;
+const REPORT: u64 = 2;
+
+impl Params for MediaParams {
+    type App = Media;
+
+    fn validate(&self) -> Result<(), Problem> {
+        self.check()
+    }
+
+    fn demand(&self, span: Duration, _: Duration) -> Demand {
+        // a frame's packets, and at most as many reports
+        Demand::datagrams(2.0 * (self.packets_per_frame() + 1.0) * times(span, self.frame_interval(), None))
+    }
+
+    fn start_spread(&self) -> Duration {
+        self.frame_interval()
+    }
+
+    fn build(&self) -> Media {
+        let cx = Context {
+            min: self.min_rate.0 as f64,
+            start: self.start_rate.0 as f64,
+            max: self.max_rate.0 as f64,
+            packet: self.packet.0 as f64,
+            headers: HEADERS as f64,
+            frame_interval: self.frame_interval(),
+            ecn: Ecn::NotEct,
+        };
+        let mut source = FrameSource::new(self.frame_rate, cx.start);
+        (source.key_frames, source.key_size) = (self.key_frames(), self.key_size);
+        (source.spread, source.lag) = (self.size_spread, self.encoder_lag);
+        Media {
+            source: Box::new(source),
+            controller: self.control.build(&cx),
+            cx,
+            sender: Box::default(),
+            pace_at: Time::NEVER,
+            receiver: Receiver::new(self.feedback_interval),
+            frame_ends: VecDeque::new(),
+            reports: VecDeque::new(),
+            next_report: 0,
+            picture: Picture::default(),
+            count: Count::default(),
+            row: Row::default(),
+            rows: Vec::new(),
+            params: Box::new(self.clone()),
+        }
+    }
+}
+
+/// Counts for the summary, since the start of the flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Count {
+    start: Time,
+    /// Time in past pauses.
+    paused: Duration,
+    skipped: u64,
+    /// Delays of whole frames, in units of [`STEP`].
+    delays: BTreeMap<u64, u64>,
+    /// Bytes of payload that have arrived.
+    payload: u64,
+    marked: u64,
+    /// Sum of the targets, bit/s, at the frames in `targets`.
+    sum_of_targets: f64,
+    targets: u64,
+}
+
+impl Count {
+    /// Returns the delay in ms that a share `q` of the whole frames does not exceed; NaN without a frame.
+    fn delay(&self, q: f64) -> f64 {
+        let all: u64 = self.delays.values().sum();
+        let rank = ((q * all as f64).ceil() as u64).max(1);
+        let mut below = 0;
+        for (delay, frames) in &self.delays {
+            below += frames;
+            if below >= rank {
+                return Duration(delay * STEP).millis();
+            }
+        }
+        f64::NAN
+    }
+}
+
+/// A row of the series, while it is being filled.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Row {
+    start: Time,
+    sent: u64,
+    received: u64,
+    /// Longest delay of a frame that arrived.
+    delay: Option<Duration>,
+    lost: u64,
+}
+
+/// Names of the columns of the series.
+const COLUMNS: [&str; 9] = [
+    "t_s",
+    "target_mbit",
+    "sent_mbit",
+    "received_mbit",
+    "frame_delay_ms",
+    "window_bytes",
+    "qdelay_ms",
+    "srtt_ms",
+    "lost_packets",
+];
+
+/// The machine of [`MediaParams`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Media {
+    params: Box<MediaParams>,
+    cx: Context,
+    source: Box<FrameSource>,
+    controller: Controller,
+    sender: Box<Sender>,
+    /// Time of the pending timer of the pacer.
+    pace_at: Time,
+    receiver: Receiver,
+    /// Numbers of the last packets of the frames in flight.
+    frame_ends: VecDeque<u64>,
+    /// Reports in flight: number and content.
+    reports: VecDeque<(u64, Report)>,
+    next_report: u64,
+    picture: Picture,
+    count: Count,
+    row: Row,
+    rows: Vec<[f64; COLUMNS.len()]>,
+}
+
+impl Media {
+    /// Captures a frame, unless packets have waited for too long.
+    fn capture<H: Host>(&mut self, host: &mut H) {
+        let now = host.now();
+        let target = self.controller.target(&self.cx);
+        self.count.sum_of_targets += target;
+        self.count.targets += 1;
+        let waiting = self.sender.waiting(now);
+        if waiting > self.params.queue_limit {
+            self.count.skipped += 1;
+            return;
+        }
+        let bytes = self.source.frame(now, target, host.rng());
+        let numbers = self.sender.enqueue(now, bytes, self.params.packet.0 - HEADERS);
+        self.picture.sent(numbers, now);
+        self.frame_ends.push_back(numbers[1] - 1);
+        self.controller.on_frame(&self.cx, &Frame { bytes: bytes as f64, waiting });
+    }
+
+    /// Handles the time of a frame, and sets the time of the next.
+    fn frame<H: Host>(&mut self, host: &mut H) {
+        let now = host.now();
+        if now.since(self.row.start) >= ROW {
+            self.finish_row(now);
+        }
+        // lost packets are also noticed without reports
+        self.feedback(now, None);
+        let pause = self.params.pauses.iter().find(|p| p.from.0 <= now.0 && now.0 < p.to.0);
+        if let Some(pause) = pause {
+            let end = Time(pause.to.0);
+            self.count.paused += end.since(now);
+            self.source.restart();
+            host.timer(end, FRAME);
+        } else {
+            if self.params.pauses.iter().any(|p| p.to.0 == now.0) {
+                self.picture.resume();
+            }
+            self.capture(host);
+            host.timer(now + self.params.frame_interval(), FRAME);
+        }
+        self.send(host);
+    }
+
+    /// Sends the packets that window and pacer allow, and sets the timer of the pacer.
+    fn send<H: Host>(&mut self, host: &mut H) {
+        let now = host.now();
+        // bound: each iteration sends a packet
+        while let Some(bytes) = self.sender.next(now, self.controller.window()) {
+            let rate = self.controller.pacing_rate(&self.cx);
+            let number = self.sender.sent(now, rate, self.controller.burst_interval());
+            host.datagram(0, self.params.direction.sender(), bytes, number);
+            self.row.sent += u64::from(bytes) - HEADERS;
+            self.controller.on_sent(now, self.sender.in_flight);
+        }
+        if let Some(at) = self.sender.wake_at(now, self.controller.burst_interval(), self.controller.window())
+            && at != self.pace_at
+        {
+            self.pace_at = at;
+            host.timer(at, PACE);
+        }
+    }
+
+    /// Passes a report, or none but the passing of time, to the controller.
+    fn feedback(&mut self, now: Time, report: Option<&Report>) {
+        let packets = self.sender.feedback(now, report);
+        if packets.is_empty() {
+            return;
+        }
+        self.row.lost += packets.iter().filter(|p| p.arrived.is_none()).count() as u64;
+        let srtt = self.sender.srtt.unwrap_or_default();
+        self.controller.on_feedback(&self.cx, &control::Feedback { now, packets: &packets, srtt });
+    }
+
+    fn report<H: Host>(&mut self, host: &mut H) {
+        let report = self.receiver.report(host.now());
+        host.datagram(0, self.params.direction.receiver(), report.size(), self.next_report);
+        self.reports.push_back((self.next_report, report));
+        self.next_report += 1;
+    }
+
+    /// Handles a packet of video at the receiver.
+    fn packet_arrived<H: Host>(&mut self, number: u64, ecn: Ecn, host: &mut H) {
+        let now = host.now();
+        let payload = self.sender.payload(number);
+        self.count.payload += payload;
+        self.row.received += payload;
+        self.count.marked += u64::from(ecn == Ecn::Ce);
+        if let Some(delay) = self.picture.arrived(number, now, self.params.frame_interval()) {
+            *self.count.delays.entry(delay.0 / STEP).or_default() += 1;
+            self.row.delay = self.row.delay.max(Some(delay));
+        }
+        // the ends of frames before this one were lost, or come late
+        while self.frame_ends.front().is_some_and(|end| *end < number) {
+            self.frame_ends.pop_front();
+        }
+        let frame_end = self.frame_ends.front() == Some(&number);
+        let arrival = Arrival { at: now, ce: ecn == Ecn::Ce };
+        if self.receiver.arrived(number, arrival, frame_end) {
+            self.report(host);
+        } else if self.receiver.deadline == now + self.params.feedback_interval {
+            host.timer(self.receiver.deadline, REPORT);
+        }
+    }
+
+    fn finish_row(&mut self, now: Time) {
+        let row = std::mem::replace(&mut self.row, Row { start: now, ..Row::default() });
+        let mbit = |bytes: u64| bytes as f64 * 8e-6 / now.since(row.start).secs();
+        let ms = |time: Option<Duration>| time.map_or(f64::NAN, Duration::millis);
+        self.rows.push([
+            now.secs(),
+            self.controller.target(&self.cx) * 1e-6,
+            mbit(row.sent),
+            mbit(row.received),
+            ms(row.delay),
+            self.controller.window().map_or(f64::NAN, |bytes| bytes as f64),
+            ms(self.controller.queue_delay()),
+            ms(self.sender.srtt),
+            row.lost as f64,
+        ]);
+    }
+}
+
+impl Application for Media {
+    fn start<H: Host>(&mut self, host: &mut H) {
+        self.cx.ecn = host.datagram_ecn();
+        self.count.start = host.now();
+        self.row.start = host.now();
+        self.frame(host);
+    }
+
+    fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
+        let now = host.now();
+        match token {
+            FRAME => self.frame(host),
+            PACE if self.pace_at == now => {
+                self.pace_at = Time::NEVER;
+                self.send(host);
+            }
+            REPORT if self.receiver.deadline <= now => self.report(host),
+            _ => {} // the timer of a packet that has left, or of a report that left before its deadline
+        }
+    }
+
+    fn datagram_received<H: Host>(&mut self, role: Role, number: u64, ecn: Ecn, host: &mut H) {
+        if role == self.params.direction.receiver() {
+            return self.packet_arrived(number, ecn, host);
+        }
+        // a report that was overtaken says nothing that the later one does not
+        while let Some((_, report)) = self.reports.pop_front_if(|(n, _)| *n <= number) {
+            if self.reports.front().is_none_or(|(n, _)| *n > number) {
+                self.feedback(host.now(), Some(&report));
+            }
+        }
+        self.send(host);
+    }
+
+    fn controller(&self) -> Option<Role> {
+        Some(self.params.direction.sender())
+    }
+
+    fn read_controller(&self, out: &mut Reading<'_>) {
+        self.controller.probe(&self.cx, out);
+        out.bytes("in_flight", self.sender.in_flight);
+        out.duration("srtt", self.sender.srtt);
+    }
+
+    const MEASURES: &'static [&'static [Measure]] = &[MEDIA];
+
+    fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
+        let mut picture = self.picture.clone();
+        picture.gap(now, self.params.frame_interval());
+        let count = &self.count;
+        let time = now.since(count.start).saturating_sub(count.paused).secs();
+        media(&picture, count, &self.sender, time).into()
+    }
+
+    fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
+        COLUMNS.iter().enumerate().map(|(i, name)| (*name, self.rows.iter().map(|row| row[i]).collect())).collect()
+    }
+}
+
+packet::measures! {
+    /// The frames, their delay and the rate.
+    const MEDIA = fn media(p: &Picture, c: &Count, s: &Sender, time: f64) -> f64 {
+        "frames_sent": Kind::ONE, "frames sent",
+            "Frames that the encoder delivered. All keys of `media` cover the whole run." => p.sent as f64;
+        "frames_skipped": Kind::ONE.less(), "frames skipped",
+            "Frames left out because a packet had waited at the sender for longer than `queue_limit`." => c.skipped as f64;
+        "frames_whole": Kind::ONE, "frames whole",
+            "Frames that arrived with every packet and before a later frame." => p.whole as f64;
+        "frame_delay_p50_ms": Kind::MS.less(), "frame delay, median",
+            "Median time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.5);
+        "frame_delay_p95_ms": Kind::MS.less(), "frame delay, p95", "The 95th percentile of this time." => c.delay(0.95);
+        "frame_delay_p99_ms": Kind::MS.less(), "frame delay, p99", "The 99th percentile of this time." => c.delay(0.99);
+        "freezes": Kind::ONE.less(), "freezes",
+            "Times without a whole frame for more than max(3 T, T + 150 ms), T the time between frames, pauses left out (W3C webrtc-stats, `freezeCount`)."
+            => p.freezes as f64;
+        "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
+        "rate_mbit": Kind::MBIT.more(), "media rate", "Payload that arrived, divided by the time outside pauses."
+            => c.payload as f64 * 8e-6 / time;
+        "target_mbit": Kind::MBIT, "target", "Mean target of the controller, over the times of frames."
+            => c.sum_of_targets * 1e-6 / c.targets as f64;
+        "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets that the sender found lost."
+            => 100.0 * s.lost as f64 / (s.lost + s.acknowledged) as f64;
+        "marked_packets": Kind::PACKETS, "marked", "Packets that arrived with a CE mark." => c.marked as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests;

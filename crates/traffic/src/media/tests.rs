@@ -1,0 +1,111 @@
+//! A media flow over the scripted host, which has delays and losses but no queue.
+
+use super::*;
+use crate::tests::fake::Fake;
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+
+fn media(text: &str) -> MediaParams {
+    let params: MediaParams = serde_json::from_str(text).unwrap();
+    params.validate().unwrap();
+    params
+}
+
+fn figure(app: &Media, at: u64, name: &str) -> f64 {
+    app.figures(Time(at)).into_iter().find(|f| f.0 == name).unwrap().1
+}
+
+#[test]
+fn a_fixed_flow_sends_its_rate_and_reports() {
+    // 25 frames per second of 1 Mbit/s are 5000 B each: four packets of 1160 B and one of 360 B of payload
+    let params =
+        media(r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1 }"#);
+    let mut fake = Fake::new(&[60 * MS]);
+    let mut app = params.build();
+    fake.run(&mut app, Time(10 * S));
+    let video: Vec<_> = fake.datagrams.iter().filter(|d| d.1 == Role::Client).collect();
+    assert_eq!(video.len(), 250 * 5);
+    assert!(video.chunks(5).enumerate().all(|(k, frame)| {
+        frame.iter().map(|d| d.2).eq([1200, 1200, 1200, 1200, 400]) && frame.iter().all(|d| d.0.0 == k as u64 * 40 * MS)
+    }));
+    assert!(video.iter().enumerate().all(|(i, d)| d.3 == i as u64));
+    // a report per frame that has arrived: the first covers five packets (48 + 10, rounded up to 60 B), the others ten (68 B)
+    let reports: Vec<_> = fake.datagrams.iter().filter(|d| d.1 == Role::Server).collect();
+    assert_eq!((reports.len(), reports[0].2, reports[1].2), (250, 60, 68));
+    assert!(reports.iter().enumerate().all(|(k, d)| d.0.0 == (k as u64 * 40 + 30) * MS && d.3 == k as u64));
+    // every frame takes half a round trip
+    let figures =
+        ["frames_sent", "frames_whole", "frame_delay_p50_ms", "frame_delay_p99_ms", "freezes", "lost_percent"];
+    assert_eq!(figures.map(|name| figure(&app, 10 * S, name)), [250.0, 250.0, 30.0, 30.0, 0.0, 0.0]);
+    assert_eq!(figure(&app, 10 * S, "rate_mbit"), 1.0);
+    assert_eq!(app.sender.srtt, Some(Duration::from_millis(60)));
+}
+
+#[test]
+fn lost_packets_make_frames_incomplete() {
+    let params =
+        media(r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1 }"#);
+    // without reports (60 ms after the start they are in between), frames 0 and 1 are datagrams 0 to 9: lose one of frame 1, and
+    // all of the fifty frames from 1 s on
+    let mut fake = Fake::new(&[2 * MS]);
+    fake.lost = [7].into();
+    let mut app = params.build();
+    fake.run(&mut app, Time(S));
+    assert_eq!(fake.datagrams[7].1, Role::Client);
+    let figures = ["frames_sent", "frames_whole", "freezes"].map(|name| figure(&app, S, name));
+    assert_eq!(figures, [25.0, 24.0, 0.0]);
+    assert!((figure(&app, S, "lost_percent") - 100.0 / 125.0).abs() < 0.01);
+}
+
+#[test]
+fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
+    let params = media(
+        r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 3,
+             "pauses": [{ "from": "2s", "to": "5s" }] }"#,
+    );
+    let mut fake = Fake::new(&[60 * MS]);
+    let mut app = params.build();
+    fake.run(&mut app, Time(10 * S));
+    let video: Vec<_> = fake.datagrams.iter().filter(|d| d.1 == Role::Client).collect();
+    assert!(video.iter().all(|d| d.0.0 < 2 * S || d.0.0 >= 5 * S));
+    // 15 000 B are thirteen packets
+    let at = |t: u64| video.iter().filter(|d| d.0.0 == t).count();
+    assert_eq!([at(0), at(40 * MS), at(5 * S), at(5 * S + 40 * MS)], [13, 5, 13, 5]);
+    assert_eq!(figure(&app, 10 * S, "freezes"), 0.0);
+    // seven seconds of 1 Mbit/s, and two key frames with 80 kbit more
+    assert!((figure(&app, 10 * S, "rate_mbit") - 7.16 / 7.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_series_has_ten_rows_per_second() {
+    let mut app = media(r#"{ "frame_rate": 50 }"#).build();
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.run(&mut app, Time(10 * S));
+    let columns = app.columns();
+    assert!(columns.iter().all(|(_, values)| values.len() == 99));
+    let column = |name: &str| &columns.iter().find(|c| c.0 == name).unwrap().1;
+    assert!(column("t_s").windows(2).all(|w| (w[1] - w[0] - 0.1).abs() < 1e-9));
+    // without congestion, the target rises by 8 % per second from 0.3 Mbit/s
+    assert!(column("target_mbit").windows(2).all(|w| w[1] >= w[0]));
+    let last = column("target_mbit")[98];
+    assert!((last / (0.3 * units::math::pow(1.08, 9.85)) - 1.0).abs() < 0.01, "{last}");
+}
+
+#[test]
+fn bad_flows() {
+    let bad = |text: &str| serde_json::from_str::<MediaParams>(text).unwrap().validate().unwrap_err().to_string();
+    assert_eq!(bad(r#"{ "start_rate": "100kbit" }"#), "start_rate: 100kbit is below min_rate, 150kbit");
+    assert_eq!(bad(r#"{ "max_rate": "200kbit" }"#), "max_rate: 200kbit is below start_rate, 300kbit");
+    assert!(bad(r#"{ "frame_rate": 0 }"#).starts_with("frame_rate: 0 is not valid"));
+    assert!(bad(r#"{ "packet": 40 }"#).starts_with("packet: 40B is not valid"));
+    assert!(bad(r#"{ "key_interval": "50ms" }"#).starts_with("key_interval: 50ms are 2 frames, too few"));
+    assert!(bad(r#"{ "max_rate": "1gbit" }"#).starts_with("max_rate: 1gbit may give a frame of"));
+    assert!(bad(r#"{ "control": { "gcc": { "beta": 2 } } }"#).starts_with("control.gcc.beta: 2 is not valid"));
+    let pauses = r#"{ "pauses": [{ "from": "2s", "to": "5s" }, { "from": "4s", "to": "6s" }] }"#;
+    assert_eq!(bad(pauses), "pauses.1.from: 4s is before the end of the pause before it, 5s");
+    assert_eq!(
+        bad(r#"{ "pauses": [{ "from": "2s", "to": "2s" }] }"#),
+        "pauses.0.to: 2s is not after its beginning, 2s"
+    );
+}

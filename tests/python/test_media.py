@@ -1,0 +1,114 @@
+"""Live video with rate controllers: closed forms over real links, determinism, tables, traces, refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab import ScenarioError
+
+ROOT = Path(__file__).resolve().parents[2]
+VIDEO = ROOT / "examples" / "media" / "video.toml"
+
+#: An encoder whose frames have the same size.
+FLAT = {"start_rate": "3mbit", "size_spread": "0", "key_size": "1"}
+
+#: Share of payload in a packet of 1200 bytes.
+PAYLOAD = 1160 / 1200
+
+
+def run(control: str, **sets: str) -> bloatlab.Result:
+    return bloatlab.run(VIDEO, sets={"app.video.traffic.media.control": control} | sets)
+
+
+def series(result: bloatlab.Result, after: float) -> dict[str, float]:
+    """Returns the means of the columns of the table `media` after a time."""
+    table = result.table("media").filter(pl.col("t_s") > after).fill_nan(None)
+    return {name: float(table[name].mean() or 0.0) for name in table.columns if name != "app"}  # pyright: ignore[reportArgumentType]
+
+
+def test_a_fixed_rate_above_the_line_fills_the_queue() -> None:
+    """3 Mbit/s of payload are 12 500 B per frame, 10 packets of 1200 B and one of 940: 3.106 Mbit/s on the wire.
+
+    A line of 2 Mbit/s loses 35.6 % of it, and what arrives has waited for the 300 ms of the queue.
+    """
+    result = run("fixed", **{f"app.video.traffic.media.{key}": value for key, value in FLAT.items()})
+    media = result.summary["apps"]["video"]["media"]
+    assert media["rate_mbit"] == pytest.approx(2 * PAYLOAD, rel=0.02)
+    assert media["lost_percent"] == pytest.approx(100 * (1 - 2 / 3.1056), rel=0.05)
+    assert 280 < result.summary["links"]["up"]["sojourn_ms"]["p50"] <= 301
+
+
+@pytest.mark.parametrize("control", ["gcc", "screamv2"])
+def test_a_controller_uses_the_line_without_a_standing_queue(control: str) -> None:
+    result = run(control)
+    seen = series(result, 30)
+    # the rate on the wire is at most that of the line, and most of it is used
+    assert 0.75 * 2 * PAYLOAD < seen["received_mbit"] < 2 * PAYLOAD * 1.001
+    assert seen["sent_mbit"] == pytest.approx(seen["received_mbit"], rel=0.02)
+    # half of the queue is free on average
+    assert result.summary["links"]["up"]["sojourn_ms"]["mean"] < 150
+
+
+def test_scream_keeps_the_delay_near_its_target() -> None:
+    """Cuts begin at half of the target, so the mean of the queue lies below the target and grows with it."""
+    means = []
+    for target in ("30ms", "60ms", "120ms"):
+        control = f'{{ screamv2 = {{ qdelay_target = "{target}" }} }}'
+        result = run(control, **{"app.video.datagram_ecn": "not_ect"})
+        means.append(result.summary["links"]["up"]["sojourn_ms"]["mean"])
+    assert means == sorted(means)
+    assert all(mean < target for mean, target in zip(means, (30, 60, 120), strict=True)), means
+
+
+def test_l4s_marks_keep_the_queue_short() -> None:
+    dual = {"link.up.queue": "dualpi2"}
+    l4s = run("screamv2", **dual)
+    classic = run("screamv2", **dual | {"app.video.datagram_ecn": "ect0"})
+    media = l4s.summary["apps"]["video"]["media"]
+    assert media["marked_packets"] > 100
+    assert media["lost_percent"] == 0
+    means = [one.summary["links"]["up"]["sojourn_ms"]["mean"] for one in (l4s, classic)]
+    assert means[0] < 2 < means[1], means
+
+
+def test_same_seed_same_bytes() -> None:
+    first, second, other = (run("screamv2", seed=seed) for seed in ("5", "5", "6"))
+    assert json.dumps(first.summary) == json.dumps(second.summary)
+    assert first.table("media").equals(second.table("media"), null_equal=True)
+    assert not first.table("media").equals(other.table("media"))
+
+
+def test_the_controller_is_traced() -> None:
+    traced = {"trace.flows": "true", "trace.interval": "1s"}
+    scream = run("screamv2", **traced).trace("flows")
+    assert {"target_mbit", "ref_wnd_bytes", "qdelay_ms", "l4s_alpha", "in_flight_bytes"} <= set(scream.columns)
+    assert scream["direction"].unique().to_list() == ["forward"]
+    gcc = run("gcc", **traced | {"app.video.traffic.media.direction": "down"}).trace("flows")
+    assert set(gcc["state"].unique()) <= {"increase", "decrease", "hold"}
+    assert gcc["direction"].unique().to_list() == ["reverse"]
+    # tracing does not change a run
+    assert run("gcc").summary["apps"] == run("gcc", **traced).summary["apps"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("control", "gcd", 'unknown word "gcd"; did you mean "gcc"?'),
+        ("control", "{ gcc = { betta = 1 } }", 'unknown key "betta"; did you mean "beta"?'),
+        ("control", "{ gcc = { beta = 2 } }", "control.gcc.beta: 2 is not valid; expected 0.1 to 0.99"),
+        ("control", '{ screamv2 = { qdelay_target = "0s" } }', "qdelay_target: 0s is not valid; expected more than 0s"),
+        ("min_rate", "1gbit", "start_rate: 300kbit is below min_rate, 1gbit"),
+        ("frame_rate", "0", "frame_rate: 0 is not valid; expected 1 to 240"),
+        ("pauses", '[{ from = "2s", to = "1s" }]', "pauses.0.to: 1s is not after its beginning, 2s"),
+    ],
+)
+def test_refusals_are_one_line(key: str, value: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        bloatlab.run(VIDEO, sets={f"app.video.traffic.media.{key}": value})
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
