@@ -10,6 +10,9 @@ import pytest
 
 import bloatlab
 from bloatlab import ScenarioError
+from bloatlab.judge import suite
+from bloatlab.judge.runs import judged
+from bloatlab.judge.subjects import subject
 
 ROOT = Path(__file__).resolve().parents[2]
 VIDEO = ROOT / "examples" / "media" / "video.toml"
@@ -93,6 +96,24 @@ def test_the_controller_is_traced() -> None:
     assert gcc["direction"].unique().to_list() == ["reverse"]
     # tracing does not change a run
     assert run("gcc").summary["apps"] == run("gcc", **traced).summary["apps"]
+
+
+def test_rfc_8867_tells_controllers_apart() -> None:
+    """A flow that keeps 0.3 Mbit/s misses the rates of 5.1; SCReAM follows in 5.1 and 5.3."""
+    cases = suite("rfc8867")
+    assert [case.section for case in cases.cases] == [f"5.{n}" for n in range(1, 9)]
+    verdicts = {
+        (cc, section): judged(cases.only(section), cc)[0].tried[0].word
+        for cc, section in (("fixed", "5.1"), ("screamv2", "5.1"), ("screamv2", "5.3"))
+    }
+    assert verdicts == {("fixed", "5.1"): "not met", ("screamv2", "5.1"): "met", ("screamv2", "5.3"): "met"}
+
+
+def test_a_star_in_the_place_of_a_subject_is_every_key_that_has_the_rest() -> None:
+    case = suite("rfc8867").only("5.6").cases[0]
+    tree = subject("screamv2", "app.*.traffic.media.control").placed(case.scenario(), "app.*.traffic.media.control")
+    assert tree["app"]["video"]["traffic"]["media"]["control"] == "screamv2"
+    assert tree["app"]["tcp"]["traffic"] == {"ftp": {}}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
               every column of flow as first_NAME and last_NAME, its values at the first and the last row
     flows     flow_series: a row per flow and bin, app, t_s, goodput_bytes, cwnd_bytes, srtt_ms ...
     queues    queue_series: a row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
-    files, pings, pages       the tables of these names, if the run has them
+    files, pings, pages, media      the tables of these names, if the run has them
 
 `phase` is the first column of words that the controller itself traces. A controller that does not trace a column makes
 a query about it fail; then the criterion does not apply to it.
@@ -73,6 +73,7 @@ def _tables(result: Result) -> dict[str, pl.DataFrame]:
             ("files", "files"),
             ("pings", "pings"),
             ("pages", "pages"),
+            ("media", "media"),
         )
         if name in result.tables
     }

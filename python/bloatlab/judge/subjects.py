@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,23 @@ class Subject:
     def placed(self, tree: dict[str, Any], place: str) -> dict[str, Any]:
         """Puts the stack into a scenario at `STACK`, beside its other keys; at any other place, puts the name there."""
         *path, last = place.split(".")
-        found: dict[str, Any] = functools.reduce(lambda table, key: table[key], path, tree)
-        if place == STACK:
-            own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
-            found[last] = {**own, **self.stack}
-        else:
-            found[last] = self.name
+        for found in _tables(tree, path):
+            if place == STACK:
+                own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
+                found[last] = {**own, **self.stack}
+            else:
+                found[last] = self.name
         return tree
+
+
+def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns the tables at a path; `*` stands for each key whose table has the rest of the path."""
+    if not path:
+        return [tree]
+    first, *rest = path
+    if first != "*":
+        return _tables(tree[first], rest) if first in tree else []
+    return [found for table in tree.values() for found in _tables(table, rest)]
 
 
 def chosen(suite: Suite, cc: str) -> list[Subject]:

@@ -3,9 +3,9 @@
     suites/NAME/suite.toml    [suite] title, document, source, subject, everyone;  [[outside]] section, title, reason
     suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
 
-`subject` is the place of the scenario that is judged: `STACK`, or the path of any other key. `everyone` lists what
-`all` stands for at another place. A criterion is a number of the run with a condition on it. `by` says who chose the
-limit: the document or this suite.
+`subject` is the place of the scenario that is judged: `STACK`, or the path of any other key, in which `*` stands for
+each key that has the rest of the path. `everyone` lists what `all` stands for at another place. A criterion is a number
+of the run with a condition on it. `by` says who chose the limit: the document or this suite.
 
 A moment is a time that a first run determines, such as the entry into a phase. In the scenario, `at = "@NAME"` or
 `"@NAME + 20ms"` stands for it. Entries of a list that have such a time are left out of the first run. Runs are
