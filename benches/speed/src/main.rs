@@ -1,7 +1,7 @@
 //! Measures the cost of a packet in nanoseconds, in the cases S1 to S4 of the peers' drivers, compared with the floor. Prints one
 //! JSON line per case.
 //!
-//! CPU time is that of the process itself (user and system), so other processes matter less; even so, quote only ratios within one
+//! CPU time is counted for this process only (user and system), so other processes matter less; even so, quote only ratios within one
 //! run. The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process
 //! right before each run.
 //!

@@ -19,7 +19,7 @@ const EXPECTED: &str =
 pub enum Shaper {
     /// A dual token bucket, which holds the next packet until it has enough tokens (a DOCSIS service flow).
     TokenBucket(ShaperParams),
-    /// Linux's hierarchical token bucket with one class, which charges a packet after sending it.
+    /// Linux's hierarchical token bucket with one class. It charges a packet after sending it.
     Htb(HtbParams),
 }
 
@@ -53,7 +53,7 @@ impl Shaper {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Named<'a> {
-    /// Linux's hierarchical token bucket with one class, which charges a packet after sending it.
+    /// Linux's hierarchical token bucket with one class. It charges a packet after sending it.
     Htb(&'a HtbParams),
 }
 

@@ -14,7 +14,7 @@
 //! scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first
 //! [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies have their real bytes.
 //!
-//! Departs: the length of a packet is that of its real headers and payload, even if the preset assumes other header sizes
+//! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet
 //! framing.
 //!

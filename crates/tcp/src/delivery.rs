@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The longer interval limits the sample to the sending rate, so compressed ACKs do not inflate it. If an ACK delivers several
-//! segments, the sample is that of the segment sent last.
+//! segments, the segment that was sent last gives the sample.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
 //! Cost: 56 bytes per outstanding segment, at the same position as its scoreboard entry. The scoreboard reports which segments

@@ -48,7 +48,7 @@ impl Params for EndpointParams {
     }
 
     fn demand(&self, _: Duration, _: Duration) -> Demand {
-        // the host of the code limits its packets during the run
+        // the code that runs the endpoint limits the number of its packets
         Demand::datagrams(0.0)
     }
 

@@ -414,7 +414,7 @@ fn rio_averages_in_packets_apart() {
     assert_eq!(arrive(&mut law, 0, 10, &out, &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 10, &inside, &mut rng), Verdict::Pass);
     assert_eq!(law.averages(), (10.0, 2.0));
-    // the limit refuses the in-packet, so two are left; then one leaves
+    // the limit refuses the in-packet that the law has passed, so two in-packets are left; then one of them leaves
     law.overflow(Time(0));
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets: 9, bytes: 9000 };

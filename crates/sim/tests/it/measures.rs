@@ -49,7 +49,7 @@ fn fairness_of_flows_that_carry_known_amounts() {
 fn the_grade_of_a_burst_among_pings() {
     // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s and
     // are sent by 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the smallest; the 99th percentile of
-    // four pings is the largest, 90 ms above the smallest. The grade is that of the percentile; the mean would be graded A.
+    // four pings is the largest, 90 ms above the smallest. The grade applies to the percentile; the mean would be graded A.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";

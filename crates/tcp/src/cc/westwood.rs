@@ -6,8 +6,8 @@
 //! growth:             Reno's
 //! ```
 //!
-//! BWE * RTTmin is the amount of data that the path holds while its queue is empty. So a loss without a queue, for example on a
-//! radio link, hardly lowers the window. A loss at a full queue lowers the window by the amount of data in the queue.
+//! BWE * RTTmin is the amount of data that the path holds while its queue is empty. A loss that was not caused by a queue, for
+//! example on a radio link, hardly lowers the window. A loss at a full queue lowers the window by the data that the queue holds.
 //!
 //! Source: Grieco & Mascolo 2004, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
 //! control"; the filter and its period are theirs.
