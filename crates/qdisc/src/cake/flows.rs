@@ -18,7 +18,7 @@
 //! Departs: a share of a quantum keeps its fraction of a byte (CAKE rounds it up or down at random).
 
 use super::hosts::{Ends, Hosts};
-use super::lines::{Line, Links, NONE};
+use super::lists::{Links, NONE, QueueList};
 use super::params::Isolation;
 use super::table::{PLACES, Table, place_of};
 use crate::Fifo;
@@ -69,9 +69,9 @@ pub(crate) struct Flows {
     lengths: Lengths,
     hosts: Hosts,
     links: Links,
-    new: Line,
-    old: Line,
-    decaying: Line,
+    new: QueueList,
+    old: QueueList,
+    decaying: QueueList,
     sparse: u32,
     bulk: u32,
 }
@@ -91,9 +91,9 @@ impl Flows {
             lengths: Lengths::default(),
             hosts: Hosts::new(isolation),
             links: Links::default(),
-            new: Line::EMPTY,
-            old: Line::EMPTY,
-            decaying: Line::EMPTY,
+            new: QueueList::EMPTY,
+            old: QueueList::EMPTY,
+            decaying: QueueList::EMPTY,
             sparse: 0,
             bulk: 0,
         }
@@ -327,12 +327,12 @@ impl Flows {
 
     /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests` is true if its law is at rest.
     pub(crate) fn emptied(&mut self, i: u16, rests: bool) {
-        let line = match self.sets[i] {
+        let list = match self.sets[i] {
             Set::Decaying => &mut self.decaying,
             _ if self.new.head == i => &mut self.new,
             _ => &mut self.old,
         };
-        line.remove(i, &mut self.links);
+        list.remove(i, &mut self.links);
         if rests {
             self.becomes(i, Set::Out);
         } else {

@@ -14,7 +14,7 @@
 //!
 //! With `bandwidth` the discipline shapes: even if the link is free, it sends nothing before its clock is due, and reports
 //! that time by [`QueueDiscipline::next_wake`]. Each mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (whose
-//! lists are in `lines`), `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`).
+//! lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`).
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts
 //! only).
@@ -25,7 +25,7 @@
 mod ack_filter;
 mod flows;
 mod hosts;
-mod lines;
+mod lists;
 mod overhead;
 mod params;
 mod shaper;

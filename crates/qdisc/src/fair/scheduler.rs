@@ -88,12 +88,12 @@ fn real(i: u32) -> Option<u32> {
 
 /// A list of queues, linked through [`FlowQueue::next`](super::queues::FlowQueue::next).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Line {
+struct QueueList {
     head: u32,
     tail: u32,
 }
 
-impl Line {
+impl QueueList {
     const EMPTY: Self = Self { head: NONE, tail: NONE };
 
     fn push(&mut self, i: u32, queues: &mut Queues, listed: Listed) {
@@ -143,8 +143,8 @@ impl Line {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scheduler {
     spec: SchedulerSpec,
-    new: Line,
-    old: Line,
+    new: QueueList,
+    old: QueueList,
     /// DRR: true once the first queue of the list has received its quantum for this turn.
     in_turn: bool,
 }
@@ -152,7 +152,7 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     /// Creates a scheduler without active queues from a valid `spec`.
     pub(crate) fn new(spec: SchedulerSpec) -> Self {
-        Self { spec, new: Line::EMPTY, old: Line::EMPTY, in_turn: false }
+        Self { spec, new: QueueList::EMPTY, old: QueueList::EMPTY, in_turn: false }
     }
 
     /// Adds the idle queue `i` to a list. If `fresh`, DRR++ and `new_first` treat the queue as new; otherwise it joins the old
@@ -247,16 +247,16 @@ impl Scheduler {
     /// Moves the first active queue to the end of the old list.
     fn requeue(&mut self, queues: &mut Queues) {
         self.in_turn = false;
-        let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };
-        let i = line.head;
-        line.pop(queues);
+        let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
+        let i = list.head;
+        list.pop(queues);
         self.old.push(i, queues, Listed::Old);
     }
 
     /// Removes the first active queue from its list.
     fn leave(&mut self, queues: &mut Queues) {
         self.in_turn = false;
-        let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };
-        line.pop(queues);
+        let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
+        list.pop(queues);
     }
 }

@@ -8,20 +8,20 @@ use sim::capture::{Capture, KEPT};
 use std::collections::BTreeMap;
 
 /// One packet of a capture: its time, the bytes that were kept, and its original length.
-struct Line {
+struct Captured {
     ns: u64,
     bytes: Vec<u8>,
     length: usize,
 }
 
-fn lines(file: &[u8]) -> Vec<Line> {
+fn packets(file: &[u8]) -> Vec<Captured> {
     let mut at = 24;
     let mut all = Vec::new();
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     while at < file.len() {
         let kept = word(at + 8) as usize;
         let ns = u64::from(word(at)) * 1_000_000_000 + u64::from(word(at + 4));
-        all.push(Line { ns, bytes: file[at + 16..at + 16 + kept].to_vec(), length: word(at + 12) as usize });
+        all.push(Captured { ns, bytes: file[at + 16..at + 16 + kept].to_vec(), length: word(at + 12) as usize });
         at += 16 + kept;
     }
     all
@@ -89,7 +89,7 @@ fn checks(p: &[u8]) -> bool {
 fn lengths_checksums_and_counts_are_right() {
     let toml = duel("codel = { limit = '50p', ecn = true, target = '2ms', interval = '20ms' }", "ecn = true");
     let (files, outcome) = captured(&toml, None, WHOLE);
-    let [left, right] = files.map(|f| lines(&f));
+    let [left, right] = files.map(|f| packets(&f));
     let mut kinds = [0; 3];
     for line in left.iter().chain(&right) {
         let h = header::parse(&line.bytes).expect("length as in the header");
@@ -105,8 +105,8 @@ fn lengths_checksums_and_counts_are_right() {
     assert!(left.windows(2).chain(right.windows(2)).all(|w| w[0].ns <= w[1].ns));
     // the capture has the bytes that the link counts: on the left all arrivals at its queue, on the right all arrivals at its far
     // end
-    let bytes = |all: &[Line], to_c: bool| {
-        let ours = |l: &&Line| (l.bytes[19] == 2) == to_c;
+    let bytes = |all: &[Captured], to_c: bool| {
+        let ours = |l: &&Captured| (l.bytes[19] == 2) == to_c;
         all.iter().filter(ours).map(|l| l.length as f64).sum::<f64>()
     };
     // destination c is node 2 in the order of names
@@ -115,7 +115,7 @@ fn lengths_checksums_and_counts_are_right() {
     assert_eq!(bytes(&right, false), number(&outcome, "links.~wire.offered_bytes"));
     assert_eq!(bytes(&left, false), number(&outcome, "links.~wire.delivered_bytes"));
     // marks are set between the two ends, in ECN-capable packets only, and the receiver echoes them
-    let tos = |all: &[Line], ecn: u8| all.iter().filter(|l| l.bytes[19] == 2 && l.bytes[1] & 3 == ecn).count();
+    let tos = |all: &[Captured], ecn: u8| all.iter().filter(|l| l.bytes[19] == 2 && l.bytes[1] & 3 == ecn).count();
     assert_eq!(tos(&left, 3), 0);
     assert_eq!(tos(&right, 3) as f64, number(&outcome, "links.wire.marked_packets"));
     assert!(tos(&right, 3) > 10);
@@ -158,7 +158,7 @@ fn segments_say_what_a_real_stack_would() {
     let ([left, _], _) = captured(&toml, Some("wire"), KEPT);
     let mut streams: BTreeMap<(u8, u16, u16), Stream> = BTreeMap::new();
     let word = |b: &[u8]| u32::from_be_bytes(b[..4].try_into().unwrap());
-    for line in lines(&left).iter().filter(|l| l.bytes[9] == 6) {
+    for line in packets(&left).iter().filter(|l| l.bytes[9] == 6) {
         let (p, t) = (&line.bytes, &line.bytes[20..]);
         assert!(p.len() <= KEPT as usize && line.length == usize::from(u16::from_be_bytes([p[2], p[3]])));
         let ports = (u16::from_be_bytes([t[0], t[1]]), u16::from_be_bytes([t[2], t[3]]));
@@ -221,6 +221,6 @@ fn a_link_is_found_by_name_or_by_its_rate() {
     // `None` chooses the slowest link: the modem with 5 Mbit/s, although its channel has 100. The left file has the frames of the
     // call, one every 20 ms for 3 s
     let (files, _) = captured(&modem("droptail = { limit = '50p' }", 3, D04_APPS), None, KEPT);
-    let calls = lines(&files[0]).iter().filter(|l| l.bytes[9] == 17).count();
+    let calls = packets(&files[0]).iter().filter(|l| l.bytes[9] == 17).count();
     assert_eq!(calls, 150);
 }

@@ -27,13 +27,13 @@ impl Links {
 
 /// A doubly linked list of queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct QueueList {
     /// The first queue, or [`NONE`].
     pub head: u16,
     tail: u16,
 }
 
-impl Line {
+impl QueueList {
     /// An empty list.
     pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
 
@@ -83,28 +83,28 @@ mod tests {
 
     #[test]
     fn queues_leave_from_anywhere() {
-        let (mut links, mut line) = (Links::default(), Line::EMPTY);
-        let order = |line: &Line, links: &Links| {
-            std::iter::successors(Some(line.head), |i| Some(links.behind(*i)))
+        let (mut links, mut list) = (Links::default(), QueueList::EMPTY);
+        let order = |list: &QueueList, links: &Links| {
+            std::iter::successors(Some(list.head), |i| Some(links.behind(*i)))
                 .take_while(|i| *i != NONE)
                 .collect::<Vec<_>>()
         };
-        (0..5).for_each(|i| line.push(i, &mut links));
+        (0..5).for_each(|i| list.push(i, &mut links));
         for (leaves, left) in [(2, vec![0, 1, 3, 4]), (0, vec![1, 3, 4]), (4, vec![1, 3])] {
-            line.remove(leaves, &mut links);
-            assert_eq!(order(&line, &links), left);
+            list.remove(leaves, &mut links);
+            assert_eq!(order(&list, &links), left);
         }
-        line.push(2, &mut links);
-        assert_eq!(order(&line, &links), [1, 3, 2]);
-        line.rotate(2, &mut links);
-        assert_eq!(order(&line, &links), [2, 1, 3]);
-        line.rotate(2, &mut links);
-        line.remove(3, &mut links);
-        line.push(3, &mut links);
-        assert_eq!(order(&line, &links), [2, 1, 3]);
-        line.rotate(3, &mut links);
-        assert_eq!(order(&line, &links), [3, 2, 1]);
-        [1, 3, 2].iter().for_each(|i| line.remove(*i, &mut links));
-        assert_eq!(line, Line::EMPTY);
+        list.push(2, &mut links);
+        assert_eq!(order(&list, &links), [1, 3, 2]);
+        list.rotate(2, &mut links);
+        assert_eq!(order(&list, &links), [2, 1, 3]);
+        list.rotate(2, &mut links);
+        list.remove(3, &mut links);
+        list.push(3, &mut links);
+        assert_eq!(order(&list, &links), [2, 1, 3]);
+        list.rotate(3, &mut links);
+        assert_eq!(order(&list, &links), [3, 2, 1]);
+        [1, 3, 2].iter().for_each(|i| list.remove(*i, &mut links));
+        assert_eq!(list, QueueList::EMPTY);
     }
 }
