@@ -86,26 +86,26 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
         if !self.variants.contains(&word) {
             return Err(E::unknown_variant(word, self.variants));
         }
-        self.visitor.visit_enum(Word { word, error: PhantomData })
+        self.visitor.visit_enum(Keyword { word, error: PhantomData })
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.visitor.visit_enum(OneKey { map, variants: self.variants })
     }
 }
 
-/// A word, which stands for an empty table.
-struct Word<'w, E> {
+/// A keyword, which stands for an empty table.
+struct Keyword<'w, E> {
     word: &'w str,
     error: PhantomData<E>,
 }
 
-impl<E: de::Error> Word<'_, E> {
+impl<E: de::Error> Keyword<'_, E> {
     fn alone(&self) -> E {
         E::custom(format!("\"{0}\" needs parameters; expected a table, {{ {0} = .. }}", self.word))
     }
 }
 
-impl<'de, E: de::Error> EnumAccess<'de> for Word<'_, E> {
+impl<'de, E: de::Error> EnumAccess<'de> for Keyword<'_, E> {
     type Error = E;
     type Variant = Self;
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), E> {
@@ -118,7 +118,7 @@ fn empty<'de, E: de::Error>() -> impl MapAccess<'de, Error = E> {
     de::value::MapDeserializer::<_, E>::new(std::iter::empty::<(&'de str, &'de str)>())
 }
 
-impl<'de, E: de::Error> VariantAccess<'de> for Word<'_, E> {
+impl<'de, E: de::Error> VariantAccess<'de> for Keyword<'_, E> {
     type Error = E;
     fn unit_variant(self) -> Result<(), E> {
         Ok(())

@@ -76,7 +76,7 @@ impl Kind {
 
 /// A keyword of tc.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word {
+pub(super) struct Keyword {
     /// The keyword in tc's spelling.
     pub tc: &'static str,
     /// The parameter's path in the discipline's table.
@@ -96,25 +96,25 @@ pub(super) struct Grammar {
     /// such a name means the discipline with its defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// Keywords of the discipline, in groups that several disciplines have in common.
-    pub words: &'static [&'static [Word]],
+    pub keywords: &'static [&'static [Keyword]],
 }
 
 impl Grammar {
     /// Returns the synopsis as on a manual page: `codel [limit PACKETS] [target TIME] [ecn]`.
     pub(crate) fn synopsis(&self) -> String {
-        let ours = self.words().filter(|w| !matches!(w.kind, Kind::Absent(_) | Kind::Own));
-        let words = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.argument().0)).collect::<String>();
-        format!("{}{words}", self.tc)
+        let ours = self.keywords().filter(|w| !matches!(w.kind, Kind::Absent(_) | Kind::Own));
+        let keywords = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.argument().0)).collect::<String>();
+        format!("{}{keywords}", self.tc)
     }
 
     /// Returns all keywords of the discipline.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'static Word> {
-        self.words.iter().copied().flatten()
+    pub(crate) fn keywords(&self) -> impl Iterator<Item = &'static Keyword> {
+        self.keywords.iter().copied().flatten()
     }
 }
 
-const fn w(tc: &'static str, field: &'static str, kind: Kind) -> Word {
-    Word { tc, field, kind }
+const fn w(tc: &'static str, field: &'static str, kind: Kind) -> Keyword {
+    Keyword { tc, field, kind }
 }
 
 use Kind::{
@@ -125,22 +125,22 @@ use Kind::{
 /// Bytes of a frame, by which packets are converted to bytes and bytes to packets, as in Linux.
 pub(super) const FRAME: u64 = 1514;
 
-const PACKETS: &[Word] = &[w("limit", "limit", Packets)];
-const BYTES: &[Word] = &[w("limit", "limit", Size)];
-const CODEL: &[Word] = &[
+const PACKETS: &[Keyword] = &[w("limit", "limit", Packets)];
+const BYTES: &[Keyword] = &[w("limit", "limit", Size)];
+const CODEL: &[Keyword] = &[
     w("target", "target", Time),
     w("interval", "interval", Time),
     w("ecn", "ecn", Flag(true)),
     w("noecn", "ecn", Flag(false)),
     w("ce_threshold", "ce_threshold", Time),
 ];
-const FAIR: &[Word] = &[
+const FAIR: &[Keyword] = &[
     w("limit", "limit", Packets),
     w("flows", "flows", Count),
     w("quantum", "quantum", Size),
     w("memory_limit", "memory_limit", Size),
 ];
-const FQ_CODEL: &[Word] =
+const FQ_CODEL: &[Keyword] =
     &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
 /// The keywords of PIE, whose parameters are under the path `$at`. The keyword `$more` follows the gains.
 macro_rules! pie {
@@ -160,10 +160,10 @@ macro_rules! pie {
         ]
     };
 }
-const PIE: &[Word] = pie!("");
-const FQ_PIE: &[Word] = pie!("pie.", w("ecn_prob", "pie.mark_ecnth", Percent));
-const VARIANT: &[Word] = &[w("variant", "pie.variant", Own)];
-const RED: &[Word] = &[
+const PIE: &[Keyword] = pie!("");
+const FQ_PIE: &[Keyword] = pie!("pie.", w("ecn_prob", "pie.mark_ecnth", Percent));
+const VARIANT: &[Keyword] = &[w("variant", "pie.variant", Own)];
+const RED: &[Keyword] = &[
     w("limit", "limit", Size),
     w("min", "min", Size),
     w("max", "max", Size),
@@ -177,7 +177,7 @@ const RED: &[Word] = &[
     w("nodrop", "", Absent(0)),
     w("qevent", "", Absent(3)),
 ];
-const SFQ: &[Word] = &[
+const SFQ: &[Keyword] = &[
     w("limit", "limit", Packets),
     w("perturb", "perturb", Seconds),
     w("quantum", "quantum", Size),
@@ -195,7 +195,7 @@ const SFQ: &[Word] = &[
     w("harddrop", "", Absent(0)),
 ];
 
-const DUALPI2: &[Word] = &[
+const DUALPI2: &[Keyword] = &[
     w("limit", "limit", Packets),
     w("memlimit", "memory_limit", Size),
     w("coupling_factor", "coupling_factor", Number),
@@ -219,7 +219,7 @@ const DUALPI2: &[Word] = &[
 ];
 
 /// The keywords of tc-cake(8). Keywords of kind `Several` stand for the overhead of a line, or for a round-trip time.
-const CAKE: &[Word] = &[
+const CAKE: &[Keyword] = &[
     w("bandwidth", "bandwidth", Rate),
     w("unlimited", "bandwidth", Is("null")),
     w("besteffort", "diffserv", Is("\"besteffort\"")),
@@ -282,7 +282,7 @@ const CAKE: &[Word] = &[
 ];
 
 /// Returns a keyword for the overhead of a kind of line.
-const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Word {
+const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Keyword {
     w(tc, "overhead", Several(sets))
 }
 
@@ -292,18 +292,18 @@ pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","b
 /// Every discipline of tc that is modelled.
 pub(super) const GRAMMARS: &[Grammar] = &[
     // tc-pfifo(8): the default limit is the interface's txqueuelen, 1000 packets; in bytes, 1000 frames of 1514 bytes
-    Grammar { tc: "pfifo", name: "droptail", base: &[], words: &[PACKETS] },
-    Grammar { tc: "bfifo", name: "droptail", base: &[("limit", "\"1514KB\"")], words: &[BYTES] },
-    Grammar { tc: "pfifo_head_drop", name: "droptail", base: &[("drop_head", "true")], words: &[PACKETS] },
-    Grammar { tc: "codel", name: "codel", base: &[], words: &[PACKETS, CODEL] },
-    Grammar { tc: "fq_codel", name: "fq_codel", base: &[], words: &[FAIR, CODEL, FQ_CODEL] },
-    Grammar { tc: "pie", name: "pie", base: &[], words: &[PACKETS, PIE] },
-    Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE, VARIANT] },
-    Grammar { tc: "sfq", name: "sfq", base: &[], words: &[SFQ] },
-    Grammar { tc: "cake", name: "cake", base: &[], words: &[CAKE] },
+    Grammar { tc: "pfifo", name: "droptail", base: &[], keywords: &[PACKETS] },
+    Grammar { tc: "bfifo", name: "droptail", base: &[("limit", "\"1514KB\"")], keywords: &[BYTES] },
+    Grammar { tc: "pfifo_head_drop", name: "droptail", base: &[("drop_head", "true")], keywords: &[PACKETS] },
+    Grammar { tc: "codel", name: "codel", base: &[], keywords: &[PACKETS, CODEL] },
+    Grammar { tc: "fq_codel", name: "fq_codel", base: &[], keywords: &[FAIR, CODEL, FQ_CODEL] },
+    Grammar { tc: "pie", name: "pie", base: &[], keywords: &[PACKETS, PIE] },
+    Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
+    Grammar { tc: "sfq", name: "sfq", base: &[], keywords: &[SFQ] },
+    Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
     // the keywords of red have thresholds in bytes, and defaults that are parts of the limit, as in Linux's version
-    Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], words: &[RED] },
-    Grammar { tc: "dualpi2", name: "dualpi2", base: &[], words: &[DUALPI2] },
+    Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], keywords: &[RED] },
+    Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];
 
 /// Disciplines of tc that are not modelled, each with advice for the user.

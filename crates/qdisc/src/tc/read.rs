@@ -1,6 +1,6 @@
 //! Conversion from tc syntax to a scenario's table.
 
-use super::grammar::{ELSEWHERE, GRAMMARS, Grammar, Kind, Word};
+use super::grammar::{ELSEWHERE, GRAMMARS, Grammar, Keyword, Kind};
 use crate::spec::word_error::WordError;
 use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
@@ -90,7 +90,7 @@ fn options(
 ) -> Result<(), WordError> {
     let mut rest = rest.iter().copied();
     while let Some(word) = rest.next() {
-        if let Some(known) = grammar.and_then(|g| g.words().find(|w| w.tc == word)) {
+        if let Some(known) = grammar.and_then(|g| g.keywords().find(|w| w.tc == word)) {
             if let Kind::Several(values) = known.kind {
                 values.iter().for_each(|(f, json)| put(table, f, serde_json::from_str(json).unwrap_or_default()));
                 continue;
@@ -116,7 +116,7 @@ fn options(
             put(table, word, value);
         } else {
             let mut known: Vec<String> = grammar.map_or_else(Vec::new, |g| {
-                g.words().filter(|w| !matches!(w.kind, Kind::Absent(_))).map(|w| w.tc.to_owned()).collect()
+                g.keywords().filter(|w| !matches!(w.kind, Kind::Absent(_))).map(|w| w.tc.to_owned()).collect()
             });
             let more = own(ours).into_iter().map(|(field, _)| field).filter(|f| !known.contains(f));
             known.extend(more.collect::<Vec<_>>());
@@ -127,20 +127,20 @@ fn options(
 }
 
 /// Reads the argument of a keyword of tc, and returns the value that the keyword sets.
-fn option<'a>(word: &Word, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
-    match word.kind {
+fn option<'a>(keyword: &Keyword, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
+    match keyword.kind {
         Kind::Flag(on) => return Ok(Value::Bool(on)),
         Kind::Is(json) => return Ok(serde_json::from_str(json).unwrap_or_default()),
         Kind::Absent(_) => {
-            return Err(WordError::Misfit(format!("{name}: \"{}\" of tc is not modelled; leave it out", word.tc)));
+            return Err(WordError::Misfit(format!("{name}: \"{}\" of tc is not modelled; leave it out", keyword.tc)));
         }
         _ => {}
     }
     let Some(text) = rest.next() else {
-        return Err(WordError::Misfit(format!("{name}: \"{}\" is followed by {}", word.tc, word.kind.valid())));
+        return Err(WordError::Misfit(format!("{name}: \"{}\" is followed by {}", keyword.tc, keyword.kind.valid())));
     };
-    value(word.kind, text)
-        .map_err(|why| WordError::Misfit(format!("{name} {}: \"{}\" is not valid; {why}", word.tc, shown(text))))
+    value(keyword.kind, text)
+        .map_err(|why| WordError::Misfit(format!("{name} {}: \"{}\" is not valid; {why}", keyword.tc, shown(text))))
 }
 
 /// Converts an argument to the parameter's JSON value.   Errors: a description of the valid values.

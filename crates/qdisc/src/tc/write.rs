@@ -1,6 +1,6 @@
 //! Conversion from a discipline to the tc command that sets up its nearest equivalent on Linux.
 
-use super::grammar::{FRAME, GRAMMARS, Grammar, Kind, Word};
+use super::grammar::{FRAME, GRAMMARS, Grammar, Keyword, Kind};
 use crate::Spec;
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob};
@@ -77,14 +77,14 @@ impl Spec {
         let mut command = Command { text, rate, packet };
         command.text.words.push_str(grammar.tc);
         let expressible = |field: &str, value: &Value| {
-            grammar.words().any(|w| w.field == field && w.kind != Kind::Own && w.sets(value))
+            grammar.keywords().any(|w| w.field == field && w.kind != Kind::Own && w.sets(value))
         };
-        for word in grammar.words() {
-            if let Some(value) = at(&own, word.field) {
+        for keyword in grammar.keywords() {
+            if let Some(value) = at(&own, keyword.field) {
                 // a value for which tc has no keyword is replaced by Linux's default, which is then written
-                let default = at(&linux, word.field);
-                let value = default.filter(|_| !expressible(word.field, value)).unwrap_or(value);
-                command.word(word, value, default);
+                let default = at(&linux, keyword.field);
+                let value = default.filter(|_| !expressible(keyword.field, value)).unwrap_or(value);
+                command.keyword(keyword, value, default);
             }
         }
         for (field, value) in leaves(&own) {
@@ -133,7 +133,7 @@ impl Spec {
     }
 }
 
-impl Word {
+impl Keyword {
     /// Returns true if this keyword can set its parameter to this value. A parameter may have several keywords.
     fn sets(&self, value: &Value) -> bool {
         match self.kind {
@@ -155,15 +155,15 @@ struct Command {
 
 impl Command {
     /// Adds a keyword with its value, or with Linux's default if tc cannot express the value.
-    fn word(&mut self, word: &Word, value: &Value, default: Option<&Value>) {
-        if !word.sets(value) {
+    fn keyword(&mut self, keyword: &Keyword, value: &Value, default: Option<&Value>) {
+        if !keyword.sets(value) {
             return;
         }
-        let said = match word.kind {
-            Kind::Flag(_) | Kind::Is(_) => Some(word.tc.to_owned()),
+        let said = match keyword.kind {
+            Kind::Flag(_) | Kind::Is(_) => Some(keyword.tc.to_owned()),
             _ => {
-                let text = self.value(word, value).or_else(|| self.value(word, default?));
-                text.map(|text| format!("{} {text}", word.tc))
+                let text = self.value(keyword, value).or_else(|| self.value(keyword, default?));
+                text.map(|text| format!("{} {text}", keyword.tc))
             }
         };
         if let Some(said) = said {
@@ -173,14 +173,14 @@ impl Command {
     }
 
     /// Converts a value to tc's notation, and adds inexact conversions to `differences`.
-    fn value(&mut self, word: &Word, value: &Value) -> Option<String> {
+    fn value(&mut self, keyword: &Keyword, value: &Value) -> Option<String> {
         let text = value.as_str().unwrap_or_default();
-        Some(match word.kind {
+        Some(match keyword.kind {
             Kind::Packets => match text.parse().ok()? {
                 Limit::Packets(n) => n.to_string(),
                 other => {
                     let packets = (self.bytes(other)? / self.packet.max(1)).clamp(1, u64::from(u32::MAX));
-                    self.instead(word, text, &format!("{packets} packets of {} bytes", self.packet));
+                    self.instead(keyword, text, &format!("{packets} packets of {} bytes", self.packet));
                     packets.to_string()
                 }
             },
@@ -188,7 +188,7 @@ impl Command {
                 Limit::Bytes(b) => b.0.to_string(),
                 other => {
                     let bytes = self.bytes(other)?;
-                    self.instead(word, text, &format!("{bytes} bytes"));
+                    self.instead(keyword, text, &format!("{bytes} bytes"));
                     bytes.to_string()
                 }
             },
@@ -196,7 +196,7 @@ impl Command {
                 let exact: Duration = text.parse().ok()?;
                 let micros = (exact.0 + 500) / 1000;
                 if !exact.0.is_multiple_of(1000) {
-                    self.instead(word, text, &format!("{micros} us"));
+                    self.instead(keyword, text, &format!("{micros} us"));
                 }
                 Duration::from_micros(micros).to_string()
             }
@@ -204,12 +204,12 @@ impl Command {
                 let exact: Duration = text.parse().ok()?;
                 let seconds = (exact.0 / 1_000_000_000).clamp(1, u64::from(u32::MAX));
                 if exact.0 != seconds * 1_000_000_000 {
-                    self.instead(word, text, &format!("{seconds} s"));
+                    self.instead(keyword, text, &format!("{seconds} s"));
                 }
                 seconds.to_string()
             }
-            Kind::Sixteenths => self.rounded(word, value, 16.0, 32.0)?,
-            Kind::Percent => self.rounded(word, value, 100.0, 100.0)?,
+            Kind::Sixteenths => self.rounded(keyword, value, 16.0, 32.0)?,
+            Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
             // only as many digits as can be read back
@@ -219,11 +219,11 @@ impl Command {
     }
 
     /// Multiplies a number by `scale` and rounds it to an integer of at most `most`.
-    fn rounded(&mut self, word: &Word, value: &Value, scale: f64, most: f64) -> Option<String> {
+    fn rounded(&mut self, keyword: &Keyword, value: &Value, scale: f64, most: f64) -> Option<String> {
         let exact = value.as_f64()? * scale;
         let whole = exact.round().min(most);
         if (exact - whole).abs() > 1e-9 {
-            self.instead(word, &value.to_string(), &format!("{} {whole}", word.tc));
+            self.instead(keyword, &value.to_string(), &format!("{} {whole}", keyword.tc));
         }
         Some(format!("{whole}"))
     }
@@ -243,8 +243,8 @@ impl Command {
         }
     }
 
-    fn instead(&mut self, word: &Word, exact: &str, said: &str) {
-        self.text.differences.push(format!("{} = {exact}: {said} in tc", word.field));
+    fn instead(&mut self, keyword: &Keyword, exact: &str, said: &str) {
+        self.text.differences.push(format!("{} = {exact}: {said} in tc", keyword.field));
     }
 }
 
