@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! scenario --read--> parameters, without a factory     data, hashed and stored like other parameters
-//!                      | the program supplies a maker
+//!                      | the program supplies a factory
 //!                      v
 //! world --build--> one object of the factory for each queue or connection
 //! ```
@@ -20,19 +20,19 @@ pub struct Supplied<M: ?Sized>(Option<Arc<M>>);
 
 impl<M: ?Sized> Supplied<M> {
     /// Returns the value with this factory.
-    pub fn by(maker: Arc<M>) -> Self {
-        Self(Some(maker))
+    pub fn by(factory: Arc<M>) -> Self {
+        Self(Some(factory))
     }
 
     /// Returns the factory, if there is one.
-    pub fn maker(&self) -> Option<&M> {
+    pub fn factory(&self) -> Option<&M> {
         self.0.as_deref()
     }
 
     /// Returns the value with a copy of the factory, created by `copy`.
     #[must_use]
     pub fn copied(&self, copy: impl FnOnce(&M) -> Arc<M>) -> Self {
-        Self(self.maker().map(copy))
+        Self(self.factory().map(copy))
     }
 
     /// Checks that there is a factory. `name` is the class, and `kind` the kind of its objects.   Errors: there is no

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat};
 use scenario::Scenario;
 use std::sync::{Arc, Mutex};
-use tcp::foreign::{AnyController, Constant, ControllerMaker, ForeignController, ForeignNeeds, StackFacts, fault};
+use tcp::foreign::{AnyController, Constant, ControllerFactory, ForeignController, ForeignNeeds, StackFacts, fault};
 use tcp::{AckSample, Congestion, Drive, LostSegment, Origin, Silence, Window};
 use units::{Problem, Rng, Time};
 
@@ -287,7 +287,7 @@ struct PythonControllers {
     needs: ForeignNeeds,
 }
 
-impl ControllerMaker for PythonControllers {
+impl ControllerFactory for PythonControllers {
     fn make(&self, stack: &StackFacts) -> AnyController {
         Python::attach(|py| match Object::new(py, &self.class, Method::NAMES) {
             Ok(object) => Box::new(PythonController {
@@ -309,7 +309,7 @@ impl ControllerMaker for PythonControllers {
         self.needs
     }
 
-    fn copy(&self) -> Arc<dyn ControllerMaker> {
+    fn copy(&self) -> Arc<dyn ControllerFactory> {
         Arc::new(Self { class: self.class.forked(), needs: self.needs })
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use qdisc::law::{
     Law, Verdict, View,
-    foreign::{AnyForeign, ForeignLaw, Maker},
+    foreign::{AnyForeign, ForeignLaw, LawFactory},
 };
 use scenario::Scenario;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,8 +87,8 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
             continue;
         };
         any = true;
-        let maker = PythonLaws { class, seed: scenario.seed, made: AtomicU64::new(0) };
-        link.queue = link.queue.clone().with_outside(law.made_by(Arc::new(maker)));
+        let factory = PythonLaws { class, seed: scenario.seed, made: AtomicU64::new(0) };
+        link.queue = link.queue.clone().with_outside(law.made_by(Arc::new(factory)));
     }
     Ok(any)
 }
@@ -100,7 +100,7 @@ struct PythonLaws {
     made: AtomicU64,
 }
 
-impl Maker for PythonLaws {
+impl LawFactory for PythonLaws {
     fn make(&self) -> AnyForeign {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let rng = Rng::named(self.seed, &format!("{}.law.{number}", self.class.key));
@@ -113,7 +113,7 @@ impl Maker for PythonLaws {
         })
     }
 
-    fn copy(&self) -> Arc<dyn Maker> {
+    fn copy(&self) -> Arc<dyn LawFactory> {
         let made = AtomicU64::new(self.made.load(Ordering::Relaxed));
         shared_copy(&self.class.key, Self { class: self.class.forked(), seed: self.seed, made })
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tcp::foreign::ControllerMaker;
+use tcp::foreign::ControllerFactory;
 use units::Problem;
 
 /// A preset's name and the parameters that differ from it (`bloatlab list tcp`).
@@ -22,7 +22,7 @@ pub struct Stack {
     pub differs: BTreeMap<String, Value>,
     /// The factory of the stack's controllers, if they are external.
     #[serde(skip)]
-    maker: Supplied<dyn ControllerMaker>,
+    factory: Supplied<dyn ControllerFactory>,
 }
 
 impl Stack {
@@ -37,8 +37,8 @@ impl Stack {
     }
 
     /// Supplies the factory of the stack's external controllers.
-    pub fn supply(&mut self, maker: Arc<dyn ControllerMaker>) {
-        self.maker = Supplied::by(maker);
+    pub fn supply(&mut self, factory: Arc<dyn ControllerFactory>) {
+        self.factory = Supplied::by(factory);
     }
 
     /// Returns all parameters.   Errors: an unknown preset, an unknown parameter, a value that does not fit.
@@ -66,7 +66,7 @@ impl Stack {
         }
         let mut stack = typed::<tcp::TcpParams>(tree)?;
         if let Some(outside) = stack.outside() {
-            outside.supply(self.maker.clone());
+            outside.supply(self.factory.clone());
         }
         Ok(stack.with_options())
     }

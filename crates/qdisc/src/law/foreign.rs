@@ -25,11 +25,11 @@ pub trait ForeignLaw: Law + Sync {
 }
 
 /// Creates the laws for one link of a scenario, one per queue.
-pub trait Maker: Send + Sync {
+pub trait LawFactory: Send + Sync {
     /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;
     /// Returns the factory for the clone of a run. The laws that it creates must not depend on the original run.
-    fn copy(&self) -> Arc<dyn Maker>;
+    fn copy(&self) -> Arc<dyn LawFactory>;
 }
 
 /// An external law and its parameters. Every key that is not listed here is a parameter of the law, by its name in the law's
@@ -49,19 +49,19 @@ pub struct ForeignParams {
     #[serde(flatten)]
     pub own: BTreeMap<String, Value>,
     #[serde(skip)]
-    maker: Supplied<dyn Maker>,
+    factory: Supplied<dyn LawFactory>,
 }
 
 impl ForeignParams {
     /// Returns these parameters with a factory for their laws.
     #[must_use]
-    pub fn made_by(self, maker: Arc<dyn Maker>) -> Self {
-        Self { maker: Supplied::by(maker), ..self }
+    pub fn made_by(self, factory: Arc<dyn LawFactory>) -> Self {
+        Self { factory: Supplied::by(factory), ..self }
     }
 
     /// Checks that the law can be built.   Errors: no factory was supplied.
     pub fn ready(&self) -> Result<(), Problem> {
-        self.maker.ready("law", &self.law)
+        self.factory.ready("law", &self.law)
     }
 }
 
@@ -71,7 +71,7 @@ impl LawParams for ForeignParams {
         class_named("law", &self.law, "mylaw.py:MyLaw")
     }
     fn law(&self) -> Foreign {
-        Foreign::new(self.maker.clone())
+        Foreign::new(self.factory.clone())
     }
     fn limit(&self) -> Option<Limit> {
         self.limit
@@ -80,7 +80,7 @@ impl LawParams for ForeignParams {
 
 /// An external law, with its state for one queue.
 pub struct Foreign {
-    maker: Supplied<dyn Maker>,
+    factory: Supplied<dyn LawFactory>,
     law: AnyForeign,
 }
 
@@ -98,21 +98,21 @@ impl ForeignLaw for Absent {
 }
 
 impl Foreign {
-    fn new(maker: Supplied<dyn Maker>) -> Self {
-        debug_assert!(maker.maker().is_some(), "a law from outside was built before it was ready");
-        let law = maker.maker().map_or_else(|| Box::new(Absent) as AnyForeign, Maker::make);
-        Self { maker, law }
+    fn new(supplied: Supplied<dyn LawFactory>) -> Self {
+        debug_assert!(supplied.factory().is_some(), "a law from outside was built before it was ready");
+        let law = supplied.factory().map_or_else(|| Box::new(Absent) as AnyForeign, LawFactory::make);
+        Self { factory: supplied, law }
     }
 
     /// Returns a law in its initial state, for a new queue.
     pub(crate) fn fresh(&self) -> Self {
-        Self::new(self.maker.clone())
+        Self::new(self.factory.clone())
     }
 }
 
 impl Clone for Foreign {
     fn clone(&self) -> Self {
-        Self { maker: self.maker.copied(Maker::copy), law: self.law.copy() }
+        Self { factory: self.factory.copied(LawFactory::copy), law: self.law.copy() }
     }
 }
 
@@ -124,7 +124,7 @@ impl PartialEq for Foreign {
 
 impl fmt::Debug for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Foreign").field(&self.maker).finish()
+        f.debug_tuple("Foreign").field(&self.factory).finish()
     }
 }
 
@@ -168,12 +168,12 @@ mod tests {
     #[derive(Default)]
     struct Counting(AtomicU64);
 
-    impl Maker for Counting {
+    impl LawFactory for Counting {
         fn make(&self) -> AnyForeign {
             self.0.fetch_add(1, Ordering::Relaxed);
             Box::new(Absent)
         }
-        fn copy(&self) -> Arc<dyn Maker> {
+        fn copy(&self) -> Arc<dyn LawFactory> {
             Arc::new(Self(AtomicU64::new(self.0.load(Ordering::Relaxed))))
         }
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_data_until_a_maker_is_brought() {
+    fn it_is_data_until_a_factory_is_supplied() {
         for (text, path) in [
             (r#"{"python":{"law":"a.py:Mine","target":"5ms"}}"#, "python"),
             (r#"{"sfq_hss":{"law":{"python":{"law":"a.py:Mine"}}}}"#, "sfq_hss.law.python"),

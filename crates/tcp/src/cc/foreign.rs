@@ -105,13 +105,13 @@ pub trait ForeignController: Send + Sync {
 }
 
 /// Creates the controllers of one stack, one for each end of a connection.
-pub trait ControllerMaker: Send + Sync {
+pub trait ControllerFactory: Send + Sync {
     /// Creates a controller in its initial state.
     fn make(&self, stack: &StackFacts) -> AnyController;
     /// Returns the features of the stack that the controllers use.
     fn needs(&self) -> ForeignNeeds;
     /// Returns the factory for the clone of a run. The controllers that it creates must not depend on the original run.
-    fn copy(&self) -> Arc<dyn ControllerMaker>;
+    fn copy(&self) -> Arc<dyn ControllerFactory>;
 }
 
 /// An external controller and its parameters. Every key that is not listed here is a parameter of the controller, by its name in
@@ -132,7 +132,7 @@ pub struct ForeignParams {
     #[serde(skip)]
     needs: ForeignNeeds,
     #[serde(skip)]
-    maker: Supplied<dyn ControllerMaker>,
+    factory: Supplied<dyn ControllerFactory>,
 }
 
 impl Clone for ForeignParams {
@@ -143,21 +143,21 @@ impl Clone for ForeignParams {
             source: self.source.clone(),
             own: self.own.clone(),
             needs: self.needs,
-            maker: self.maker.copied(ControllerMaker::copy),
+            factory: self.factory.copied(ControllerFactory::copy),
         }
     }
 }
 
 impl ForeignParams {
     /// Supplies the factory of the controllers.
-    pub fn supply(&mut self, maker: Supplied<dyn ControllerMaker>) {
-        self.needs = maker.maker().map(ControllerMaker::needs).unwrap_or_default();
-        self.maker = maker;
+    pub fn supply(&mut self, supplied: Supplied<dyn ControllerFactory>) {
+        self.needs = supplied.factory().map(ControllerFactory::needs).unwrap_or_default();
+        self.factory = supplied;
     }
 
     /// Checks that the controller can be built.   Errors: no factory was supplied.
     pub fn ready(&self) -> Result<(), Problem> {
-        self.maker.ready("controller", &self.controller)
+        self.factory.ready("controller", &self.controller)
     }
 }
 
@@ -273,9 +273,9 @@ impl Control for Foreign {
             paced: stack.paced,
             counts_marks: stack.counts_marks,
         };
-        let maker = own.python.as_ref().and_then(|p| p.maker.maker());
-        debug_assert!(maker.is_some(), "a controller from outside was built before it was ready");
-        let controller = maker.map_or_else(|| Box::new(Constant) as AnyController, |maker| maker.make(&facts));
+        let factory = own.python.as_ref().and_then(|p| p.factory.factory());
+        debug_assert!(factory.is_some(), "a controller from outside was built before it was ready");
+        let controller = factory.map_or_else(|| Box::new(Constant) as AnyController, |factory| factory.make(&facts));
         Self { controller, now: Time::ZERO, ended: false }
     }
 
@@ -388,7 +388,7 @@ pub(crate) mod tests {
         pub(crate) calls: Arc<Mutex<Vec<String>>>,
     }
 
-    impl ControllerMaker for Renos {
+    impl ControllerFactory for Renos {
         fn make(&self, facts: &StackFacts) -> AnyController {
             let shared = SharedParams::default();
             let stack = Stack {
@@ -405,16 +405,16 @@ pub(crate) mod tests {
         fn needs(&self) -> ForeignNeeds {
             self.needs
         }
-        fn copy(&self) -> Arc<dyn ControllerMaker> {
+        fn copy(&self) -> Arc<dyn ControllerFactory> {
             Arc::new(self.clone())
         }
     }
 
     /// Returns the stack with controllers of this factory.
-    pub(crate) fn with(p: TcpParams, maker: Renos) -> TcpParams {
+    pub(crate) fn with(p: TcpParams, factory: Renos) -> TcpParams {
         p.with(|p| {
             let mut python = ForeignParams { controller: "mine.py:Mine".to_owned(), ..ForeignParams::default() };
-            python.supply(Supplied::by(Arc::new(maker)));
+            python.supply(Supplied::by(Arc::new(factory)));
             p.control.foreign.python = Some(python);
             p.control.choose("python");
         })
@@ -425,7 +425,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn it_is_data_until_a_maker_is_supplied() {
+    fn it_is_data_until_a_factory_is_supplied() {
         let text = r#"{"congestion_control":"python","python":{"controller":"a.py:Mine","gain":[1,2.5],"on":true}}"#;
         let mut p = read(text).unwrap();
         p.validate().unwrap();
@@ -479,15 +479,15 @@ pub(crate) mod tests {
 
     #[test]
     fn a_clone_has_a_state_of_its_own() {
-        let maker = Renos::default();
-        let p = with(TcpParams::preset("reno").unwrap(), maker.clone());
+        let factory = Renos::default();
+        let p = with(TcpParams::preset("reno").unwrap(), factory.clone());
         let mut first = crate::cc::Controller::new(&p);
         let w = Window { cwnd: 20.0, ssthresh: 20.0 };
         let mut second = first.clone();
         assert_eq!(second.on_congestion(w, Congestion::Loss, 20.0).ssthresh, 10.0);
-        assert_eq!(maker.calls.lock().unwrap().len(), 0);
+        assert_eq!(factory.calls.lock().unwrap().len(), 0);
         first.on_congestion(w, Congestion::Loss, 20.0);
-        assert_eq!(maker.calls.lock().unwrap().len(), 1);
+        assert_eq!(factory.calls.lock().unwrap().len(), 1);
         // if the class has no method for an undo, the undo restores the larger window
         let before = Some(Window { cwnd: 40.0, ssthresh: 30.0 });
         assert_eq!(first.on_undo(w, before), undone(w, before));

@@ -23,9 +23,9 @@ fn transfer(p: &TcpParams) -> Vec<(Time, usize, u64, u32)> {
 #[test]
 fn reno_from_outside_sends_the_very_segments_of_reno() {
     let plain = preset("reno");
-    let maker = Renos { needs: ForeignNeeds { timer: true, ..ForeignNeeds::default() }, ..Renos::default() };
-    assert_eq!(transfer(&with(plain.clone(), maker.clone())), transfer(&plain));
-    let calls = maker.calls.lock().unwrap();
+    let factory = Renos { needs: ForeignNeeds { timer: true, ..ForeignNeeds::default() }, ..Renos::default() };
+    assert_eq!(transfer(&with(plain.clone(), factory.clone())), transfer(&plain));
+    let calls = factory.calls.lock().unwrap();
     assert!(calls.iter().any(|call| call.starts_with("introduce flow 1")), "{calls:?}");
     // a congestion event has the time of the ACK or of the timeout: after the first round trip of 50 ms
     let at = |call: &String| call.split(" at ").nth(1).and_then(|at| at.parse::<u64>().ok());
