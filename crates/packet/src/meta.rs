@@ -93,7 +93,7 @@ impl Flags {
     pub const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-    /// Returns these flags with those of `other` added.
+    /// Returns these flags and the flags of `other`.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {

@@ -126,7 +126,7 @@ impl Egress {
         }
     }
 
-    /// Handles the link becoming free at `now`: a held packet moves on, and the link requests the next one.
+    /// Handles the link becoming free at `now`: a held packet moves on, and the link requests the next packet.
     #[inline]
     fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         if let Some(Err(packet)) = server.as_server_mut().map(|server| server.free(now)) {

@@ -144,8 +144,8 @@ impl Change {
 }
 
 impl Link {
-    /// Returns the bits that this link may carry in [`from`, `to`): at its own rate or that of its shaper, modem or shaping queue,
-    /// whichever is lowest, with all changes from their times on. `None` without a rate, and for a link with opportunities.
+    /// Returns the bits that this link may carry in [`from`, `to`): at its own rate or the rate of its shaper, modem or shaping
+    /// queue, whichever is lowest, with all changes from their times on. `None` without a rate, and for a link with opportunities.
     ///
     /// Bursts are not included: a link may carry more while its token bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {

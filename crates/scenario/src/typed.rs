@@ -22,7 +22,8 @@ pub(crate) fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     })
 }
 
-/// Replaces serde's wording by that of the scenario file: "unknown key", the nearest name, the list of valid names.
+/// Replaces serde's wording by the wording of the scenario file: "unknown key", the nearest name, the list of valid
+/// names.
 fn explain(path: &str, message: &str) -> Problem {
     for (start, what) in [("unknown field `", "key"), ("unknown variant `", "word")] {
         let Some(rest) = message.strip_prefix(start) else { continue };

@@ -8,11 +8,12 @@
 //! links from node `to`. `right` holds the packets that reach node `to` over the link, and those that enter the queues of
 //! links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
 //!
-//! Headers are those of a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and
+//! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and
 //! applications are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and the port of an application is
-//! its number; both numbers start at 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window
-//! scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first
-//! [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies have their real bytes.
+//! its number; both numbers start at 1. TCP has the sequence numbers of the run (the initial number is 0), flags, window, MSS,
+//! window scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The
+//! first [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies have their real
+//! bytes.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet

@@ -22,8 +22,8 @@ pub(crate) enum Carrier {
     Fifo(Box<Fifo>),
     /// Any other link.
     ///
-    /// A port. Its arrivals have separate events, scheduled at the same points as those of a [`Fifo`]. So the order of
-    /// simultaneous events does not depend on whether a `Fifo` or a port runs the link.
+    /// A port. Its arrivals have separate events, scheduled at the same points as the events of a [`Fifo`]. So the
+    /// order of simultaneous events does not depend on whether a `Fifo` or a port runs the link.
     Port {
         port: Box<Port>,
         /// Time of the earliest event for the port's work; [`Time::NEVER`] without one.

@@ -115,7 +115,7 @@ impl Endpoint {
         }
         if segment.seq_len() > 0 {
             if segment.flags.has(Flags::SYN) {
-                // a repeated SYN-ACK: our ACK of the first one was lost
+                // a repeated SYN-ACK: our ACK of the first SYN-ACK was lost
                 self.rx.set_ack_now();
             } else {
                 self.note_pause(p, segment.ts_val);
@@ -238,7 +238,8 @@ impl Endpoint {
     pub fn probe(&self, p: &TcpParams) -> Probe {
         let bytes = |segments: f64| (segments * f64::from(p.wire.mss)) as u64;
         Probe {
-            // if windows are whole segments, the fraction is only credit towards the next one, so it is not reported
+            // if windows are whole segments, the fraction is only credit towards the next segment, so it is not
+            // reported
             cwnd_bytes: bytes(if p.quirks.whole_segments { self.tx.window.cwnd.floor() } else { self.tx.window.cwnd }),
             ssthresh_bytes: bytes(self.tx.window.ssthresh),
             srtt: self.tx.rtt.srtt,

@@ -7,7 +7,8 @@
 //! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
 //! ```
 //!
-//! The scoreboard counts segments. If segments of a packet are lost, they are retransmitted alone, or together with the next ones.
+//! The scoreboard counts segments. If segments of a packet are lost, they are retransmitted alone, or together with the next
+//! segments.
 //!
 //! Source: Linux' net/ipv4/tcp_output.c.
 //! Departs: Linux retransmits the original packet, if the window has room and no SACK has split the packet. Here, adjacent

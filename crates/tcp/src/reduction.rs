@@ -193,7 +193,7 @@ mod tests {
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
-        // an ACK with SACK but without cumulative progress also allows one
+        // an ACK with SACK but without cumulative progress also allows one segment
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);

@@ -334,7 +334,8 @@ impl Scoreboard {
         self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
     }
 
-    /// Returns the number of segments in flight, and the time of the latest transmission of the first one, microseconds.
+    /// Returns the number of segments in flight, and the time of the latest transmission of the first of them,
+    /// microseconds.
     #[inline]
     pub(crate) fn outstanding(&self) -> (usize, u32) {
         (self.len(), self.get(0).map_or(0, |e| e.sent))

@@ -27,7 +27,7 @@ impl SackBlocks {
     /// The empty list.
     pub const NONE: Self = Self { blocks: [SackBlock { start: 0, end: 0 }; Self::MAX], count: 0, window: 0 };
 
-    /// Appends a block; a fifth one is ignored.
+    /// Appends a block; a fifth block is ignored.
     pub fn push(&mut self, block: SackBlock) {
         if let Some(slot) = self.blocks.get_mut(self.count as usize) {
             *slot = block;

@@ -7,7 +7,7 @@
 pub enum Steer {
     /// Congestion window, bytes; at least one segment is used.
     Cwnd(u64),
-    /// Slow start threshold, bytes; `None` for an infinite one.
+    /// Slow start threshold, bytes; `None` if it is infinite.
     Ssthresh(Option<u64>),
     /// Pacing rate, payload bytes per second; `None` stops pacing. Ignored unless [`Steerable::pacing_rate`].
     PacingRate(Option<f64>),

@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn the_next_request_waits_for_the_answer_or_its_timeout() {
-        // the round trip takes 50 ms. Requests leave at 0, 50 and 100 ms. The third is lost (datagram 4), so the next one leaves
-        // at 100 + 300 ms
+        // the round trip takes 50 ms. Requests leave at 0, 50 and 100 ms. The third is lost (datagram 4), so the next request
+        // leaves at 100 + 300 ms
         let mut fake = Fake::new(&[50 * MS]);
         fake.lost = [4].into();
         let params = PingParams {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 /// Maximum number of characters of a user's text that a message repeats.
 const SHOWN: usize = 80;
-/// Maximum number of characters of a message; a longer one is cut.
+/// Maximum number of characters of a message; a longer message is cut.
 const LINE: usize = 1500;
 
 /// Prepares a user's text for a message: keeps at most 80 characters and escapes control characters.

@@ -7,8 +7,8 @@
 //! delivery     the whole aggregate arrives at its end, rounded up to a whole ms
 //! ```
 //!
-//! The other stations always have data, and their aggregates take as long as those of this link. So air time is shared
-//! equally.
+//! The other stations always have data, and their aggregates take as long as the aggregates of this link. So air time
+//! is shared equally.
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.

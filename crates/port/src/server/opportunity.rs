@@ -13,8 +13,8 @@
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are those of the simulation, not of a clock in whole milliseconds; the results agree, because traces are
-//! in whole milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
+//! Departs: times are simulated times, not readings of a clock in whole milliseconds; the results agree, because traces
+//! are in whole milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;

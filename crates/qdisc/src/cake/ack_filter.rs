@@ -1,4 +1,4 @@
-//! The ACK filter: drops a queued ACK that a newer one makes redundant.
+//! The ACK filter: drops a queued ACK that a newer ACK makes redundant.
 //!
 //! ```text
 //! when a pure ACK arrives, the queued packets of its flow are searched from the head on:
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(of(PacketMeta { flags: NONE, size: 1500, ..ack(1, NONE) }), None, "data");
         assert_eq!(of(PacketMeta { flow: FlowId(7), ..ack(1, NONE) }), None, "another flow");
         assert_eq!(of(ack(1, Flags::REVERSE)), None, "the other way");
-        // an ACK with SACK blocks is redundant only if the new one has the same number and both list everything received
+        // an ACK with SACK blocks is redundant only if the new ACK has the same number and both list everything received
         let (some, all) = (Flags::SACK, Flags::SACK.with(Flags::SACK_WHOLE));
         let sacks = |old: (u64, Flags), new: (u64, Flags)| found(&[ack(old.0, old.1), ack(new.0, new.1)], Aggressive);
         assert_eq!(

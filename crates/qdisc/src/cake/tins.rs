@@ -165,7 +165,7 @@ mod tests {
         let weights = |d| of(d, None).iter().map(|t| t.weight).collect::<Vec<_>>();
         assert_eq!(weights(Diffserv::Diffserv3), [1024, 64, 256]);
         assert_eq!(weights(Diffserv::Diffserv4), [1024, 64, 512, 256]);
-        // each weight is 7/8 of the one before, rounded down
+        // each weight is 7/8 of the previous weight, rounded down
         assert_eq!(weights(Diffserv::Diffserv8), [256, 224, 196, 171, 149, 130, 113, 98]);
         // the last tin has (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s: a frame takes 3.855 ms there, and 1.514 ms at the whole
         // rate

@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Problem, ensure};
 
-/// Minimum quantum, bytes: with a smaller one, each packet would take many rounds.
+/// Minimum quantum, bytes: with a smaller quantum, each packet would take many rounds.
 const LEAST_QUANTUM: u64 = 64;
 
 /// The order in which queues are served.

@@ -71,8 +71,8 @@ fn no_limit_is_less_than_a_packet() {
             limits += 1;
         }
     }
-    // Each discipline has one limit, except cbq (limits per class) and docsis_lld (limits per queue). There is a second one in
-    // sfq, fq_codel, fq_pie, cake and dualpi2, and there are two more in fair. That makes seven more.
+    // Each discipline has one limit, except cbq (limits per class) and docsis_lld (limits per queue). There is a second limit
+    // in sfq, fq_codel, fq_pie, cake and dualpi2, and there are two more limits in fair: seven more in all.
     assert_eq!(limits, QDISCS.len() - 2 + 7);
     let mut cbq = crate::class::CbqParams::default();
     cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));

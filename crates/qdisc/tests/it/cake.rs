@@ -187,7 +187,7 @@ fn the_greater_load_counts_not_their_product() {
 #[test]
 fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
     // Eight bulk flows fill 10 Mbit/s, and three sparse flows send a packet every 50 ms. A sparse packet waits for at most three
-    // packets of 1.2 ms and the one in service.
+    // packets of 1.2 ms and the packet in service.
     let mut home = Home::new(r#"{"bandwidth":"10mbit","diffserv":"besteffort"}"#);
     (0..11).for_each(|i| home.flow(i, 1 + i, 50 + i));
     let mut arrived = Vec::new();
@@ -378,7 +378,8 @@ fn what_does_not_fit_is_refused_with_its_path() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Departures are never faster than the rate: any two are at least as far apart as the first packet's cost takes.
+    /// Departures are never faster than the rate: between two departures, at least the time passes that the first
+    /// packet's cost takes at the rate.
     #[test]
     fn spacing_holds_for_any_arrivals(
         arrivals in prop::collection::vec((0u64..4_000_000, 0u32..6, 40u16..1500, 0u8..64), 1..300),

@@ -216,7 +216,8 @@ fn cobalt_goes_on_with_the_count_it_has() {
     // the delay is below and then above target again: the next drop is due 100 / sqrt(4) = 50 ms later
     see(&mut law, 1_240_000, 5, Ecn::NotEct);
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
-    // A drop is 200 ms late. The next one is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at once.
+    // A drop is 200 ms late. The next drop is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at
+    // once.
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
     // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. Late marks are
     // not made up for, so drop_next becomes now.

@@ -1,4 +1,4 @@
-//! Compares the order of events with that of a sorted list.
+//! Compares the order of events with the order in a sorted list.
 
 use super::*;
 use units::Rng;

@@ -116,7 +116,8 @@ tcp = "rfc"
 traffic.ftp = { size = "50KB", pause = "100ms", pause_spread = "200ms" }
 "#;
 
-/// A second network. The names of its links, applications and nodes sort before and after those of the first.
+/// A second network. The names of its links, applications and nodes sort before and after the names in the first
+/// network.
 const NEIGHBOURS: &str = r#"
 [link.a_line]
 from = "a"

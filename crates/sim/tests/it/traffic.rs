@@ -221,9 +221,9 @@ fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
 
 #[test]
 fn ledbat_yields_to_reno() {
-    // Reno fills the second of buffer. LEDBAT measures a delay of ten times its target, and stays at its minimum window of two
-    // segments, 24 kbit per round trip. The round trip varies with Reno's sawtooth from half a second to one, so LEDBAT has at most
-    // about 1 % of the rate
+    // Reno fills the buffer, which takes one second to send. LEDBAT measures a delay of ten times its target, and stays at its
+    // minimum window of two segments, 24 kbit per round trip. The round trip varies with Reno's sawtooth from half a second to one,
+    // so LEDBAT has at most about 1 % of the rate
     let reno = "[app.reno]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\ntcp = \"rfc\"\ntraffic.ftp = {}\n";
     let outcome = background(240, "[tcp.own]\npreset = \"ledbat\"", reno);
     let goodput = |app: &str| {

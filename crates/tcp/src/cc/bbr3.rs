@@ -17,7 +17,7 @@
 //! ```
 //!
 //! [`model`] estimates the path, [`bounds`] sets limits after losses, [`states`] is the state machine, and [`responses`]
-//! computes the output to the sender. Functions are named after those of the draft.
+//! computes the output to the sender. Functions have the names of the draft's functions.
 //!
 //! Source: draft-ietf-ccwg-bbr-04. For `bbr3_form = "linux"`: google/bbr, branch v3, which differs as follows: Drain has a gain
 //! of 0.347 and DOWN of 0.91, `extra_acked` covers two halves of five rounds, bursts are one segment below 1.2 Mbit/s, and there

@@ -34,7 +34,7 @@ fn presets_are_valid_and_round_trip() {
 
 #[test]
 fn wire_sizes_of_the_sources() {
-    // CableLabs 2012: SYN and ACK have 50 bytes, of which ns-2's time stamps take ten. Data packets of Agent/TCP/Linux have 1510
+    // CableLabs 2012: SYN and ACK have 50 bytes, including ten of ns-2's time stamps. Data packets of Agent/TCP/Linux have 1510
     // bytes with time stamps (measured in ns-2 2.35)
     let full = preset("ns2-fulltcp-sack");
     let syn = Segment { flags: Flags::SYN, ..Segment::default() };

@@ -14,7 +14,7 @@ const DELAY: u64 = 20_000_000;
 const END: u64 = 60_000_000_000;
 /// Time of a byte at 100 Mbit/s, in nanoseconds.
 const BYTE: u64 = 80;
-/// Longest wait of a datagram for the link, in nanoseconds, like that of a drop-tail queue of 100 ms. Later datagrams are dropped.
+/// Longest wait of a datagram for the link, in nanoseconds, as in a drop-tail queue of 100 ms. Later datagrams are dropped.
 const LIMIT: u64 = 100_000_000;
 
 /// Returns this process's CPU time in seconds.
