@@ -93,7 +93,7 @@ params! {
         time_shift: Option<Duration> = None,
         /// How marks and drops with a given probability are drawn; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
-        /// Drops on overload (k p' above 1): L drops packets with probability p'^2 and marks all others, C drops regardless of
+        /// Drops on overload (k p' above 1): L drops packets with probability p'^2 and marks all others; C drops regardless of
         /// the ECN field. If false, p' is at most 1/k, and the queues may grow to the limit.
         drop_overload: bool = true,
         /// Applies the coupled law on arrival instead of at the head. The step and the ramp always apply at the head.

@@ -50,7 +50,7 @@ mod tests {
     fn a_mark_takes_less_than_a_loss() {
         let reno = TcpParams::preset("reno").unwrap().with(|p| p.control.shared.beta_ecn = Some(0.8));
         assert_eq!(cut(&reno, 50.0), [80.0, 50.0]);
-        // a mark counts as a loss in slow start, and always without beta_ecn
+        // a mark counts as a loss in slow start, and in every state if there is no beta_ecn
         assert_eq!(cut(&reno, f64::INFINITY), [50.0, 50.0]);
         assert_eq!(cut(&reno.with(|p| p.control.shared.beta_ecn = None), 50.0), [50.0, 50.0]);
         // both forms of CUBIC keep 0.7 after a loss. In Linux' arithmetic, 100 * 717 / 1024 = 70.02 is rounded down to

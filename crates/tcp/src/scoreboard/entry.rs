@@ -66,7 +66,7 @@ impl Piece {
     }
 }
 
-/// Send times of the earliest and the latest sent of several segments, microseconds modulo 2^32.
+/// Earliest and latest send time of several segments, microseconds modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) oldest: u32,
