@@ -137,7 +137,7 @@ impl<'a> Rows<'a> {
         out.u16("packet.size", life().map(|l| l.size));
         out.u16("packet.flags", life().map(|l| l.flags));
         out.u16("leg.link", legs().map(|l| l.link));
-        out.u16("leg.line", legs().map(|l| lives.line(l)));
+        out.u16("leg.line", legs().map(|l| lives.subqueue(l)));
         out.u8("packet.legs", self.legs.iter().map(|of| of.len().min(255) as u8));
         out.u8("packet.ecn", life().map(|l| l.ecn));
         out.u8("packet.again", life().map(|l| l.again.into()));
@@ -166,7 +166,7 @@ fn links(scenario: &Scenario, lives: &Lives) -> Value {
             "delay_ns": link.delay.0,
             "modem": modem,
             "discipline": link.queue.name(),
-            "lines": lives.lines(i),
+            "lines": lives.subqueues(i),
         })
     };
     scenario.directed_links().into_iter().enumerate().map(link).collect()

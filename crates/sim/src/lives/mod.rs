@@ -16,21 +16,21 @@
 //! and draws no random number.
 
 mod follow;
-mod lines;
 mod senders;
 mod sink;
+mod subqueues;
 mod table;
 
 pub use senders::{Belief, NAMES};
-pub use table::{Leg, Life, NO_LINE};
+pub use table::{Leg, Life, NO_SUBQUEUE};
 
-use lines::Lines;
 use packet::{FlowId, NodeId};
 use record::{FlowOwner, LinkId};
 use scenario::Scenario;
 use senders::Senders;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use subqueues::Subqueues;
 use table::{Key, NONE, Table};
 use units::{Duration, Problem, Time};
 
@@ -113,7 +113,7 @@ pub struct Lives {
     ends: Vec<NodeId>,
     table: Table,
     senders: Senders,
-    lines: Vec<Lines>,
+    subqueues: Vec<Subqueues>,
     flows: Vec<DirectedFlow>,
     slots: Vec<Slot>,
     arriving: Option<Arriving>,
@@ -136,7 +136,7 @@ impl Lives {
             most_packets,
             found: None,
             next: from,
-            lines: vec![Lines::default(); ends.len()],
+            subqueues: vec![Subqueues::default(); ends.len()],
             ends,
             table: Table::new(),
             senders: Senders::default(),
@@ -213,18 +213,18 @@ impl Lives {
         &self.senders.states
     }
 
-    /// Returns the names of the lines in the queue of a link; empty if the queue has only one line.
-    pub fn lines(&self, link: usize) -> &[String] {
-        &self.lines[link].names
+    /// Returns the names of the subqueues in the queue of a link; empty if the queue has no subqueues.
+    pub fn subqueues(&self, link: usize) -> &[String] {
+        &self.subqueues[link].names
     }
 
-    /// Returns the line of a leg: the line in which the packet was found, or if this is unknown, the last known line of its
-    /// flow.
-    pub fn line(&self, leg: &Leg) -> u16 {
-        if leg.line != NO_LINE {
-            return leg.line;
+    /// Returns the subqueue of a leg: the subqueue in which the packet was found or, if this is unknown, the last known subqueue of
+    /// its flow.
+    pub fn subqueue(&self, leg: &Leg) -> u16 {
+        if leg.subqueue != NO_SUBQUEUE {
+            return leg.subqueue;
         }
         let flow = self.packets()[leg.packet as usize].flow;
-        self.lines[usize::from(leg.link)].of(flow).unwrap_or(NO_LINE)
+        self.subqueues[usize::from(leg.link)].of(flow).unwrap_or(NO_SUBQUEUE)
     }
 }

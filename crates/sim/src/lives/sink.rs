@@ -1,7 +1,7 @@
 //! Passes the records, packets and readings of a run to [`Lives`].
 
 use super::table::NONE;
-use super::{Landmark, Lives, NO_LINE, Phase, Task};
+use super::{Landmark, Lives, NO_SUBQUEUE, Phase, Task};
 use packet::{Flags, FlowId};
 use record::{CapturedPacket, FlowOwner, LinkEnd, Mask, Probed, Record, Sink, Subject};
 use units::Time;
@@ -81,18 +81,18 @@ impl Sink for Lives {
                 self.bound(now);
             }
             Subject::Link(link) => {
-                let lines = &mut self.lines[usize::from(link.0)];
-                let grown = lines.read(now, state);
+                let subqueues = &mut self.subqueues[usize::from(link.0)];
+                let grown = subqueues.read(now, state);
                 let leg = std::mem::replace(&mut self.entered, NONE);
-                if leg == NONE || self.table.leg(leg).link != link.0 || lines.names.is_empty() {
+                if leg == NONE || self.table.leg(leg).link != link.0 || subqueues.names.is_empty() {
                     return;
                 }
                 let row = self.table.leg(leg).packet;
                 let flow = self.table.packet(row).flow;
-                if let Some(line) = grown {
-                    lines.learn(flow, line);
+                if let Some(subqueue) = grown {
+                    subqueues.learn(flow, subqueue);
                 }
-                self.table.leg(leg).line = grown.or_else(|| lines.of(flow)).unwrap_or(NO_LINE);
+                self.table.leg(leg).subqueue = grown.or_else(|| subqueues.of(flow)).unwrap_or(NO_SUBQUEUE);
             }
         }
     }

@@ -46,9 +46,9 @@ pub struct Leg {
     pub packet: u32,
     /// The link.
     pub link: u16,
-    /// Number of the line in which the packet waited, among the lines of the link; [`NO_LINE`] if the queue has only one line or
-    /// the line is unknown.
-    pub line: u16,
+    /// Number of the subqueue in which the packet waited, among the subqueues of the link; [`NO_SUBQUEUE`] if the queue has no
+    /// subqueues, or if the subqueue is unknown.
+    pub subqueue: u16,
     /// Number of the reason for which the packet was dropped.
     pub drop_reason: u8,
     /// Time of arrival at the queue.
@@ -68,9 +68,9 @@ pub struct Leg {
     twin: u32,
 }
 
-/// Stands for the only line of a queue, or for an unknown line, such as the line of a packet that found the queue
+/// Stands for a queue without subqueues, or for an unknown subqueue, such as the subqueue of a packet that found the queue
 /// empty.
-pub const NO_LINE: u16 = u16::MAX;
+pub const NO_SUBQUEUE: u16 = u16::MAX;
 
 /// Identity of a packet on a link in records. Two packets may have the same key; their times distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -199,7 +199,7 @@ impl Table {
         let leg = Leg {
             packet,
             link: key.link.0,
-            line: NO_LINE,
+            subqueue: NO_SUBQUEUE,
             drop_reason: 0,
             entered: now,
             left: never,

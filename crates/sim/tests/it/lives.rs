@@ -125,7 +125,7 @@ fn every_packet_has_an_end_and_every_leg_an_order() {
         assert!(counts[0] > 1000 && counts[1] > 0 && counts[3] > 300, "{queue}: {counts:?}");
         let marks = queue.contains("dualpi2") || queue.contains("cake");
         assert!(counts[2] > 0 || !marks, "{queue}: {counts:?}");
-        let names = lives.lines(2).len();
+        let names = lives.subqueues(2).len();
         assert_eq!(names > 1, queue.contains("fq") || queue.contains("dual") || queue.contains("cake"), "{queue}");
     }
 }

@@ -1,40 +1,40 @@
-//! Finds the line in which each packet waits. The lines of a discipline are its queues, if it has several; they are
+//! Finds the subqueue in which each packet waits: the subqueues of a discipline are its queues, if it has several. They are
 //! read from its probe.
 //!
-//! A reading follows every event of a link. A packet that has entered the discipline waits in the line that has grown since the
-//! last reading. If no line has grown, because another packet of the same line left in the same event, the packet is assumed to
-//! be in the line of the previous packet of its flow.
+//! A reading follows each event of a link. A packet that has entered the discipline waits in the subqueue that has grown since the
+//! last reading. If no subqueue has grown, because another packet of the same subqueue left in the same event, the packet is
+//! assumed to be in the subqueue of the previous packet of its flow.
 
-use super::table::NO_LINE;
+use super::table::NO_SUBQUEUE;
 use packet::{Item, Reading, Unit, Value};
 use record::Probed;
 use units::Time;
 
-/// The lines of one link's queue.
+/// The subqueues of one link's queue.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct Subqueues {
     pub names: Vec<String>,
-    /// Packets in each line at the last reading.
+    /// Packets in each subqueue at the last reading.
     backlog: Vec<u32>,
-    /// Packets in each line in the current reading.
+    /// Packets in each subqueue in the current reading.
     now: Vec<u32>,
-    /// Last known line of each flow and direction, by row; `NO_LINE` if it is unknown.
+    /// Last known subqueue of each flow and direction, by row; `NO_SUBQUEUE` if it is unknown.
     of_flow: Vec<u16>,
     /// True after the first reading.
     known: bool,
 }
 
-impl Lines {
-    /// Reads the lines; returns the line that has grown, or `None` if there is no such line or more than one.
+impl Subqueues {
+    /// Reads the subqueues; returns the subqueue that has grown, or `None` if there is no such subqueue or more than one.
     pub(super) fn read(&mut self, now: Time, state: &dyn Probed) -> Option<u16> {
         let Self { names, now: counts, .. } = self;
         counts.fill(0);
-        let mut line = None;
+        let mut subqueue = None;
         let mut take = |item: Item<'_>| match item {
-            Item::Queue(name) => line = Some(number(names, counts, name)),
+            Item::Queue(name) => subqueue = Some(number(names, counts, name)),
             Item::Value("backlog", Unit::Packets, Value::Number(Some(packets))) => {
-                if let Some(line) = line {
-                    counts[line] = packets as u32;
+                if let Some(subqueue) = subqueue {
+                    counts[subqueue] = packets as u32;
                 }
             }
             Item::Value(..) => {}
@@ -45,25 +45,25 @@ impl Lines {
         let only = grown.next().filter(|_| grown.next().is_none() && self.known);
         std::mem::swap(&mut self.backlog, &mut self.now);
         self.known = true;
-        only.map(|line| line as u16)
+        only.map(|subqueue| subqueue as u16)
     }
 
-    /// Records that a packet of the flow in row `flow` waits in `line`.
-    pub(super) fn learn(&mut self, flow: u32, line: u16) {
+    /// Records that a packet of the flow in row `flow` waits in `subqueue`.
+    pub(super) fn learn(&mut self, flow: u32, subqueue: u16) {
         let at = flow as usize;
         if self.of_flow.len() <= at {
-            self.of_flow.resize(at + 1, NO_LINE);
+            self.of_flow.resize(at + 1, NO_SUBQUEUE);
         }
-        self.of_flow[at] = line;
+        self.of_flow[at] = subqueue;
     }
 
-    /// Returns the last known line of the flow in row `flow`.
+    /// Returns the last known subqueue of the flow in row `flow`.
     pub(super) fn of(&self, flow: u32) -> Option<u16> {
-        self.of_flow.get(flow as usize).copied().filter(|line| *line != NO_LINE)
+        self.of_flow.get(flow as usize).copied().filter(|subqueue| *subqueue != NO_SUBQUEUE)
     }
 }
 
-/// Returns the number of the line with this name; adds the name if it is new.
+/// Returns the number of the subqueue with this name; adds the name if it is new.
 fn number(names: &mut Vec<String>, counts: &mut Vec<u32>, name: &str) -> usize {
     names.iter().position(|n| n == name).unwrap_or_else(|| {
         names.push(name.to_owned());
@@ -92,13 +92,13 @@ mod tests {
 
     #[test]
     fn a_packet_waits_in_the_line_that_has_grown() {
-        let mut lines = Lines::default();
-        let mut read = |of: &[(&'static str, u64)]| lines.read(Time(1), &Queues(of.to_vec()));
+        let mut subqueues = Subqueues::default();
+        let mut read = |of: &[(&'static str, u64)]| subqueues.read(Time(1), &Queues(of.to_vec()));
         assert_eq!(read(&[("7", 2)]), None, "nothing to compare with");
         assert_eq!(read(&[("7", 2), ("9", 1)]), Some(1));
-        assert_eq!(read(&[("9", 2)]), Some(1), "line 7 is empty");
+        assert_eq!(read(&[("9", 2)]), Some(1), "subqueue 7 is empty");
         assert_eq!(read(&[("9", 2)]), None);
         assert_eq!(read(&[("7", 1), ("9", 3)]), None, "two have grown");
-        assert_eq!(lines.names, ["7", "9"]);
+        assert_eq!(subqueues.names, ["7", "9"]);
     }
 }
