@@ -22,6 +22,7 @@
 #   make release  wheels for x86-64 and ARM, glibc and musl, the sdist, SBOM, notes and checksums, in dist/   (TARGETS=...)
 #   make test-wheel  install the wheel in an empty environment of every Python on this machine, and run README's commands
 #   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares
+#   make judge    judge all controllers by all suites, in runs/judge, which `make site` then includes   (docs/judge.md)
 #   make site     the docs as a site, in target/site/html: studies with their answers, a page per discipline, the playground if it is
 #                 built                              (studies without a run are run with one seed; STUDIES= for none)
 #   make format   write the formats that `make check` demands
@@ -53,7 +54,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # and matplotlib never is.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-compile
 
-.PHONY: help run study test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
+.PHONY: help run judge study test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -255,6 +256,10 @@ test-wheel: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
 	$(BIN)/python tools/results_doc.py
+
+# Exit code 1 means that a controller misses a criterion: a result.
+judge: $(VENV)/.core-stamp
+	@$(BIN)/bloatlab judge --suite all --cc all --out runs/judge $(if $(JOBS),--jobs $(JOBS)) || [ $$? -eq 1 ]
 
 # A study's page begins with the answer of the run in runs/; a study without one is run with one seed.
 site: $(VENV)/.core-stamp $(VENV)/.dev-stamp

@@ -316,6 +316,9 @@ def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str,
         if page.place == "playground.md" and playground is not None and playground.exists():
             shutil.copyfile(playground, folder / "play.html")
             text = text.replace("\n\n", "\n\n**[Open the playground](play.html)** in this browser.\n\n", 1)
+        if page.place == "judge.md" and runs is not None and (runs / "judge/index.html").exists():
+            shutil.copytree(runs / "judge", folder / "judge/matrix", dirs_exist_ok=True)
+            text = text.replace("\n\n", "\n\n**[All controllers by all suites](judge/matrix/index.html)**\n\n", 1)
         if page.place.startswith(("scenario", "disciplines/", "applications/")):
             text += KEYS
         place = folder / page.place

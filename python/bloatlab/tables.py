@@ -19,12 +19,14 @@ class TextCell:
     """A cell of a table for people: its text, its tone, and a `hint` that a page shows on demand.
 
     `word` is the tone as a word ("within", "best"), shown in addition to the colour if the text is only a number.
+    `link` is the address of another page, relative to this one.
     """
 
     text: str
     tone: Tone = "plain"
     hint: str = ""
     word: str = ""
+    link: str = ""
 
 
 def row(*fields: str | TextCell) -> list[TextCell]:

@@ -10,9 +10,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from bloatlab.cli.main import call
-from bloatlab.judge import names, suite
+from bloatlab.judge import judged, names, suite
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
+
+BROKEN = Path(__file__).with_name("broken_controllers.py")
 
 Say = Callable[..., tuple[int, str, str]]
 
@@ -28,6 +30,12 @@ def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
         return code, " ".join(out.split()), err
 
     return command
+
+
+def test_twenty_headings_of_rfc9743_can_be_run() -> None:
+    assert len(suite("rfc9743").cases) == 22
+    assert len(suite("bbr").cases) == 22
+    assert not suite("bbr").outside
 
 
 @pytest.mark.parametrize("name", names())
@@ -72,10 +80,34 @@ def test_a_controller_without_phases_is_not_judged_by_phases(say: Say) -> None:
 
 def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:
     criterion = Criterion("rate", "apps.x.rate", ">= 0.5", "ours", against=["reno", "cubic"])
-    rows = [{"apps.x.rate": 4.0}, {"apps.x.rate": 2.0}]
-    assert ruling(criterion, {"apps.x.rate": 1.0, "phases": ""}, rows, []).figure == 0.5
+    own, rivals = {"apps.x.rate": 1.0, "phases": ""}, [{"apps.x.rate": 4.0}, {"apps.x.rate": 2.0}]
+    assert ruling(criterion, [own], [rivals], []).figure == 0.5
     none = [{"apps.x.rate": 0.0}, {"apps.x.rate": 0.0}]
-    assert ruling(criterion, {"apps.x.rate": 1.0, "phases": ""}, none, []).word == "cannot be judged here"
+    assert ruling(criterion, [own], [none], []).word == "cannot be judged here"
+    # 0.5 and 0.7 have a mean of 0.6, but its interval reaches below 0.5
+    over = ruling(criterion, [own, own | {"apps.x.rate": 1.4}], [rivals, rivals], [])
+    assert (over.figure, over.word) == (pytest.approx(0.6), "not met")
+
+
+@pytest.mark.parametrize(
+    ("controller", "missed"),
+    [
+        ("Sound", set[str]()),
+        ("NoBackoff", {"5.2.1", "6.1", "7.1"}),
+        ("DeafToMarks", {"7.1"}),
+        ("Starving", {"5.2.1", "6.1", "7.1"}),
+    ],
+)
+def test_a_broken_controller_misses_the_cases_of_its_defect(controller: str, missed: set[str]) -> None:
+    (done,) = judged(suite("rfc9743").only("5.1.1", "5.2.1", "6.1", "7.1"), f"{BROKEN}:{controller}")
+    assert {one.case.section for one in done.tried if one.word == "not met"} == missed
+    assert {one.word for one in done.tried} <= {"met", "not met"}
+
+
+def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
+    # CUBIC fills the buffer in A.5, whose condition is that nothing is lost
+    (done,) = judged(suite("bbr").only("A.5"), "cubic")
+    assert [one.word for one in done.tried] == ["cannot be judged here"]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def command(
         bloatlab judge --suite all --cc all --out matrix
 
     Args:
-        suite_name: The suite: bbr, or all.
+        suite_name: The suite: bbr, rfc9743, or all.
         cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS, FILE.toml:STACK, or all.
         case: Run only this case, such as A.10.
         out: Folder for the page, the verdicts as JSON and JUnit, and the scenarios that were run.
@@ -60,7 +60,9 @@ def command(
         writing(out, lambda: write_pages(done, out))
     screen = Console()
     for one in done:
-        screen.print(one.sentence if len(suites) == 1 else f"{one.suite.name}, {one.sentence}", highlight=False)
+        screen.print(
+            one.sentence if len(suites) == 1 else f"{one.suite.name}, {one.sentence}", highlight=False, soft_wrap=True
+        )
         if len(done) <= len(suites):
             screen.print()
             show(table(one), screen)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from bloatlab import files
-from bloatlab.judge.verdicts import TONES, Judged, Ruling, Tried, junit
+from bloatlab.judge.verdicts import TONES, WORDS, Judged, Ruling, Tried, Word, junit
 from bloatlab.plots import Panel, Series
 from bloatlab.report import (
     Answer,
@@ -29,6 +29,8 @@ from bloatlab.results import json_text
 from bloatlab.scenario import version
 from bloatlab.tables import TextCell, TextTable, row
 
+#: Verdicts in the cells of the matrix.
+_MARKS: Mapping[Word, str] = {"met": "met", "not met": "NOT", "not applicable": "n/a", "cannot be judged here": "-"}
 _BY = {"document": "the document", "ours": "ours"}
 
 
@@ -49,7 +51,8 @@ def table(judged: Judged) -> TextTable:
 def _cells(r: Ruling) -> list[str | TextCell]:
     against = f" of {' or '.join(r.criterion.against)}" if r.criterion.against else ""
     verdict = TextCell(r.word, TONES[r.word])
-    return [verdict, r.criterion.says, r.measured, r.criterion.expect + against, _BY[r.criterion.by]]
+    says = f"condition: {r.criterion.says}" if r.criterion.condition else r.criterion.says
+    return [verdict, says, r.measured, r.criterion.expect + against, _BY[r.criterion.by]]
 
 
 def write_pages(done: Sequence[Judged], folder: Path) -> None:
@@ -106,7 +109,7 @@ def page(judged: Judged) -> Page:
                     "Limits",
                     'a limit "by the document" is in its text; a limit "ours" was written down before the first run',
                 ),
-                ("Ours", f"one run per case with a fixed seed, by bloatlab {version()}"),
+                ("Ours", f"one run per case, with seed 1, or as many seeds as the case names, by bloatlab {version()}"),
                 ("Written by", f"bloatlab judge --suite {suite.name} --cc {shlex.quote(judged.name)} --out FOLDER"),
                 ("Every number", "in verdicts.json; the scenarios are in scenarios/"),
             ]
@@ -119,7 +122,7 @@ def _section(judged: Judged, one: Tried) -> Section:
     rows = [row(*_cells(r)) for r in one.rulings]
     columns = ["verdict", "criterion", "measured", "limit", "limit by"]
     changed = [
-        f'The limit of "{r.criterion.says}" was changed after a run: {r.criterion.changed}'
+        f'"{r.criterion.says}" was changed after a run: {r.criterion.changed}.'
         for r in one.rulings
         if r.criterion.changed
     ]
@@ -164,13 +167,12 @@ def matrix_page(done: Sequence[Judged]) -> Page:
     sections: list[Section] = []
     for name in dict.fromkeys(one.suite.name for one in done):
         own = [one for one in done if one.suite.name == name]
-        marks = {"met": "met", "not met": "NOT", "not applicable": "n/a", "cannot be judged here": "-"}
         rows = [
             row(
                 tried.case.section,
                 tried.case.title,
                 *(
-                    TextCell(marks[one.tried[place].word], TONES[one.tried[place].word], _hint(one.tried[place]))
+                    TextCell(_MARKS[one.tried[place].word], TONES[one.tried[place].word], _hint(one.tried[place]))
                     for one in own
                 ),
             )
@@ -179,17 +181,24 @@ def matrix_page(done: Sequence[Judged]) -> Page:
         columns = ["case", "title", *(one.name for one in own)]
         note = "met, NOT (not met), n/a (not applicable), - (cannot be judged here). A cell shows the reason."
         grid = TextTable(own[0].suite.document, columns, rows, note, left=2, keep=True)
-        answers = [f"{one.sentence}." for one in own]
-        sections.append(Section(own[0].suite.title, name, [Prose(answers), TableBlock(grid)]))
+        counts = TextTable("Cases by verdict", ["controller", *WORDS], [_counts(one) for one in own])
+        sections.append(Section(own[0].suite.title, name, [TableBlock(counts), TableBlock(grid)]))
     suites = len(sections)
     return Page(
         title="Congestion controllers by the documents of their field",
         subtitle=f"{len(done) // suites} controllers, {suites} suites",
         sections=sections,
-        answer=Answer("Which controller does what the documents ask?", _best(done)),
+        answer=Answer("Which controller meets the most cases?", _best(done)),
         provenance=Provenance(
             [("Written by", "bloatlab judge --suite all --cc all --out FOLDER"), ("Ours", f"bloatlab {version()}")]
         ),
+    )
+
+
+def _counts(one: Judged) -> list[TextCell]:
+    count = one.count
+    return row(
+        TextCell(one.name, link=f"{one.suite.name}/{_safe(one.name)}/index.html"), *(str(count[word]) for word in WORDS)
     )
 
 
@@ -197,9 +206,9 @@ def _best(done: Sequence[Judged]) -> str:
     parts: list[str] = []
     for name in dict.fromkeys(one.suite.name for one in done):
         own = [one for one in done if one.suite.name == name]
-        least = min(sum(t.word == "not met" for t in one.tried) for one in own)
-        best = [one.name for one in own if sum(t.word == "not met" for t in one.tried) == least]
-        parts.append(f"{name}: {', '.join(best)} miss the fewest cases ({least})")
+        most = max(one.count["met"] for one in own)
+        best = [one.name for one in own if one.count["met"] == most]
+        parts.append(f"{own[0].suite.document}: most by {', '.join(best)} ({most} of {len(own[0].tried)} cases met)")
     return "; ".join(parts) + "."
 
 

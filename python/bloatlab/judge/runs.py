@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from bloatlab.classes import ClassError
 from bloatlab.judge.measures import MISSING, measure
 from bloatlab.judge.subjects import Subject, chosen, subject
-from bloatlab.judge.suites import Case, Suite
+from bloatlab.judge.suites import Case, Criterion, Suite
 from bloatlab.judge.suites import suite as read_suite
 from bloatlab.judge.verdicts import Judged, Ruling, Tried, ruling
-from bloatlab.scenario import Scenario, parse
+from bloatlab.scenario import Scenario, ScenarioError, parse, problems
 from bloatlab.sweep import Executor, Measure, Measured, Point, Store, Watch, gather
 
 
 @dataclass(frozen=True)
 class _Key:
-    """A run: the case, and the name of the subject in it."""
+    """A run: the case, the name of the subject in it, and the seed."""
 
     section: str
     name: str
+    seed: int = 1
 
     def __str__(self) -> str:
         return f"{self.section} {self.name}"
@@ -53,18 +56,28 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
         references = [
             subject(name, suite.subject) for name in sorted({name for c in case.criteria for name in c.against})
         ]
-        for one in [*subjects, *references]:
+        for one, seed in itertools.product([*subjects, *references], range(1, case.seeds + 1)):
+            jobs.setdefault(_Key(case.section, one.name, seed), (case, one))
+    # one run that shows every phase, even if the suite has only other cases now
+    whole = read_suite(suite.name)
+    for case in whole.only(whole.phases_of).cases if whole.phases_of else []:
+        for one in subjects:
             jobs.setdefault(_Key(case.section, one.name), (case, one))
-    first = gathered({key: _scenario(suite, case, one, None) for key, (case, one) in jobs.items() if case.moments})
-    scenarios: dict[_Key, Scenario] = {}
-    reasons: dict[_Key, str] = {}
-    for key, (case, one) in jobs.items():
+
+    built = {key: _scenario(suite, case, one, key.seed) for key, (case, one) in jobs.items()}
+    refused = {key: made for key, made in built.items() if isinstance(made, str)}
+    first = gathered({key: made for key, made in _scenarios(built).items() if jobs[key][0].moments})
+    reasons: dict[_Key, str] = dict(refused)
+    for key in first:
+        case, one = jobs[key]
         times = {name: first[key].row[sql] for name, sql in case.moments.items()}
         missing = [f"no time {name}: {_why(time)}" for name, time in times.items() if not isinstance(time, float)]
         if missing:
             reasons[key] = missing[0]
         else:
-            scenarios[key] = _scenario(suite, case, one, {name: float(str(time)) for name, time in times.items()})
+            known = {name: float(str(time)) for name, time in times.items()}
+            built[key] = _scenario(suite, case, one, key.seed, known)
+    scenarios = {key: made for key, made in _scenarios(built).items() if key not in reasons}
     runs = gathered(scenarios)
     every = [(key.name, str(done.row["phases"]).split()) for key, done in [*first.items(), *runs.items()]]
     judged: list[Judged] = []
@@ -96,9 +109,23 @@ def _why(value: Any) -> str:
     return f"the controller traces no {value.removeprefix(MISSING)}" if isinstance(value, str) else "it did not occur"
 
 
-def _scenario(suite: Suite, case: Case, of: Subject, moments: Mapping[str, float] | None) -> Scenario:
-    text = json.dumps(of.placed(case.scenario(moments), suite.subject))
-    return parse(text, form="json", source=f"{case.suite} {case.section}", folder=of.folder)
+def _scenario(
+    suite: Suite, case: Case, of: Subject, seed: int, moments: Mapping[str, float] | None = None
+) -> Scenario | str:
+    """Builds the scenario of a case; returns the reason if the case's own stack is possible, but not the subject's."""
+    tree, source = case.scenario(moments) | {"seed": seed}, f"{case.suite} {case.section}"
+    parse(json.dumps(tree), form="json", source=source)
+    try:
+        text = json.dumps(of.placed(tree, suite.subject))
+        return parse(text, form="json", source=source, folder=of.folder)
+    except ClassError:
+        raise
+    except ScenarioError as error:
+        return problems(error)[0].removeprefix(f"{source}: ")
+
+
+def _scenarios(built: Mapping[_Key, Scenario | str]) -> dict[_Key, Scenario]:
+    return {key: made for key, made in built.items() if isinstance(made, Scenario)}
 
 
 def _gathered(
@@ -119,7 +146,11 @@ def _unrun(case: Case, reason: str) -> Tried:
 
 
 def _tried(case: Case, of: Subject, runs: Done, scenarios: Mapping[_Key, Scenario], phases: set[str]) -> Tried:
-    key = _Key(case.section, of.name)
-    others = {name: runs[_Key(case.section, name)].row for c in case.criteria for name in c.against}
-    rulings = [ruling(c, runs[key].row, [others[name] for name in c.against], phases) for c in case.criteria]
-    return Tried(case, rulings, scenarios[key], runs[key].frames)
+    keys = [_Key(case.section, of.name, seed) for seed in range(1, case.seeds + 1)]
+    rows = [runs[key].row for key in keys]
+
+    def others(c: Criterion) -> list[list[Mapping[str, Any]]]:
+        return [[runs[replace(key, name=name)].row for name in c.against] for key in keys]
+
+    rulings = [ruling(c, rows, others(c), phases) for c in case.criteria]
+    return Tried(case, rulings, scenarios[keys[0]], runs[keys[0]].frames)

@@ -1,11 +1,12 @@
 """Reads suites: the cases of a document as data.
 
-    suites/NAME/suite.toml    [suite] title, document, source, subject, everyone;  [[outside]] section, title, reason
+    suites/NAME/suite.toml    [suite] title, document, source ...;  [[outside]] section, title, reason
     suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
 
 `subject` is the place of the scenario that is judged: `STACK`, or the path of any other key, in which `*` stands for
-each key that has the rest of the path. `everyone` lists what `all` stands for at another place. A criterion is a number
-of the run with a condition on it. `by` says who chose the limit: the document or this suite.
+each key that has the rest of the path. `everyone` lists what `all` stands for at another place. `phases_of` is a case
+whose run shows every phase. A criterion is a number of the run with a condition on it. `by` says who chose the limit:
+the document or this suite.
 
 A moment is a time that a first run determines, such as the entry into a phase. In the scenario, `at = "@NAME"` or
 `"@NAME + 20ms"` stands for it. Entries of a list that have such a time are left out of the first run. Runs are
@@ -45,7 +46,8 @@ class Criterion:
 
     `measure` is the path of a number in the summary, or SQL over the tables of `measures`. With `against`, the figure
     is the ratio to the same number with another subject. `needs` names the phase that must occur; without it, the
-    criterion does not apply. `changed` says why a limit was changed after a run.
+    criterion does not apply. A `condition` is about the run and not about the controller: without it, the case is not
+    judged. `changed` says why a limit or a measure was changed after a run.
     """
 
     says: str
@@ -54,12 +56,16 @@ class Criterion:
     by: By
     needs: str = ""
     against: Sequence[str] = ()
+    condition: bool = False
     changed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case: the document's statement, the scenario as plain values, moments and criteria."""
+    """A case: the document's statement, the scenario as plain values, moments and criteria.
+
+    With several `seeds`, from 1 up, the worse end of the mean's 95 % interval must meet a condition, as in `check`.
+    """
 
     suite: str
     section: str
@@ -70,6 +76,7 @@ class Case:
     criteria: Sequence[Criterion]
     moments: Mapping[str, str] = field(default_factory=dict)
     level: str = ""
+    seeds: int = 1
 
     @property
     def id(self) -> str:
@@ -102,16 +109,16 @@ class Suite:
     outside: Sequence[Outside]
     subject: str = STACK
     everyone: Sequence[str] = ()
+    phases_of: str = ""
 
-    def only(self, section: str) -> Suite:
-        """Returns the suite with one case. Raises `JudgeError`."""
-        found = [case for case in self.cases if section.lower() in (case.section.lower(), case.id)]
-        if not found:
-            known = [case.section for case in self.cases]
-            raise JudgeError(
-                f"judge: {self.name} has no case {section}; it has {', '.join(known)}{nearest(section, known)}"
-            )
-        return replace(self, cases=found, outside=())
+    def only(self, *sections: str) -> Suite:
+        """Returns the suite with these cases. Raises `JudgeError`."""
+        known = {case.section: case for case in self.cases}
+        for section in sections:
+            if section not in known:
+                valid = f"it has {', '.join(known)}{nearest(section, known)}"
+                raise JudgeError(f"judge: {self.name} has no case {section}; {valid}")
+        return replace(self, cases=[case for section, case in known.items() if section in sections], outside=())
 
 
 def names() -> list[str]:
@@ -125,7 +132,8 @@ def suite(name: str) -> Suite:
         raise JudgeError(f"judge: no suite {name}; expected {', '.join([*names(), 'all'])}{nearest(name, names())}")
     folder = FOLDER / name
     head = tomllib.loads(files.read_text(folder / "suite.toml"))
-    cases = [_case(name, path) for path in sorted(folder.glob("*.toml")) if path.name != "suite.toml"]
+    cases = [_case(name, path) for path in folder.glob("*.toml") if path.name != "suite.toml"]
+    cases.sort(key=lambda case: [int(part) for part in re.findall(r"\d+", case.section)])
     outside = [Outside(**one) for one in head.get("outside", [])]
     return Suite(name, cases=cases, outside=outside, **head["suite"])
 

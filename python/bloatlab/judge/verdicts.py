@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
@@ -13,6 +12,7 @@ from bloatlab.expectations import keeps
 from bloatlab.judge.measures import MISSING
 from bloatlab.judge.suites import Case, Criterion, Outside, Suite
 from bloatlab.scenario import Scenario
+from bloatlab.statistics import Interval, interval
 from bloatlab.tables import Tone
 
 Word = Literal["met", "not met", "not applicable", "cannot be judged here"]
@@ -34,13 +34,21 @@ class Ruling:
 
     criterion: Criterion
     word: Word
-    figure: float | None = None
+    over: Interval | None = None
     reason: str = ""
 
     @property
+    def figure(self) -> float | None:
+        """The figure: the mean over the seeds."""
+        return None if self.over is None else self.over.mean
+
+    @property
     def measured(self) -> str:
-        """The figure as text, or the reason why there is none."""
-        return self.reason if self.figure is None else f"{self.figure:.4g}"
+        """The figure as text, with the 95 % interval of several seeds, or the reason why there is none."""
+        if self.over is None:
+            return self.reason
+        low, high = self.over.ends
+        return f"{self.over.mean:.4g}" + (f" ({low:.3g} to {high:.3g}, {self.over.n} seeds)" if self.over.n > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +62,13 @@ class Tried:
 
     @property
     def word(self) -> Word:
-        """The verdict of the case: not met if a criterion is not met; else met if one is met."""
-        words = {ruling.word for ruling in self.rulings}
+        """The verdict of the case: not met if a criterion is not met; else met if one is met.
+
+        Conditions do not count, but a case whose condition does not hold is not judged.
+        """
+        if any(r.word == "not met" for r in self.rulings if r.criterion.condition):
+            return "cannot be judged here"
+        words = {ruling.word for ruling in self.rulings if not ruling.criterion.condition}
         order: Sequence[Word] = ("not met", "met", "cannot be judged here", "not applicable")
         return next(word for word in order if word in words)
 
@@ -79,9 +92,15 @@ class Judged:
         return all(one.word != "not met" for one in self.tried)
 
     @property
+    def count(self) -> Mapping[Word, int]:
+        """The number of cases for each verdict."""
+        words = [*(one.word for one in self.tried), *("cannot be judged here" for _ in self.outside)]
+        return {word: words.count(word) for word in WORDS}
+
+    @property
     def sentence(self) -> str:
         """The number of cases for each verdict, in one line."""
-        count = Counter(one.word for one in self.tried) + Counter({"cannot be judged here": len(self.outside)})
+        count = self.count
         return f"{self.name}: {', '.join(f'{count[word]} {word}' for word in WORDS if count[word] or word == 'met')}"
 
     def as_data(self) -> dict[str, Any]:
@@ -107,9 +126,11 @@ def _as_data(one: Tried) -> dict[str, Any]:
             "against": list(r.criterion.against),
             "expected": r.criterion.expect,
             "limit_by": r.criterion.by,
+            "condition": r.criterion.condition,
             "changed_after_run": r.criterion.changed or None,
             "verdict": r.word,
             "figure": r.figure,
+            "interval": list(r.over.ends) if r.over is not None and r.over.n > 1 else None,
             "reason": r.reason or None,
         }
         for r in one.rulings
@@ -117,30 +138,37 @@ def _as_data(one: Tried) -> dict[str, Any]:
     return {"section": one.case.section, "title": one.case.title, "verdict": one.word, "criteria": criteria}
 
 
-def ruling(criterion: Criterion, row: Row, others: Sequence[Row], phases: Iterable[str]) -> Ruling:
-    """Judges a criterion by a run's numbers; `others` are those of `against`, `phases` all phases of the controller."""
-    if criterion.needs and criterion.needs not in row["phases"].split():
+def ruling(
+    criterion: Criterion, rows: Sequence[Row], others: Sequence[Sequence[Row]], phases: Collection[str]
+) -> Ruling:
+    """Judges a criterion by the numbers of a case's runs, one per seed.
+
+    `others` has those of `against` for each seed, `phases` all phases of the controller.
+    """
+    seen = {phase for row in rows for phase in row["phases"].split()}
+    if criterion.needs and criterion.needs not in seen:
         if not phases:
             return Ruling(criterion, "not applicable", reason="the controller traces no phases")
         if criterion.needs not in phases:
             return Ruling(criterion, "not applicable", reason=f"the controller has no phase {criterion.needs}")
         return Ruling(criterion, "not met", reason=f"the run never reached {criterion.needs}")
-    value = row.get(criterion.measure)
-    if isinstance(value, str):
-        return Ruling(criterion, "not applicable", reason=f"the controller traces no {value.removeprefix(MISSING)}")
-    if value is None:
+    values = [row.get(criterion.measure) for row in rows]
+    missing = next((value for value in values if isinstance(value, str)), None)
+    if missing is not None:
+        return Ruling(criterion, "not applicable", reason=f"the controller traces no {missing.removeprefix(MISSING)}")
+    figures = [float(value) for value in values if value is not None and math.isfinite(value)]
+    if len(figures) < len(values):
         return Ruling(criterion, "not met", reason="no value")
     if criterion.against:
-        values = [row.get(criterion.measure) for row in others]
-        worst = (min if criterion.expect.startswith(">") else max)((v for v in values if v is not None), default=0.0)
-        if not worst:
-            return Ruling(
-                criterion, "cannot be judged here", reason=f"{' and '.join(criterion.against)} give no figure"
-            )
-        value = value / worst
-    figure = float(value)
-    word: Word = "met" if math.isfinite(figure) and keeps(criterion.expect, figure, figure) else "not met"
-    return Ruling(criterion, word, figure)
+        rivals = [[other.get(criterion.measure) for other in ones] for ones in others]
+        worse = min if criterion.expect.startswith(">") else max
+        worst = [worse((float(v) for v in ones if v is not None), default=0.0) for ones in rivals]
+        if not all(worst):
+            reason = f"{' and '.join(criterion.against)} give no figure"
+            return Ruling(criterion, "cannot be judged here", reason=reason)
+        figures = [figure / rival for figure, rival in zip(figures, worst, strict=True)]
+    over = interval(figures).of_amount()
+    return Ruling(criterion, "met" if keeps(criterion.expect, *over.ends) else "not met", over)
 
 
 def junit(every: Sequence[Judged]) -> str:
