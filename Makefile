@@ -79,7 +79,7 @@ $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
 # Builds bloatlab._core in release mode and installs the package as editable, so that changes of Python code need no rebuild.
 $(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
 	@tools/preflight.sh $(BIN)/python rust
-	@$(STEP) "the simulator" "2 minutes the first time" env MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" \
+	@$(STEP) "the simulator" "a minute or two the first time" env MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" \
 		$(BIN)/python -m pip install --quiet --no-deps --no-index --no-build-isolation -e .
 	@touch $@
 

@@ -66,17 +66,17 @@ impl Driven {
                 format!("run_until: {at} is not valid; expected {now} (now) to {end} (the end)"),
             ));
         }
-        let ended = self.world.run_before(at, |world| observe(world.now().secs() / end.secs()));
+        let ended = self.world.run_unrecorded_before(at, &mut |world| observe(world.now().secs() / end.secs()));
         self.now = if ended == Ended::Finished { at } else { self.world.now().max(now) };
         Ok(ended)
     }
 
     /// Runs to the end; `observe` as in [`Driven::run_until`]. Does nothing after the end.
-    pub fn finish(&mut self, observe: impl FnMut(f64) -> bool) -> Ended {
+    pub fn finish(&mut self, mut observe: impl FnMut(f64) -> bool) -> Ended {
         if self.over {
             return Ended::Finished;
         }
-        let ended = self.world.run(observe);
+        let ended = self.world.run_unrecorded(&mut observe);
         self.over = ended == Ended::Finished;
         self.now = if self.over { self.world.end() } else { self.world.now().max(self.now) };
         ended

@@ -18,6 +18,14 @@ pub fn simulate<S: Sink>(
     Ok((ended, world.outcome(scenario)))
 }
 
+/// Runs a scenario to its end, or until `progress` returns false, and computes measures only. `progress` receives the fraction done,
+/// 0 to 1.
+pub fn measure(scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> Result<(Ended, Outcome), Problem> {
+    let mut world = World::build(scenario)?;
+    let ended = world.run_unrecorded(progress);
+    Ok((ended, world.outcome(scenario)))
+}
+
 /// Writes the summary as JSON. All interfaces call this function, so equal runs give equal bytes.
 pub fn summary(outcome: &Outcome) -> String {
     outcome.summary.to_string()
@@ -41,7 +49,7 @@ impl Run {
     /// Runs one slice, of at most 65 536 events. Returns the fraction of simulated time done, which is 1 only at the end.
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
-        let ended = self.world.run(|fraction| {
+        let ended = self.world.run_unrecorded(&mut |fraction| {
             done = fraction;
             false
         });

@@ -52,10 +52,9 @@ pub(crate) fn run(
     };
     let go = || {
         let result = match (captures, &mut traced) {
-            (None, None) => simulate(&scenario, (), &mut observe),
+            (None, None) => face::measure(&scenario, &mut observe).map_err(|p| refuse("", &[p])),
             (None, Some(trace)) => simulate(&scenario, trace, &mut observe),
-            (Some(folder), None) => captured(&scenario, &folder, capture_link, (), &mut observe),
-            (Some(folder), Some(trace)) => captured(&scenario, &folder, capture_link, trace, &mut observe),
+            (Some(folder), trace) => captured(&scenario, &folder, capture_link, trace.as_mut(), &mut observe),
         };
         traced.into_iter().for_each(Trace::finish);
         result

@@ -122,7 +122,7 @@ impl Past {
     ) -> Result<Ended, Problem> {
         self.continue_as(scenario, until)?;
         let end = self.world.end.secs();
-        Ok(self.world.run_before(until, |world| observe(world.now().secs() / end)))
+        Ok(self.world.run_unrecorded_before(until, &mut |world| observe(world.now().secs() / end)))
     }
 
     /// Continues as `scenario` to the end; returns the outcome. `observe` and the condition are those of [`Past::advance`].
@@ -131,10 +131,10 @@ impl Past {
     pub fn finish(
         mut self,
         scenario: &Scenario,
-        observe: impl FnMut(f64) -> bool,
+        mut observe: impl FnMut(f64) -> bool,
     ) -> Result<(Ended, Outcome), Problem> {
         self.continue_as(scenario, Time::NEVER)?;
-        let ended = self.world.run(observe);
+        let ended = self.world.run_unrecorded(&mut observe);
         Ok((ended, self.world.outcome(scenario)))
     }
 
