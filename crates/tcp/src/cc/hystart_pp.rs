@@ -8,7 +8,7 @@
 //!              --> conservative slow start (CSS), baseline = the minimum RTT of this round
 //! CSS:         cwnd += min(N, L) / 4
 //!              after 8 samples of a round, if its minimum RTT < baseline  --> slow start
-//!              after 5 rounds, including that in which CSS began  --> ssthresh = cwnd
+//!              after 5 rounds, including the round in which CSS began  --> ssthresh = cwnd
 //! RttThresh = clamp(minimum RTT of the previous round / 8, 4 ms, 16 ms)
 //! ```
 //!
