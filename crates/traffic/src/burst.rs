@@ -50,9 +50,9 @@ pub struct BurstParams {
     pub packet: Bytes,
     /// Direction of the bursts. Default `up`.
     pub direction: Direction,
-    /// Time from the start of a burst to the start of the next; omitted: a single burst. Default none.
+    /// Time from the start of a burst to the start of the next; omitted: a single burst.
     pub interval: Option<Duration>,
-    /// Number of bursts; omitted: until the end of the run. Needs `interval`. Default none.
+    /// Number of bursts; omitted: until the end of the run. Needs `interval`.
     pub count: Option<u64>,
 }
 

@@ -57,7 +57,7 @@ pub struct CbrParams {
     /// datagram. With `random_walk`: the largest relative change of a gap. Default 0.
     #[serde(default)]
     pub randomize: Prob,
-    /// Number of datagrams; omitted: until the end of the run. Default none.
+    /// Number of datagrams; omitted: until the end of the run.
     #[serde(default)]
     pub count: Option<u64>,
     /// Direction of the datagrams. Default `up`.

@@ -46,7 +46,7 @@ const BLOCK: u64 = 1448;
 pub struct WriteRate {
     /// Time of the change, from the start of the flow.
     pub at: Duration,
-    /// Rate of payload from then on; 0 is a pause. Omitted: no limit. Default none.
+    /// Rate of payload from then on; 0 is a pause. Omitted: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
 }
@@ -59,16 +59,16 @@ pub struct FtpParams {
     pub flows: u32,
     /// Direction of the files. Default `up`.
     pub direction: Direction,
-    /// Size of a file in bytes of payload; omitted: one endless transfer. Default none.
+    /// Size of a file in bytes of payload; omitted: one endless transfer.
     pub size: Option<Bytes>,
-    /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`. Default none.
+    /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
     /// Limits of the rate at which the application writes, in the order of time; before the first there is none. Cannot be
     /// combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,
-    /// Files per flow; omitted: until the end of the run. Needs `size`. Default none.
+    /// Files per flow; omitted: until the end of the run. Needs `size`.
     pub count: Option<u64>,
     /// Pause between the end of a file and the start of the next one in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,

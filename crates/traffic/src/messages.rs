@@ -26,7 +26,7 @@ pub struct MessagesParams {
     pub message: Bytes,
     /// Time between messages. Default 2s.
     pub interval: Duration,
-    /// Number of messages; omitted: until the end of the run. Default none.
+    /// Number of messages; omitted: until the end of the run.
     pub count: Option<u64>,
     /// Action when the connection fails: `retry` or `give_up`. Unfinished messages are lost in either case. Default `retry`.
     pub on_failure: OnFailure,

@@ -38,7 +38,7 @@ pub struct PingParams {
     pub interval: Duration,
     /// Size of a request, and of its reply, in bytes on the wire, including headers. Default 98.
     pub size: Bytes,
-    /// Number of requests; omitted: until the end of the run. Default none.
+    /// Number of requests; omitted: until the end of the run.
     pub count: Option<u64>,
     /// True if the next request leaves when the answer to the last one arrives, instead of after an interval. Default false.
     pub after_answer: bool,

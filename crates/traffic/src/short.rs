@@ -113,7 +113,7 @@ pub struct ShortParams {
     pub direction: Direction,
     /// Payload of the request for a download; 0 for no request. Default 300B.
     pub request: Bytes,
-    /// Number of transfers; omitted: until the end of the run. Default none.
+    /// Number of transfers; omitted: until the end of the run.
     pub count: Option<u64>,
     /// Largest number of transfers in progress; further arrivals are refused. Default 1000.
     pub max_open: u32,

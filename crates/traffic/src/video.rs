@@ -45,7 +45,7 @@ pub struct VideoParams {
     pub safety: f64,
     /// Payload of a GET. Default 300B.
     pub request: Bytes,
-    /// Number of segments; omitted: until the end of the run. Default none.
+    /// Number of segments; omitted: until the end of the run.
     pub segments: Option<u64>,
 }
 

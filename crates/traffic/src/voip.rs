@@ -43,7 +43,7 @@ pub struct VoipParams {
     pub size: Bytes,
     /// Time between frames. Default 20ms.
     pub interval: Duration,
-    /// Number of frames; omitted: until the end of the run. Default none.
+    /// Number of frames; omitted: until the end of the run.
     pub count: Option<u64>,
     /// A frame is late if its delay exceeds the shortest delay of the call by more than this. Default 60ms.
     pub late_after: Duration,

@@ -177,7 +177,7 @@ pub struct WebParams {
     /// Largest deviation of a pause from `think`; each pause is drawn uniformly. Default: a fifth of `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_spread: Option<Duration>,
-    /// Number of pages; omitted: until the end of the run. Default none.
+    /// Number of pages; omitted: until the end of the run.
     pub pages: Option<u64>,
     /// True if each slot keeps its connection for all objects of a page. If false, each object has its own connection, which fits
     /// CableLabs 2012 better (see its study). Default false.
