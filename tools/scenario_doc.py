@@ -57,13 +57,13 @@ Everything else has a default.
     to = ["net"]
     traffic.ftp = {}
 
-[examples/](../examples) and the [cookbook](cookbook.md) have more scenarios. An unknown key, an unknown word or a missing
-unit is an error; the message names its path, the valid values and the nearest name.
+[examples/](../examples) and the [cookbook](cookbook.md) have more scenarios. An unknown key, an unknown keyword or a
+missing unit is an error; the message names its path, the valid values and the nearest name.
 
 `--set path=value` replaces a value of the file: `--set link.up.rate=2mbit`, `--set 'link.up.queue={ droptail = { limit =
 "21p" } }'`. A number in a path is an index into a list. Quote a name that contains dots.
 
-`bloatlab schema > scenario.schema.json` writes a schema from which an editor can complete keys and words.
+`bloatlab schema > scenario.schema.json` writes a schema from which an editor can complete keys and keywords.
 
 ## Ways to write a queue
 
@@ -80,7 +80,7 @@ unit is an error; the message names its path, the valid values and the nearest n
 | `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, and its parameter |
 | `queue.sfq_hss = { law = { python = { law = "mylaw.py:MyLaw" } } }` | the same law in each queue of a fair discipline |
 
-Where a value is a "word or table", the word stands for the table with its defaults: `scheduler = "drr"` is
+Where a value is a "keyword or table", the keyword stands for the table with its defaults: `scheduler = "drr"` is
 `scheduler = { drr = {} }`.
 
 tc's disciplines are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and dualpi2, with tc's
@@ -109,8 +109,8 @@ UNITS = {
     "Prob": "probability",
     "Expect": "comparison",
     "Which": "names or true",
-    "Interval": "duration or word",
-    "ReceiveWindow": "size or word",
+    "Interval": "duration or keyword",
+    "ReceiveWindow": "size or keyword",
 }
 
 UNITS_NOTE = """\
@@ -303,7 +303,7 @@ def anchor(title: str) -> str:
 
 
 def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str = "none") -> list[str]:
-    """Returns the table of the keys of `of`, required ones first, and a list of the words that they may be.
+    """Returns the table of the keys of `of`, required ones first, and a list of their keywords.
 
     `values` replaces the defaults of the schema; `none` is the word for a key without a default.
     """
@@ -364,7 +364,7 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
         if alternatives and not words:
             return "table"
         other = "list" if any(c.get("type") == "array" for c in alternatives) else "table"
-        return "word" if len(words) == len(alternatives) else f"word or {other}"
+        return "keyword" if len(words) == len(alternatives) else f"keyword or {other}"
     types = node.get("type")
     types = [types] if isinstance(types, str) else types or []
     types = [t for t in types if t != "null"]
@@ -406,7 +406,7 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
     if value in (None, {}, [], ""):
         return "its defaults" if value is not None and own else "none", meaning
     if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
-        return f"`{next(iter(value))}`", meaning  # the word for a table with its defaults
+        return f"`{next(iter(value))}`", meaning  # the keyword for a table with its defaults
     return f"`{value if isinstance(value, str) else toml(value)}`", meaning
 
 
@@ -430,7 +430,7 @@ def toml(value: Any) -> str:
 
 
 def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
-    """Yields each word that a value may be, with its meaning."""
+    """Yields each keyword that a value may be, with its meaning."""
     name = reference(node)
     if name is None or name in UNITS:
         return
@@ -438,7 +438,7 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)
         if word is None:
-            # a word that is also the name of a table stands for that table's defaults, and was listed with the tables
+            # a keyword that is also the name of a table stands for that table's defaults, and was listed with the tables
             for plain in choice.get("enum", []):
                 if plain not in listed:
                     yield f"`{plain}`"

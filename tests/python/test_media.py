@@ -150,7 +150,7 @@ def test_a_star_in_the_place_of_a_subject_is_every_key_that_has_the_rest() -> No
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("control", "gcd", 'unknown word "gcd"; did you mean "gcc"?'),
+        ("control", "gcd", 'unknown keyword "gcd"; did you mean "gcc"?'),
         ("control", "{ gcc = { betta = 1 } }", 'unknown key "betta"; did you mean "beta"?'),
         ("control", "{ gcc = { beta = 2 } }", "control.gcc.beta: 2 is not valid; expected 0.1 to 0.99"),
         ("control", '{ screamv2 = { qdelay_target = "0s" } }', "qdelay_target: 0s is not valid; expected more than 0s"),

@@ -70,9 +70,9 @@ def test_the_command_prints_what_the_queue_is_read_from(say: Say, scenario_file:
 @pytest.mark.parametrize(
     ("override", "parts"),
     [
-        ("link.up.queue=fq_codle limit 5", ['unknown word "fq_codle"', 'did you mean "fq_codel"?']),
-        ("link.up.queue=fq_codel limmit 5", ['unknown word "limmit"', 'did you mean "limit"?']),
-        ("link.up.queue=cake bandwith 20mbit", ['unknown word "bandwith"', 'did you mean "bandwidth"?']),
+        ("link.up.queue=fq_codle limit 5", ['unknown keyword "fq_codle"', 'did you mean "fq_codel"?']),
+        ("link.up.queue=fq_codel limmit 5", ['unknown keyword "limmit"', 'did you mean "limit"?']),
+        ("link.up.queue=cake bandwith 20mbit", ['unknown keyword "bandwith"', 'did you mean "bandwidth"?']),
         ("link.up.queue=cake bandwidth 20mbit", ["20mbit is not valid on a link of", "at most the link's rate"]),
         ("link.up.queue=fq_codel + cake", ["cake"]),
         ("link.up.queue=codel target 20M", ['codel target: "20M" is not valid; expected a time']),

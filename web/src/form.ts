@@ -111,7 +111,7 @@ export class Form {
     return box;
   }
 
-  /** A choice among words and tables of one key. The parameters of the chosen variant are below it. */
+  /** A choice among keywords and tables of one key. The parameters of the chosen variant are below it. */
   private choice(label: string, shape: Shape, variants: Variant[], path: Path): HTMLElement {
     const given = choice(this.store.value(path));
     const fallback = choice(shape.fallback ?? undefined);

@@ -20,7 +20,7 @@ export function get(tree: Json | undefined, path: Path): Json | undefined {
 /** Keys that would change an object's prototype; a scenario has no such names. */
 const RESERVED = ["__proto__", "constructor", "prototype"];
 
-/** Sets the value at a path; undefined removes it. Creates missing tables on the path; a word on the path (`codel`) becomes a table of one key. */
+/** Sets the value at a path; undefined removes it. Creates missing tables on the path; a keyword on the path (`codel`) becomes a table of one key. */
 export function set(tree: Tree, path: Path, value: Json | undefined): void {
   if (path.some((part) => RESERVED.includes(part))) return;
   let place: Json = tree;
@@ -45,7 +45,7 @@ export function set(tree: Tree, path: Path, value: Json | undefined): void {
   }
 }
 
-/** The name and the parameters of a choice, which is a word or a table of one key. */
+/** The name and the parameters of a choice, which is a keyword or a table of one key. */
 export function choice(value: Json | undefined): { name: string; params: Tree } | null {
   if (typeof value === "string") return { name: value, params: {} };
   if (!isTable(value)) return null;

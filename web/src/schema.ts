@@ -74,7 +74,7 @@ export class Schema {
     return types.includes("string") ? { ...common, is: "text" } : { ...common, is: "other" };
   }
 
-  /** The variants of a choice: words, and tables of one key. */
+  /** The variants of a choice: keywords, and tables of one key. */
   variants(schema: Tree): Variant[] {
     const found: Variant[] = [];
     for (const one of tables(schema["oneOf"])) {

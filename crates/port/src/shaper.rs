@@ -13,7 +13,7 @@ use units::{BitRate, Problem};
 const EXPECTED: &str =
     "a shaper: \"htb\", { htb = {..} }, or the table of a dual token bucket ({ max_sustained_rate = \"5mbit\" })";
 
-/// A shaper between the queue and the wire: the word `"htb"`, a table with that key, or the table of a dual token
+/// A shaper between the queue and the wire: the keyword `"htb"`, a table with that key, or the table of a dual token
 /// bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shaper {
@@ -127,7 +127,7 @@ impl JsonSchema for Shaper {
         let mut schema = Named::json_schema(generator);
         schema.insert(
             "description".into(),
-            "A shaper between the queue and the wire: the word htb, a table with that key, or the table of a dual token bucket."
+            "A shaper between the queue and the wire: the keyword htb, a table with that key, or the table of a dual token bucket."
                 .into(),
         );
         if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {

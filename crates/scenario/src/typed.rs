@@ -25,7 +25,7 @@ pub(crate) fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
 /// Replaces serde's wording by the wording of the scenario file: "unknown key", the nearest name, the list of valid
 /// names.
 fn explain(path: &str, message: &str) -> Problem {
-    for (start, what) in [("unknown field `", "key"), ("unknown variant `", "word")] {
+    for (start, what) in [("unknown field `", "key"), ("unknown variant `", "keyword")] {
         let Some(rest) = message.strip_prefix(start) else { continue };
         // the name comes from the user and may contain any text; the text after it comes from serde
         let ends = ["`, expected ", "`, there are no "].iter().filter_map(|end| rest.rfind(end)).max();
@@ -99,14 +99,14 @@ fn as_valid(valid: &str) -> String {
         "a boolean" => "true or false".to_owned(),
         "a string" | "str" | "string" => "a text".to_owned(),
         "a sequence" => "a list".to_owned(),
-        "string or map" => "a word, or a table of one key".to_owned(),
+        "string or map" => "a keyword, or a table of one key".to_owned(),
         "map with a single key" => "a table of one key".to_owned(),
-        "variant identifier" | "unit variant" | "field identifier" => "a word".to_owned(),
-        "unit" => "nothing after the word".to_owned(),
+        "variant identifier" | "unit variant" | "field identifier" => "a keyword".to_owned(),
+        "unit" => "nothing after the keyword".to_owned(),
         _ if valid == "a map" || valid.starts_with("struct ") || valid.contains("struct variant") => {
             "a table".to_owned()
         }
-        _ if valid == "enum" || valid.starts_with("enum ") => "a word, or a table of one key".to_owned(),
+        _ if valid == "enum" || valid.starts_with("enum ") => "a keyword, or a table of one key".to_owned(),
         _ if valid.starts_with("a tuple of size ") || valid.starts_with("an array of length ") => {
             format!("a list of {}", valid.rsplit(' ').next().unwrap_or_default())
         }

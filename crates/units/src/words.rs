@@ -1,7 +1,7 @@
-//! Choices written as a table of one key (`hash = { queues = 64 }`), or as a word that stands for its defaults (`"hash"`).
+//! Choices written as a table of one key (`hash = { queues = 64 }`), or as a keyword for its defaults (`"hash"`).
 //!
-//! serde's derive reads a word only for a variant without content. [`word_or_table`](crate::word_or_table) wraps the derived
-//! reader (made inherent by `#[serde(remote = "Self")]`) and presents a word to it as an empty table of that key.
+//! serde's derive reads a keyword only for a variant without content. [`word_or_table`](crate::word_or_table) wraps the derived
+//! reader (made inherent by `#[serde(remote = "Self")]`) and presents a keyword to it as an empty table of that key.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -11,8 +11,8 @@ use serde::de::{
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Implements `Serialize` and `Deserialize` for an enum with `#[serde(remote = "Self")]`, so that the word of a variant stands
-/// for the table of its defaults.
+/// Implements `Serialize` and `Deserialize` for an enum with `#[serde(remote = "Self")]`, so that the keyword of a variant
+/// stands for the table of its defaults.
 #[macro_export]
 macro_rules! word_or_table {
     ($($Type:ty),+ $(,)?) => {$(
@@ -30,7 +30,7 @@ macro_rules! word_or_table {
 }
 
 /// Extends the schema of `T`, whose choices are tables of one key: a choice whose table may be empty may also be its key alone, as
-/// a word.
+/// a keyword.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();
@@ -41,7 +41,7 @@ pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     }
 }
 
-/// A deserializer that accepts a word wherever an enum is written as a table of one key.
+/// A deserializer that accepts a keyword wherever an enum is written as a table of one key.
 #[doc(hidden)]
 pub struct WordOrTable<D>(pub D);
 
@@ -80,7 +80,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "one of {}, as a word or as the key of a table", Self::names(self.variants))
+        write!(f, "one of {}, as a keyword or as the key of a table", Self::names(self.variants))
     }
     fn visit_str<E: de::Error>(self, word: &str) -> Result<V::Value, E> {
         if !self.variants.contains(&word) {

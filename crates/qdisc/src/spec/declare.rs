@@ -29,7 +29,7 @@ macro_rules! disciplines {
         pub const OUTSIDE: Info = Info::of::<$Params>(true, $name, Kind::$Kind, $summary, $source);
     };
     (@enums $($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)+) => {
-        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`, or the word `"codel"`
+        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`, or the keyword `"codel"`
         /// for its defaults, or `"sfq_hss + codel"` for a fair discipline and the law of its queues.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(remote = "Self")]

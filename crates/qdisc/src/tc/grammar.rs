@@ -63,7 +63,7 @@ impl Kind {
             Self::Threshold => {
                 (" TIME|PACKETS", "a time with its unit, such as 1ms, or a number of packets, such as 5p")
             }
-            Self::Own => ("", "a word"),
+            Self::Own => ("", "a keyword"),
             Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => ("", "nothing"),
         }
     }

@@ -539,7 +539,7 @@ fn words_stand_for_tables_in_every_part() {
         (r#"{"fair":{"scheduler":{}}}"#, "the table is empty; expected one of \"packet_round_robin\""),
         (
             r#"{"fair":{"classifier":3}}"#,
-            "expected one of \"hash\", \"serial_search\", \"isolated\", \"prio\", as a word",
+            "expected one of \"hash\", \"serial_search\", \"isolated\", \"prio\", as a keyword",
         ),
         (r#"{"fair":{"classifier":{"hash":{"queue":3}}}}"#, "unknown field `queue`"),
     ] {

@@ -121,7 +121,7 @@ fn unknown_names_come_with_the_nearest_known() {
             "form = \"home\"\nto = \"server\"\nrate",
             "link.up: unknown key \"form\"; did you mean \"from\"?",
         ),
-        ("queue.codel", "queue.codle", "link.up.queue: unknown word \"codle\"; did you mean \"codel\"?"),
+        ("queue.codel", "queue.codle", "link.up.queue: unknown keyword \"codle\"; did you mean \"codel\"?"),
         ("limit = \"417p\"", "limt = \"417p\"", "link.up.queue.codel: unknown key \"limt\"; did you mean \"limit\"?"),
         ("tcp = \"mine\"", "tcp = \"mein\"", "app.upload.tcp: unknown TCP stack \"mein\"; did you mean \"mine\"?"),
         (
@@ -151,11 +151,11 @@ fn unknown_names_come_with_the_nearest_known() {
 fn names_of_another_place_lead_there() {
     let codel = "queue.codel = { limit = \"417p\" }";
     for (old, new, start) in [
-        (codel, "queue = 'fifo'", "link.up.queue: unknown word \"fifo\"; did you mean \"pfifo\" or \"bfifo\"?"),
+        (codel, "queue = 'fifo'", "link.up.queue: unknown keyword \"fifo\"; did you mean \"pfifo\" or \"bfifo\"?"),
         (
             codel,
             "queue.fifo = {}",
-            "link.up.queue: unknown word \"fifo\"; did you mean queue = \"pfifo\" or queue = \"bfifo\"?",
+            "link.up.queue: unknown keyword \"fifo\"; did you mean queue = \"pfifo\" or queue = \"bfifo\"?",
         ),
         (
             codel,
@@ -167,7 +167,11 @@ fn names_of_another_place_lead_there() {
             "accecn = true",
             "tcp.mine.accecn: unknown parameter \"accecn\"; did you mean `ecn_feedback = \"accecn\"`?",
         ),
-        ("traffic.ftp = {}", "traffic.ftpp = {}", "app.upload.traffic: unknown word \"ftpp\"; did you mean \"ftp\"?"),
+        (
+            "traffic.ftp = {}",
+            "traffic.ftpp = {}",
+            "app.upload.traffic: unknown keyword \"ftpp\"; did you mean \"ftp\"?",
+        ),
         (
             "[link.down]\nfrom = \"server\"\nto = \"home\"",
             "[link.down]\nfrom = \"server\"\nto = \"office\"",
@@ -184,7 +188,7 @@ fn names_of_another_place_lead_there() {
             "link.dwn: unknown link \"dwn\"; did you mean \"down\"? (known: down, up), or give it all its keys",
         ),
         ("app.call.dscp", "app.call: unknown application \"call\" (known: upload), or give it all its keys"),
-        ("app.upload.traffic.ftpp.flows", "app.upload.traffic: unknown word \"ftpp\"; did you mean \"ftp\"?"),
+        ("app.upload.traffic.ftpp.flows", "app.upload.traffic: unknown keyword \"ftpp\"; did you mean \"ftp\"?"),
     ] {
         let lines = set(path, "5").unwrap_err();
         assert!(lines[0].starts_with(start), "{path}\n  got  {}\n  want {start}", lines[0]);

@@ -32,7 +32,11 @@ fn what_is_wrong_has_its_place() {
         ("ledbat", "{ targt = '5ms' }", "ledbat: unknown key \"targt\"; did you mean \"target\"?"),
         ("ledbat", "{ target = '1us' }", "ledbat.target: 1us is not valid; expected 1ms to 10s"),
         ("initial_window", "{ segments = 'a' }", "initial_window.segments: \"a\" is not valid; expected a whole"),
-        ("prague_cut", "'mark'", "prague_cut: unknown word \"mark\"; did you mean \"marks\"? (valid: rounds, marks)"),
+        (
+            "prague_cut",
+            "'mark'",
+            "prague_cut: unknown keyword \"mark\"; did you mean \"marks\"? (valid: rounds, marks)",
+        ),
         ("cubic_from", "'linux'", "cubic_from: unknown parameter \"cubic_from\"; did you mean \"cubic_form\"?"),
         ("wire", "{}", "wire: unknown parameter \"wire\" (known: abc_limit, "),
     ] {
