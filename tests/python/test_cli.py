@@ -124,7 +124,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         (["run", "SCENARIO", "--set", "link.down.to=moon"], ["no route", "home"]),
         (["run", "SCENARIO", "--set", 'route=[{at="home",to="net",via="pu"}]'], ["route.0.via", "pu", "up"]),
         (["run", "SCENARIO", "--set", ZERO_MAP], ["link.up.docsis.map_interval", "0s", "more than 0s"]),
-        (["run", "SCENARIO", "--set", BACKWARDS], ["link.up.changes.1.at", "1s is earlier than the change before it"]),
+        (["run", "SCENARIO", "--set", BACKWARDS], ["link.up.changes.1.at", "1s is earlier than the previous change"]),
         (["run", "SCENARIO", "--set", BEFORE], ["link.up.changes.0.at", "-1s"]),
         (["run", "SCENARIO", "--set", "seed=-1"], ["SCENARIO: seed", "-1", "whole number"]),
         (["run", "SCENARIO", "--seed", "-1"], ["--seed", "-1"]),
