@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -14,6 +15,7 @@ from bloatlab.judge import judged, names, suite
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
 
+ROOT = Path(__file__).parents[2]
 BROKEN = Path(__file__).with_name("broken_controllers.py")
 
 Say = Callable[..., tuple[int, str, str]]
@@ -126,3 +128,11 @@ def test_bad_input_gets_one_line(say: Say, arguments: tuple[str, ...], line: str
     assert code == 2
     assert line in " ".join(err.split())
     assert len(err.strip().splitlines()) == 1
+
+
+def test_bbr3_has_the_verdicts_of_the_page() -> None:
+    page = (ROOT / "docs/judge.md").read_text()
+    published = dict(re.findall(r"^\| (A\.\d+) \| (met|not met) \|", page, re.MULTILINE))
+    (done,) = judged(suite("bbr"), "bbr3")
+    assert {one.case.section: one.word for one in done.tried} == published
+    assert f"{done.sentence.removeprefix('bbr3: ')}." in page
