@@ -195,7 +195,8 @@ def column_type(table: str, column: str) -> type[pl.DataType]:
     if column in TEXT:
         return pl.String
     counts = {"bytes", "packets", "retransmits", "timeouts", "fast_recoveries"}
-    counted = not table.endswith("_series") and (column in counts or column.endswith(("_packets", "_bytes")))
+    per_bin = table.endswith("_series") or table == "media"
+    counted = not per_bin and (column in counts or column.endswith(("_packets", "_bytes")))
     return pl.UInt64 if counted or column in {"flow", "connection", "count"} else pl.Float64
 
 

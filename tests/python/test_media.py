@@ -13,6 +13,7 @@ from bloatlab import ScenarioError
 from bloatlab.judge import suite
 from bloatlab.judge.runs import judged
 from bloatlab.judge.subjects import subject
+from bloatlab.results import open_result, save
 
 ROOT = Path(__file__).resolve().parents[2]
 VIDEO = ROOT / "examples" / "media" / "video.toml"
@@ -145,6 +146,15 @@ def test_a_star_in_the_place_of_a_subject_is_every_key_that_has_the_rest() -> No
     tree = subject("screamv2", "app.*.traffic.media.control").placed(case.scenario(), "app.*.traffic.media.control")
     assert tree["app"]["video"]["traffic"]["media"]["control"] == "screamv2"
     assert tree["app"]["tcp"]["traffic"] == {"ftp": {}}
+
+
+@pytest.mark.parametrize("control", ["gcc", "screamv2"])
+def test_a_result_is_saved_opened_and_drawn(control: str, tmp_path: Path) -> None:
+    result = run(control, duration="40s")
+    opened = open_result(save(result, tmp_path / "result"))
+    assert opened.table("media").equals(result.table("media"), null_equal=True)
+    names = [axes.get_ylabel() for axes in opened.plot("series").axes]
+    assert names[-2:] == ["target (Mbit/s)", "frame delay (ms)"]
 
 
 @pytest.mark.parametrize(

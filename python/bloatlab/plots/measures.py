@@ -189,6 +189,15 @@ def pings(run: Run) -> dict[str, pl.DataFrame]:
     return answered_pings(run.table("pings"))
 
 
+def videos(run: Run) -> dict[str, pl.DataFrame]:
+    """Returns the rows of live video (`media`), by application, at most six."""
+    frame = run.table("media")
+    if not frame.height:
+        return {}
+    parts = frame.partition_by("app", maintain_order=True, as_dict=True)
+    return {str(app): part for (app,), part in list(parts.items())[:6]}
+
+
 def distributions(run: Run) -> list[Distribution]:
     """Returns the distributions of a run: round-trip times of pings, one-way delays, times in queues."""
     found = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", 
 
 #: Height of one of several panels, relative to the figure's width.
 _HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
+
+#: Panels of live video: columns of the table `media`.
+_VIDEO = {"target_mbit": "target (Mbit/s)", "frame_delay_ms": "frame delay (ms)"}
 
 #: With more flows than this, the flows of an application are drawn as their sum.
 MOST_FLOWS = 6
@@ -61,6 +65,7 @@ def _of_run(run: Run) -> list[TimePanel]:
     tcp = [f for f in whole if measures.has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
     seats = {f.label: place.get(f.label, i) for i, f in enumerate(tcp)}
     events = [ticks(run, links[0][0], column, measures.drops(run, links[0][0], column)) for column in EVENTS if links]
+    videos = measures.videos(run)
     return [
         TimePanel("rate", f"{word} (Mbit/s)", rates),
         TimePanel(
@@ -71,6 +76,14 @@ def _of_run(run: Run) -> list[TimePanel]:
             "cwnd", "window (kB)", [(_mean(f.frame, "cwnd_bytes", width, f.label, 1e-3), seats[f.label]) for f in tcp]
         ),
         TimePanel("rtt", "RTT (ms)", _rtts(run, width, seats, len(shown) + len(links), tcp)),
+        *(
+            TimePanel(
+                name,
+                label,
+                [(_video(part, name, width, app), place.get(app, i)) for i, (app, part) in enumerate(videos.items())],
+            )
+            for name, label in _VIDEO.items()
+        ),
     ]
 
 
@@ -109,6 +122,7 @@ def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
         *found,
         TimePanel("cwnd", "mean window (kB)", _each(runs, lambda run: _over_flows(run, "cwnd_bytes", 1e-3))),
         TimePanel("rtt", "RTT (ms)", _each(runs, _one_rtt)),
+        *(TimePanel(name, label, _each(runs, partial(_videos, column=name))) for name, label in _VIDEO.items()),
     ]
 
 
@@ -132,6 +146,15 @@ def _one_rtt(run: Run) -> measures.Curve | None:
     if pinged:
         return _rtt(pl.concat(list(pinged.values())), measures.window(run), run.label)
     return _over_flows(run, "srtt_ms", 1.0)
+
+
+def _video(part: pl.DataFrame, column: str, width: float, label: str) -> measures.Curve:
+    return _mean(part.with_columns(pl.col(column).fill_nan(None)), column, width, label)
+
+
+def _videos(run: Run, column: str) -> measures.Curve | None:
+    parts = list(measures.videos(run).values())
+    return _video(pl.concat(parts), column, measures.window(run), run.label) if parts else None
 
 
 def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
