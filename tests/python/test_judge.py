@@ -121,6 +121,7 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
         (("--suite", "bbr", "--cc", "none.py:X"), "none.py: no such file"),
         (("--suite", "bbr", "--cc", "none.toml:x"), "none.toml: no such file"),
         (("--suite", "bbr"), "give --suite"),
+        (("--suite", "all", "--cc", "bbr3", "--case", "A.3"), "--case A.3 needs one suite"),
     ],
 )
 def test_bad_input_gets_one_line(say: Say, arguments: tuple[str, ...], line: str) -> None:

@@ -63,6 +63,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '<div class="answer"><h1>Which queue protects?</h1>\n<p class="sentence">CBT does.</p>'
         '<p class="basis">Medians of 1 seed.</p><figure><svg viewBox="0 0 1 1"></svg></figure></div><main></main>'
     )
+    (folder / "runs/judge").mkdir()
+    (folder / "runs/judge/index.html").write_text("<title>matrix</title>")
     (folder / "play.html").write_text("<title>playground</title>")
     more = ["--runs", str(folder / "runs"), "--playground", str(folder / "play.html")]
     write = [sys.executable, str(ROOT / "tools/docs_site.py"), str(folder / "site"), *more]
@@ -77,6 +79,11 @@ def parsed(page: Path) -> Links:
     links = Links()
     links.feed(page.read_text())
     return links
+
+
+def test_the_referees_matrix_is_part_of_the_site(site: Path):
+    assert "judge/matrix/index.html" in parsed(site / "judge.html").targets
+    assert (site / "judge/matrix/index.html").read_text() == "<title>matrix</title>"
 
 
 def test_everything_has_a_page(site: Path):

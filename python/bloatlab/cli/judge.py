@@ -34,8 +34,9 @@ def command(
         bloatlab judge --suite all --cc all --out matrix
 
     Args:
-        suite_name: The suite: bbr, rfc9743, or all.
-        cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS, FILE.toml:STACK, or all.
+        suite_name: The suite: bbr, rfc8867, rfc9743, or all.
+        cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS, FILE.toml:STACK, or all. For rfc8867, a media
+            controller.
         case: Run only this case, such as A.10.
         out: Folder for the page, the verdicts as JSON and JUnit, and the scenarios that were run.
         junit_to: Write the verdicts to this file as JUnit XML, for CI systems.
@@ -43,6 +44,8 @@ def command(
     if suite_name is None or cc is None:
         known = ", ".join([*names(), "all"])
         raise BadInput(f"judge: give --suite ({known}) and --cc, such as: bloatlab judge --suite bbr --cc bbr3")
+    if case is not None and suite_name == "all":
+        raise BadInput(f"judge: --case {case} needs one suite: {', '.join(names())}")
     suites = [suite(name) for name in (names() if suite_name == "all" else [suite_name])]
     if case is not None:
         suites = [one.only(case) for one in suites]
