@@ -34,7 +34,7 @@ def command(
         bloatlab judge --suite all --cc all --out matrix
 
     Args:
-        suite_name: The suite: bbr, rfc8867, rfc9743, or all.
+        suite_name: The suite, such as bbr or rfc9743 (docs/judge.md lists them), or all.
         cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS, FILE.toml:STACK, or all. For rfc8867, a media
             controller.
         case: Run only this case, such as A.10.
