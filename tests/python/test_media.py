@@ -10,6 +10,7 @@ import pytest
 
 import bloatlab
 from bloatlab import ScenarioError
+from bloatlab.cli.main import call
 from bloatlab.judge import suite
 from bloatlab.judge.runs import judged
 from bloatlab.judge.subjects import subject
@@ -155,6 +156,11 @@ def test_a_result_is_saved_opened_and_drawn(control: str, tmp_path: Path) -> Non
     assert opened.table("media").equals(result.table("media"), null_equal=True)
     names = [axes.get_ylabel() for axes in opened.plot("series").axes]
     assert names[-2:] == ["target (Mbit/s)", "frame delay (ms)"]
+
+
+def test_live_runs_refuse_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["live", str(VIDEO)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("app.video.traffic.media: runs only in simulation")
 
 
 @pytest.mark.parametrize(
