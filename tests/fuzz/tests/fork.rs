@@ -2,11 +2,12 @@
 //! original. Random scenarios pause at a random moment, where they are read and cloned; one clone is changed.
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, law in a fair
-//! discipline, application, stack, controller, service and kind of delivery must have occurred.
+//! discipline, application, stack, controller, service and kind of delivery must have occurred. Code in Python is forked in
+//! `tests/python`.
 
 use fuzz::schema::Range;
 use fuzz::source::Source;
-use fuzz::world::text;
+use fuzz::world::tree;
 use port::{Service, Shaper};
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario};
@@ -30,10 +31,25 @@ fn said_without_events(outcome: &Outcome) -> String {
     format!("{summary}\n{:?}", outcome.tables)
 }
 
-/// Returns a scenario that can be built and run; `None` if these choices give none.
-fn scenario(rng: &mut Rng) -> Option<Scenario> {
+/// Returns the names of the controllers of this crate, in their order.
+fn controllers() -> Vec<String> {
+    let all = tcp::CongestionControl::ALL.iter().filter(|control| **control != tcp::CongestionControl::Python);
+    all.map(|control| kind(json!(control))).collect()
+}
+
+/// Returns a scenario that can be built and run; `None` if these choices give none. The first application of every second
+/// scenario uses the next controller.
+fn scenario(number: u64, rng: &mut Rng) -> Option<Scenario> {
     let bytes: Vec<u8> = (0..128).flat_map(|_| rng.bits().to_le_bytes()).collect();
-    let scenario = read::scenario(&text(&mut Source::new(&bytes), Range::Usual), Format::Json, &[]).ok()?;
+    let mut drawn = tree(&mut Source::new(&bytes), Range::Usual);
+    if number.is_multiple_of(2) {
+        let all = controllers();
+        let name = &all[(number / 2) as usize % all.len()];
+        let stack = json!({ "preset": "linux-6", "congestion_control": name, "timestamps": true, "ecn": true, "ecn_feedback": "accecn" });
+        drawn.entry("tcp").or_insert(json!({}))["controlled"] = stack;
+        drawn["app"]["app0"]["tcp"] = json!("controlled");
+    }
+    let scenario = read::scenario(&Value::Object(drawn).to_string(), Format::Json, &[]).ok()?;
     let ready = |link: &scenario::Link| {
         link.queue.ready().is_ok() && link.service.delivery().is_none_or(|delivery| delivery.ready().is_ok())
     };
@@ -77,6 +93,8 @@ fn kinds(scenario: &Scenario) -> Vec<String> {
         seen.push(format!("app {}", app.traffic.name()));
         for stack in app.tcp_server.iter().chain([&app.tcp]).filter(|_| !app.traffic.is_datagrams()) {
             seen.push(format!("tcp {stack}"));
+            let control = scenario.stack(stack).unwrap().control;
+            seen.push(format!("controller {}", kind(json!(control.congestion_control))));
         }
     }
     seen
@@ -191,7 +209,7 @@ fn forks_continue_to_the_same_bytes() {
             break;
         }
         let mut rng = Rng::named(number, "fork");
-        let Some(scenario) = scenario(&mut rng) else { continue };
+        let Some(scenario) = scenario(number, &mut rng) else { continue };
         if !check(number, &scenario, &mut rng) {
             continue;
         }
@@ -209,6 +227,7 @@ fn forks_continue_to_the_same_bytes() {
             named("delivery", &port::DELIVERIES.iter().map(|d| d.name).collect::<Vec<_>>()),
             named("app", &traffic::APPS.iter().map(|a| a.name).collect::<Vec<_>>()),
             named("tcp", &tcp::PRESETS.iter().map(|p| p.0).collect::<Vec<_>>()),
+            controllers().iter().map(|name| format!("controller {name}")).collect(),
         ];
         let missing: Vec<_> = all.concat().into_iter().filter(|name| !seen.contains(name)).collect();
         assert!(missing.is_empty(), "these never occurred: {missing:?}");
