@@ -185,11 +185,7 @@ impl<S: Sink> Bench<S> {
         let (flow, back, new) = self.flows.find(&h);
         let pure = h.flags.has(Flags::PURE_ACK);
         let seq = self.flows.unwrap(flow, back, pure, &h);
-        let body = self.store.put(bytes);
-        if self.entered.len() <= body as usize {
-            self.entered.resize(body as usize + 1, (Time::ZERO, 0));
-        }
-        self.entered[body as usize] = (now, h.payload as u16);
+        let body = self.put(now, h.payload as u16, bytes);
         let packet = PacketMeta {
             stamp: now,
             seq,
@@ -328,13 +324,35 @@ impl<S: Sink> Bench<S> {
         self.act(at, link, |port, env| port.poll(at, env, &mut |p| scratch.push(p)));
         let node = self.links[usize::from(link)].to;
         for packet in scratch.drain(..) {
-            if node == packet.dst {
-                self.leave(at, packet, out);
-            } else {
-                self.offer(at, self.routes.next(node, packet.dst), packet);
+            let twice = self.links[usize::from(link)].carrier.duplicates();
+            let copy = twice.then(|| self.copy(packet));
+            for packet in [Some(packet), copy].into_iter().flatten() {
+                if node == packet.dst {
+                    self.leave(at, packet, out);
+                } else {
+                    self.offer(at, self.routes.next(node, packet.dst), packet);
+                }
             }
         }
         self.scratch = scratch;
+    }
+
+    /// Returns a copy of a packet, with bytes of its own.
+    #[cold]
+    fn copy(&mut self, packet: PacketMeta) -> PacketMeta {
+        let bytes = self.store.get_mut(packet.body).to_vec();
+        let (entered, payload) = self.entered[packet.body as usize];
+        PacketMeta { body: self.put(entered, payload, &bytes), ..packet }
+    }
+
+    /// Stores the bytes of a packet that entered at `entered`; returns their index.
+    fn put(&mut self, entered: Time, payload: u16, bytes: &[u8]) -> u32 {
+        let body = self.store.put(bytes);
+        if self.entered.len() <= body as usize {
+            self.entered.resize(body as usize + 1, (Time::ZERO, 0));
+        }
+        self.entered[body as usize] = (entered, payload);
+        body
     }
 
     fn leave(&mut self, due: Time, packet: PacketMeta, out: &mut impl FnMut(Leaving<'_>)) {

@@ -1,7 +1,9 @@
-//! Impairments of the wire: a policer, losses in bursts, retransmissions below IP, packets out of order, arrivals in batches.
+//! Impairments of the wire: a policer, losses in bursts, retransmissions below IP, packets out of order, arrivals in batches,
+//! duplicates.
 //!
 //! ```text
 //!   leaves the server -> policer -> loss, lose -> burst_loss -> retransmission -> delay, jitter, lateness -> reordering -> batches
+//!   -> duplicates
 //! ```
 //!
 //! Source: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960, and E. O. Elliott, "Estimates of Error Rates for Codes on
@@ -26,6 +28,8 @@ pub struct Impairments {
     /// Packets arrive only at the multiples of this time, in batches: ACK aggregation, or the frames of a radio link. Null: each
     /// packet arrives at its own time.
     pub batches: Option<Duration>,
+    /// Probability that a packet arrives twice, both times at once. The counts of the link do not include the copy.
+    pub duplicates: Prob,
 }
 
 /// A token bucket that drops each packet for which it has too few tokens.
@@ -122,6 +126,7 @@ pub(crate) struct Impaired {
     loss_rng: Rng,
     retransmission_rng: Rng,
     reordering_rng: Rng,
+    duplicates_rng: Rng,
 }
 
 impl Impaired {
@@ -134,6 +139,7 @@ impl Impaired {
             loss_rng: stream("burst_loss"),
             retransmission_rng: stream("retransmission"),
             reordering_rng: stream("reordering"),
+            duplicates_rng: stream("duplicates"),
         }
     }
 
@@ -185,6 +191,16 @@ impl Impaired {
         self.spec
             .batches
             .map_or(arrival, |every| Time(arrival.0.checked_next_multiple_of(every.0).unwrap_or(arrival.0)))
+    }
+
+    /// Returns true if packets may arrive twice.
+    pub(crate) fn may_duplicate(&self) -> bool {
+        self.spec.duplicates.get() > 0.0
+    }
+
+    /// Returns true if the packet that has just arrived arrives once more.
+    pub(crate) fn duplicates(&mut self) -> bool {
+        self.duplicates_rng.chance(self.spec.duplicates.get())
     }
 
     /// Returns true if packets may overtake one another.

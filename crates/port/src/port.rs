@@ -96,6 +96,17 @@ impl Port {
         self.egress.propagation.arrive(now)
     }
 
+    /// Returns true if packets may arrive twice.
+    #[inline]
+    pub fn may_duplicate(&self) -> bool {
+        self.egress.propagation.may_duplicate()
+    }
+
+    /// Returns true if the packet that [`Port::arrive`] returned last arrives once more. To be called once for each packet.
+    pub fn duplicates(&mut self) -> bool {
+        self.egress.propagation.duplicates()
+    }
+
     /// Does the work due by `last`, unless the port is already past that time. An idle link also counts its missed
     /// opportunities.
     #[inline]

@@ -20,6 +20,8 @@ pub(crate) struct Propagation {
     /// Numbers of the packets to lose, in falling order, so that the next one is last.
     lose: Vec<u64>,
     impaired: Option<Box<Impaired>>,
+    /// True if no packet is lost, delayed by more than `delay`, or overtaken.
+    plain: bool,
     loss_rng: Rng,
     jitter_rng: Rng,
     lateness_rng: Rng,
@@ -34,7 +36,7 @@ pub(crate) struct Propagation {
 impl Propagation {
     /// Returns a wire without packets. `stream` returns the random stream of a name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
-        Self {
+        let mut made = Self {
             delay: spec.delay,
             jitter: spec.jitter,
             lateness: spec.lateness,
@@ -42,6 +44,7 @@ impl Propagation {
             loss: spec.loss.get(),
             lose: spec.lose.iter().rev().copied().collect(),
             impaired: spec.impairments.as_ref().map(|spec| Box::new(Impaired::new(spec, &stream))),
+            plain: false,
             loss_rng: stream("loss"),
             jitter_rng: stream("jitter"),
             lateness_rng: stream("lateness"),
@@ -50,7 +53,15 @@ impl Propagation {
             lost: Count::default(),
             departed: Count::default(),
             delivered: Count::default(),
-        }
+        };
+        made.plain = made.is_plain();
+        made
+    }
+
+    fn is_plain(&self) -> bool {
+        let may_lose = self.loss > 0.0 || !self.lose.is_empty();
+        let may_delay = !self.jitter.is_zero() || self.lateness.is_some() || self.reorder;
+        !may_lose && !may_delay && self.impaired.is_none()
     }
 
     /// Continues with the packets `in_flight`, on a wire without loss, jitter, lateness and impairments. `delivered` counts
@@ -68,6 +79,7 @@ impl Propagation {
         self.delay = change.delay.unwrap_or(self.delay);
         self.jitter = change.jitter.unwrap_or(self.jitter);
         self.loss = change.loss.map_or(self.loss, units::Prob::get);
+        self.plain = self.is_plain();
     }
 
     /// Returns the time at which the next packet reaches the far end; [`Time::NEVER`] if none is in flight.
@@ -101,6 +113,25 @@ impl Propagation {
             packet.flags = Flags(packet.flags.0 & !Flags::LOCAL.0);
             env.fate.left(&packet, end);
         }
+        if !self.plain {
+            return self.depart_with_faults(now, link, packet, end, env);
+        }
+        self.departed.add(&packet);
+        self.last_arrival = self.last_arrival.max(end + self.delay);
+        packet.stamp = self.last_arrival;
+        self.ring.push_back(packet);
+    }
+
+    /// Sends a packet on a wire that may lose it, delay it by chance or change the order.
+    #[cold]
+    fn depart_with_faults<S: Sink>(
+        &mut self,
+        now: Time,
+        link: LinkId,
+        mut packet: PacketMeta,
+        end: Time,
+        env: &mut Env<'_, S>,
+    ) {
         let by_chance = self.loss_rng.chance(self.loss);
         let late =
             self.impaired.as_mut().map_or(Some(Duration::ZERO), |impaired| impaired.late(u64::from(packet.size), end));
@@ -159,6 +190,17 @@ impl Propagation {
         packet.stamp = arrival;
         let overtaken = self.ring.iter().rev().take_while(|p| p.stamp > arrival).count();
         self.ring.insert(self.ring.len() - overtaken, packet);
+    }
+
+    /// Returns true if packets may arrive twice.
+    #[inline]
+    pub(crate) fn may_duplicate(&self) -> bool {
+        self.impaired.as_ref().is_some_and(|impaired| impaired.may_duplicate())
+    }
+
+    /// Returns true if the packet that has just arrived arrives once more.
+    pub(crate) fn duplicates(&mut self) -> bool {
+        self.impaired.as_mut().is_some_and(|impaired| impaired.duplicates())
     }
 
     /// Returns the next packet that has arrived by `now`.

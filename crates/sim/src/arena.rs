@@ -39,6 +39,15 @@ impl<T> Arena<T> {
         value
     }
 
+    /// Stores a copy of the value at `index` and returns the copy's index.
+    pub(crate) fn copy(&mut self, index: u32) -> u32
+    where
+        T: Clone,
+    {
+        let value = self.slots[index as usize].clone().expect("a body is copied before it is taken");
+        self.put(value)
+    }
+
     /// Prefetches the slot of a value that will be taken soon.
     #[inline]
     pub(crate) fn prefetch(&self, index: u32) {

@@ -308,6 +308,21 @@ impl Bodies {
         }
     }
 
+    /// Returns a copy of a packet, with a slot of its own.
+    #[cold]
+    pub(crate) fn copy(&mut self, packet: &PacketMeta) -> PacketMeta {
+        let body = if packet.flags.has(Flags::INLINE) {
+            packet.body
+        } else if is_sack(packet.flags) {
+            self.sacks.copy(packet.body)
+        } else if has_bytes(packet.flags) {
+            self.bytes.copy(packet.body)
+        } else {
+            self.whole.copy(packet.body)
+        };
+        PacketMeta { body, ..*packet }
+    }
+
     /// Frees the slot of a dropped packet.
     #[inline]
     pub(crate) fn free(&mut self, packet: &PacketMeta) {

@@ -244,7 +244,7 @@ impl<S: Sink> Net<S> {
             (port.arrive(now), port.arrival_at())
         })?;
         self.read_change(i);
-        if next <= now {
+        if next <= now || self.may_duplicate(i) {
             self.arrive_together(i, to, packet?);
             return None;
         }
@@ -268,11 +268,37 @@ impl<S: Sink> Net<S> {
         arrived.push(first);
         let link = &mut self.links[usize::from(i)];
         let next = link.carrier.arrive_all(now, &mut link.meter, &mut arrived);
+        if self.may_duplicate(i) {
+            self.duplicate(i, &mut arrived);
+        }
         for packet in &arrived {
             self.capture(i, LinkEnd::Far, packet);
         }
         self.schedule_arrival(i, next);
         self.forward(to, arrived);
+    }
+
+    #[inline]
+    fn may_duplicate(&self, i: u16) -> bool {
+        self.links[usize::from(i)].carrier.port().is_some_and(Port::may_duplicate)
+    }
+
+    /// Inserts a copy behind each packet that arrives twice at the far end of link `i`.
+    #[cold]
+    fn duplicate(&mut self, i: u16, arrived: &mut Vec<PacketMeta>) {
+        let Carrier::Port { port, .. } = &mut self.links[usize::from(i)].carrier else { return };
+        for packet in std::mem::take(arrived) {
+            arrived.push(packet);
+            if port.duplicates() {
+                let mut original = packet;
+                original.body = self.tags.body(&packet).filter(|_| S::PACKETS).unwrap_or(packet.body);
+                let mut copy = self.bodies.copy(&original);
+                if S::PACKETS {
+                    self.tags.put_copy(&packet, &mut copy);
+                }
+                arrived.push(copy);
+            }
+        }
     }
 
     /// Sends on the packets for other nodes, in order, and leaves those for node `to` in `arrived`.

@@ -36,6 +36,12 @@ impl SegmentTags {
         packet.body = self.all.take(packet.body).body;
     }
 
+    /// Tags `copy`, a copy of the tagged packet `original`.
+    pub(crate) fn put_copy(&mut self, original: &PacketMeta, copy: &mut PacketMeta) {
+        let segment = self.segment(original).copied();
+        copy.body = self.all.put(Tag { body: copy.body, segment });
+    }
+
     /// Returns the segment of a packet in flight.
     pub(crate) fn segment(&self, packet: &PacketMeta) -> Option<&Segment> {
         self.all.get(packet.body)?.segment.as_ref()

@@ -338,6 +338,24 @@ fn a_wire_with_impairments_is_no_plain_one() {
 }
 
 #[test]
+fn packets_that_arrive_twice_have_their_share() {
+    let text = format!(
+        "duration = \"20s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+         queue = {{ droptail = {{ limit = \"100000p\" }} }}\nimpairments.duplicates = 0.2\n[link.back]\nfrom = \"b\"\nto = \"a\"\ndelay = \"10ms\"\n{}",
+        app("file", "ftp = {}")
+    );
+    let twice = run(&text);
+    let sent = number(&twice, "links.up.delivered_packets");
+    // each packet is copied with probability 0.2, and a few may be on the way at the end
+    let copies = number(&twice, "apps.file.packets") - sent;
+    assert!((copies / sent - 0.2).abs() < 5.0 * (0.2 * 0.8 / sent).sqrt(), "{copies} of {sent}");
+    // nothing is lost, and an ACK of a copy reports no loss, because its block is a D-SACK (RFC 2883)
+    assert_eq!(number(&twice, "apps.file.retransmits"), 0.0);
+    let once = run(&text.replace("duplicates = 0.2", "duplicates = 0"));
+    assert_eq!(number(&twice, "apps.file.goodput_bytes"), number(&once, "apps.file.goodput_bytes"));
+}
+
+#[test]
 fn chosen_packets_are_lost() {
     // pings at 0, 1, ... 9 s; the third and the seventh request are lost
     let toml = line(10, &app("ping", "ping = {}"));
