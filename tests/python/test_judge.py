@@ -106,6 +106,15 @@ def test_a_broken_controller_misses_the_cases_of_its_defect(controller: str, mis
     assert {one.word for one in done.tried} <= {"met", "not met"}
 
 
+def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
+    code, text, err = say("judge", "--suite", "aqm", "--queue", "pie", "--case", "RFC 7928 8.2.3", "--no-store")
+    assert (code, err) == (0, "")
+    assert text.startswith("pie: 1 met")
+    # what is compared with itself is not shorter
+    code, text, _ = say("judge", "--suite", "aqm", "--queue", "droptail", "--case", "RFC 7928 8.2.3", "--no-store")
+    assert (code, text[:24]) == (1, "droptail: 0 met, 1 not m")
+
+
 def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
     # CUBIC fills the buffer in A.5, whose condition is that nothing is lost
     (done,) = judged(suite("bbr").only("A.5"), "cubic")
@@ -116,6 +125,7 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
     ("arguments", "line"),
     [
         (("--suite", "bb", "--cc", "bbr3"), 'did you mean "bbr"?'),
+        (("--suite", "aqm", "--queue", "codell"), 'did you mean "codel"?'),
         (("--suite", "bbr", "--cc", "bbr33"), 'did you mean "bbr3"?'),
         (("--suite", "bbr", "--cc", "bbr3", "--case", "A.99"), "bbr has no case A.99"),
         (("--suite", "bbr", "--cc", "none.py:X"), "none.py: no such file"),

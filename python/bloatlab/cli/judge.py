@@ -18,7 +18,7 @@ from bloatlab.terminal import Console, show
 def command(
     *,
     suite_name: Annotated[str | None, Parameter(name="--suite")] = None,
-    cc: str | None = None,
+    cc: Annotated[str | None, Parameter(name=["--cc", "--queue"])] = None,
     case: str | None = None,
     out: Path | None = None,
     junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
@@ -31,12 +31,13 @@ def command(
 
         bloatlab judge --suite bbr --cc bbr3
         bloatlab judge --suite bbr --cc mine.py:Mine --case A.10
+        bloatlab judge --suite aqm --queue fq_codel
         bloatlab judge --suite all --cc all --out matrix
 
     Args:
         suite_name: The suite, such as bbr or rfc9743 (docs/judge.md lists them), or all.
         cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS, FILE.toml:STACK, or all. For rfc8867, a media
-            controller.
+            controller; for aqm, a queue.
         case: Run only this case, such as A.10.
         out: Folder for the page, the verdicts as JSON and JUnit, and the scenarios that were run.
         junit_to: Write the verdicts to this file as JUnit XML, for CI systems.

@@ -35,9 +35,9 @@ _POINTS = 400
 MISSING = "no column "
 
 
-def measure(queries: Mapping[str, Sequence[str]]) -> Measure:
+def measure(queries: Mapping[str, Sequence[str]], *, trace: bool) -> Measure:
     """Returns the measure of a suite's runs: the numbers of the summary, and the queries by the scenario's name."""
-    return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=True)
+    return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace)
 
 
 def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, float | int | str | bool | None]:

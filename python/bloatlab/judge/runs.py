@@ -12,7 +12,7 @@ from typing import Any
 from bloatlab.classes import ClassError
 from bloatlab.judge.measures import MISSING, measure
 from bloatlab.judge.subjects import Subject, chosen, subject
-from bloatlab.judge.suites import Case, Criterion, Suite
+from bloatlab.judge.suites import STACK, Case, Criterion, Suite, expanded
 from bloatlab.judge.suites import suite as read_suite
 from bloatlab.judge.verdicts import Judged, Ruling, Tried, ruling
 from bloatlab.scenario import Scenario, ScenarioError, parse, problems
@@ -47,7 +47,8 @@ def judged(
 
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """
-    return _suite(suite, chosen(suite, cc), partial(_gathered, measure(_queries(suite.name)), store, watch, executor))
+    own = measure(_queries(suite.name), trace=suite.subject == STACK)
+    return _suite(suite, chosen(suite, cc), partial(_gathered, own, store, watch, executor))
 
 
 def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[Judged]:
@@ -114,9 +115,9 @@ def _scenario(
 ) -> Scenario | str:
     """Builds the scenario of a case; returns the reason if the case's own stack is possible, but not the subject's."""
     tree, source = case.scenario(moments) | {"seed": seed}, f"{case.suite} {case.section}"
-    parse(json.dumps(tree), form="json", source=source)
+    parse(json.dumps(expanded(tree)), form="json", source=source)
     try:
-        text = json.dumps(of.placed(tree, suite.subject))
+        text = json.dumps(expanded(of.placed(tree, suite.subject)))
         return parse(text, form="json", source=source, folder=of.folder)
     except ClassError:
         raise

@@ -23,15 +23,16 @@ class Subject:
     stack: Mapping[str, Any]
     folder: Path | None = None
 
-    def placed(self, tree: dict[str, Any], place: str) -> dict[str, Any]:
-        """Puts the stack into a scenario at `STACK`, beside its other keys; at any other place, puts the name there."""
-        *path, last = place.split(".")
-        for found in _tables(tree, path):
-            if place == STACK:
-                own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
-                found[last] = {**own, **self.stack}
-            else:
-                found[last] = self.name
+    def placed(self, tree: dict[str, Any], place: str | Sequence[str]) -> dict[str, Any]:
+        """Puts the stack into a scenario at `STACK`, beside its other keys; at other places, puts the name there."""
+        for one in [place] if isinstance(place, str) else place:
+            *path, last = one.split(".")
+            for found in _tables(tree, path):
+                if one == STACK:
+                    own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
+                    found[last] = {**own, **self.stack}
+                else:
+                    found[last] = self.name
         return tree
 
 
@@ -47,12 +48,15 @@ def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
 
 def chosen(suite: Suite, cc: str) -> list[Subject]:
     """Returns what a suite judges for the argument of `--cc`. Raises `JudgeError`, `ScenarioError`."""
+    if suite.everyone and cc not in (*suite.everyone, "all"):
+        valid = f"expected {', '.join(suite.everyone)}, or all{nearest(cc, suite.everyone)}"
+        raise JudgeError(f"judge: suite {suite.name} does not know {cc}; {valid}")
     if cc != "all":
         return [subject(cc, suite.subject)]
     return [subject(name, suite.subject) for name in suite.everyone or sorted({*_words(), "bbr3-linux"})]
 
 
-def subject(name: str, place: str = STACK) -> Subject:
+def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
     """Finds a controller: a name of ours, FILE.py:CLASS, or FILE.toml:STACK; at another place, any value.
 
     Raises `JudgeError`, `ScenarioError`.

@@ -3,10 +3,11 @@
     suites/NAME/suite.toml    [suite] title, document, source ...;  [[outside]] section, title, reason
     suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
 
-`subject` is the place of the scenario that is judged: `STACK`, or the path of any other key, in which `*` stands for
-each key that has the rest of the path. `everyone` lists what `all` stands for at another place. `phases_of` is a case
-whose run shows every phase. A criterion is a number of the run with a condition on it. `by` says who chose the limit:
-the document or this suite.
+Instead of the scenario's parts, a case may name one with `[workload] name = ..., PARAMETER = ...`; other keys are
+added. `subject` is the place of the scenario that is judged: `STACK`, or the path of any other key, in which `*` stands
+for each key that has the rest of the path, or a list of such paths. `everyone` lists what `all` stands for at another
+place. `phases_of` is a case whose run shows every phase. A criterion is a number of the run with a condition on it.
+`by` says who chose the limit: the document or this suite.
 
 A moment is a time that a first run determines, such as the entry into a phase. In the scenario, `at = "@NAME"` or
 `"@NAME + 20ms"` stands for it. Entries of a list that have such a time are left out of the first run. Runs are
@@ -16,6 +17,7 @@ deterministic, so the second run is equal to the first up to that time, and it i
 from __future__ import annotations
 
 import copy
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -26,6 +28,7 @@ from typing import Any, Literal
 from bloatlab import files
 from bloatlab.errors import InputError, nearest
 from bloatlab.scenario import quantity
+from bloatlab.workloads import find, near
 
 #: The folder of the suites in the package.
 FOLDER = Path(__file__).with_name("suites")
@@ -107,7 +110,7 @@ class Suite:
     source: str
     cases: Sequence[Case]
     outside: Sequence[Outside]
-    subject: str = STACK
+    subject: str | Sequence[str] = STACK
     everyone: Sequence[str] = ()
     phases_of: str = ""
 
@@ -151,6 +154,25 @@ def _case(name: str, path: Path) -> Case:
 def _listed(one: Mapping[str, Any]) -> dict[str, Any]:
     against = one.get("against", ())
     return {**one, "against": [against] if isinstance(against, str) else against}
+
+
+def expanded(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Replaces `workload` by the scenario that it builds, with the other keys of the tree added.
+
+    Raises `JudgeError`, `WorkloadError`.
+    """
+    if "workload" not in tree:
+        return dict(tree)
+    rest = {key: value for key, value in tree.items() if key != "workload"}
+    parameters = dict(tree["workload"])
+    name = parameters.pop("name")
+    workload = find(name)
+    if workload is None:
+        raise JudgeError(f"judge: no workload {name}{near(name)}")
+    text, unknown = workload.build(list(parameters.items()))
+    if unknown:
+        raise JudgeError(f"judge: {name} has no parameter {unknown[0][0]}{nearest(unknown[0][0], workload.parameters)}")
+    return {**json.loads(text), **rest}
 
 
 _MOMENT = re.compile(r"@(\w+)(?:\s*\+\s*(\S+))?")
