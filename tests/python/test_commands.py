@@ -27,6 +27,7 @@ PARSED = {
     "compare": "test_compare.py",
     "lab": "test_csc458.py",
     "validate": "test_validate.py",
+    "judge": "test_judge.py",
     "reproduce": "test_studies.py and a file for each study",
     "recommend": "test_recommend.py",
     "play": "test_playground.py",
@@ -104,7 +105,7 @@ def test_command(words: tuple[str, ...], folder: Path, monkeypatch: pytest.Monke
         assert bound is not None
         return
     if name == "run" and words[2].endswith(".toml"):
-        arguments += ["--set", "duration=12s", "--force"]
+        arguments += ["--set", "duration=12s", "--set", "record.warm_up=0s", "--force"]
     arguments = [str(path) for word in arguments for path in (folder.glob(word) if "*.toml" in word else [word])]
     assert call(arguments) == 0
 

@@ -29,7 +29,7 @@ macro_rules! laws {
                 "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie",
                     "Proportional integral controller: drops arrivals to hold the delay at a target";
                 "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034",
-                    "The PIE of cable modems: delay predicted from the service flow's tokens";
+                    "The PIE of cable modems: delay predicted from the flow's tokens";
                 "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
                     "A drop probability that overflow raises and an idle link lowers";
                 "lred" Lred(law::lred::LredParams), B, "ARRIS 2013 Figure 10",
