@@ -71,7 +71,7 @@ pub trait Endpoint {
         None
     }
 
-    /// Returns the headers that the network adds. It must always be the same.
+    /// Returns the headers that the network adds to each packet. Every call must return the same value.
     fn framing(&self) -> Framing {
         Framing::Udp
     }

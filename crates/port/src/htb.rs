@@ -51,7 +51,7 @@ impl HtbParams {
         self.rate.or(link)
     }
 
-    /// Returns the first invalid field, by name, on a link of rate `link`.
+    /// Checks the parameters on a link of rate `link`. The error names the first invalid field.
     pub(crate) fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
         let Some(rate) = self.rate_on(link) else {
             return Err(Problem::new("rate", "neither the class nor the link has a rate; expected a positive rate"));

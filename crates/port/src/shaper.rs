@@ -24,7 +24,7 @@ pub enum Shaper {
 }
 
 impl Shaper {
-    /// Returns the first invalid field, by name, on a link of rate `link`.
+    /// Checks the parameters on a link of rate `link`. The error names the first invalid field.
     pub fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
         match self {
             Self::TokenBucket(p) => p.validate(),

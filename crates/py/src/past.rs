@@ -10,11 +10,11 @@ use sim::{Ended, Timeline};
 use std::sync::Mutex;
 use units::{Problem, Time};
 
-/// The acts in the run of a scenario: a text for everything that acts from the start, then the time (ns) and text of each
-/// later act, in order.
+/// The timeline of a scenario: a text for everything that is in effect from the start, then the time (ns) and text of each
+/// later change, in order.
 type Acts = (String, Vec<(u64, String)>);
 
-/// Returns the acts in the run of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario.
+/// Returns the timeline of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario.
 #[pyfunction]
 pub(crate) fn timeline(resolved: &str) -> PyResult<Option<Acts>> {
     let found = Timeline::of(&scenario_of(resolved)?).map_err(wrong)?;

@@ -61,7 +61,7 @@ impl Room {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }
 
-    /// Refuses a limit in time that is shorter than the smallest packet at this sustained rate.
+    /// Refuses a limit in time that is shorter than the smallest packet takes at this sustained rate.
     pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
         let Limit::Time(span) = limit else { return Ok(()) };
         let bytes = Bytes(rate.bytes_in(span));

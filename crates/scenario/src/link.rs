@@ -196,7 +196,7 @@ impl Link {
         }
     }
 
-    /// Returns the problems of a change, apart from its time.
+    /// Returns the problems of a change. Does not check its time.
     fn refuses(&self, change: &Change, spec: &port::PortSpec) -> impl Iterator<Item = Problem> {
         let rate = (change.rate.is_some() && self.rate.is_none())
             .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));

@@ -188,7 +188,7 @@ impl<S: Sink> Engine<S> {
             self.collect_drops(slot);
         }
         for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
-            // a row that several connections share shows the latest, because the order of slots depends on other
+            // if several connections share a row, only the latest is sampled; the order of slots would depend on other
             // applications
             let first = &conn.ends[0];
             if self.tally.rows[conn.info.row as usize].latest != first.flow {

@@ -7,7 +7,7 @@ use units::{Duration, Problem};
 pub trait Params {
     /// The machine that these parameters configure.
     type App: Application;
-    /// Returns the first invalid field, by name.
+    /// Checks the parameters. The error names the first invalid field.
     fn validate(&self) -> Result<(), Problem>;
     /// Builds the machine in its initial state. The parameters must be valid.
     fn build(&self) -> Self::App;

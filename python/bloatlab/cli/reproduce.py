@@ -91,7 +91,7 @@ def _study(name: str) -> Study:
 
 @contextlib.contextmanager
 def _errors_of(name: str) -> Generator[None]:
-    """Reports exceptions in a study's file with the file and line. Raises `BadInput`."""
+    """Turns an exception in the file of a user's study into a `BadInput` that names the file and line."""
     try:
         yield
     except LiveError as error:

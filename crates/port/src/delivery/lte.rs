@@ -95,7 +95,7 @@ impl LteParams {
         (self.grant_min.unwrap_or(least), self.grant_max.unwrap_or(most))
     }
 
-    /// Returns the first invalid field, by name.
+    /// Checks the parameters. The error names the first invalid field.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         Rates::validate(self.rate, self.swing)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(10));

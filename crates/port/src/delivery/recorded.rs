@@ -40,7 +40,7 @@ impl Default for TraceParams {
 }
 
 impl TraceParams {
-    /// Returns the first invalid field, by name.
+    /// Checks the parameters. The error names the first invalid field.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         let message = "is missing; expected the path of a trace, such as \"lte.down\"";
         require(!self.file.is_empty() || !self.source.is_empty(), "file", message)?;

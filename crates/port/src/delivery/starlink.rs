@@ -61,7 +61,7 @@ impl Default for StarlinkParams {
 }
 
 impl StarlinkParams {
-    /// Returns the first invalid field, by name.
+    /// Checks the parameters. The error names the first invalid field.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         Rates::validate(self.rate, self.swing)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -135,7 +135,8 @@ impl Starlink {
         self.extra_delay = Duration(self.rng.below(self.p.delay_swing.0.saturating_add(1)));
     }
 
-    /// Returns the next opportunity. Bound: at the lowest valid rate, an opportunity fills up within some thousands of frames.
+    /// Returns the next opportunity. Bound: at the lowest valid rate, an opportunity fills up within a few thousand frames, besides
+    /// those of an outage.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.frame += 1;

@@ -63,7 +63,7 @@ impl Default for WifiParams {
 }
 
 impl WifiParams {
-    /// Returns the first invalid field, by name.
+    /// Checks the parameters. The error names the first invalid field.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         within("rate", self.rate, BitRate(1_000_000), BitRate(10_000_000_000))?;
         within("stations", self.stations, 0, 100)?;

@@ -298,8 +298,8 @@ fn dice_never_drop_early_and_never_wait_long() {
 
 #[test]
 fn the_departure_rate_of_2013() {
-    // 1500 bytes leave every 1.2 ms, 800 ns per byte. The first departure begins a cycle, and seven more complete it with 10 500
-    // bytes, at least 10 000.
+    // 1500 bytes leave every 1.2 ms, 800 ns per byte. The first departure begins a cycle. The next seven bring 10 500
+    // bytes, which reaches the cycle's threshold of 10 000.
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
     for n in 0..8u64 {

@@ -48,7 +48,7 @@ const MULTIPLICATIVE: f64 = 0.02;
 const POST_CONGESTION: u64 = 100;
 /// Headroom of the window above the bytes in flight.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;
-/// Range of the send window as a multiple of the window.   Source: §4.3.1.
+/// Smallest and largest send window, as multiples of the reference window.   Source: §4.3.1.
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
 /// Pacing rate as a multiple of the target, its least base in bit/s, and its largest relaxation.   Source: §4.3.2.
 const PACING: f64 = 1.5;
