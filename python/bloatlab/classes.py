@@ -114,7 +114,7 @@ class UserClass:
             hint = next(filter(None, (nearest(o, methods) for o in own)), "")
             calls = [f"{m}({', '.join(('self', *methods[m]))})" for m in group]
             lacks = f"neither {' nor '.join(calls)}" if len(calls) > 1 else f"no {calls[0]}"
-            raise self._invalid(path, "", f"{name} has {lacks}, but {', '.join(own) or 'none'}{hint}")
+            raise self._invalid(path, "", f"{name} has {lacks}, but {', '.join(own) or 'no other'}{hint}")
         for need in self.needs():
             if need not in self.kind.needs:
                 valid = ", ".join(self.kind.needs) or "none"

@@ -37,7 +37,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     let at = format!("{root}.{name}.{key}");
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
         // a parameter follows `chosen`, so `chosen` must be a name
-        return Err(Problem::new(&at, crate::nearest::unknown_of("word", chosen, "valid", &known)));
+        return Err(Problem::new(&at, crate::nearest::unknown_of("keyword", chosen, "valid", &known)));
     }
     let write = if known.contains(&chosen.as_str()) {
         format!("--set '{at}={}'", shown(&nested(chosen, rest, value)))

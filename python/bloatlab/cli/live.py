@@ -63,7 +63,7 @@ def command(
         cong: The kernel's congestion control (reno, cubic, bbr) for every application, whatever its TCP stack in the
             scenario, and the default of the program's sockets.
         pcap: Write left.pcap and right.pcap into the output folder.
-        max_rate: Allow paths up to this rate, beyond the rate that the bench has been tested with.
+        max_rate: Allow paths up to this rate, beyond the highest rate at which runs of the bench were valid.
         user: Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
         clean: End the processes that a killed run left behind, and do nothing else.
     """

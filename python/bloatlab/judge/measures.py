@@ -28,6 +28,9 @@ JUDGED = "judged"
 #: Columns of words that every sender has.
 _WORDS = ("app", "direction", "state")
 
+#: The links of cases whose queue a figure shows.
+_SHOWN = ("forward", "bottleneck")
+
 #: Rows of a table that is kept for a figure.
 _POINTS = 400
 
@@ -43,11 +46,8 @@ def measure(queries: Mapping[str, Sequence[str]], *, trace: bool) -> Measure:
 def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, float | int | str | bool | None]:
     tables = _tables(result)
     row = dict(grid_file.flat(result.summary)) | {sql: _value(tables, sql) for sql in queries[result.scenario.name]}
-    phases = (
-        tables["flow"]["phase"].unique(maintain_order=True)
-        if "phase" in tables.get("flow", pl.DataFrame()).columns
-        else []
-    )
+    flow = tables.get("flow", pl.DataFrame())
+    phases = flow["phase"].unique(maintain_order=True) if flow.schema.get("phase") == pl.String else []
     return row | {"phases": " ".join(p for p in phases if p)}
 
 
@@ -118,6 +118,11 @@ def _frames(result: Result) -> dict[str, pl.DataFrame]:
             if c in flow.columns
         ]
         frames["judge_flow"] = flow.select(own).gather_every(max(1, flow.height // _POINTS))
+    if "queue_series" in result.tables:
+        queues = result.table("queue_series").filter(pl.col("link").is_in(_SHOWN))
+        frames["judge_queue"] = queues.select("link", "t_s", "sojourn_ms_mean").gather_every(
+            max(1, queues.height // _POINTS)
+        )
     if "flow_series" in result.tables:
         series, bins = result.table("flow_series"), 100
         step = float(result.summary["duration_s"]) / bins

@@ -27,7 +27,7 @@ from bloatlab.report import (
 )
 from bloatlab.results import json_text
 from bloatlab.scenario import version
-from bloatlab.tables import TextCell, TextTable, row
+from bloatlab.tables import TextCell, TextTable, counted, row
 
 #: Verdicts in the cells of the matrix.
 _MARKS: Mapping[Word, str] = {"met": "met", "not met": "NOT", "not applicable": "n/a", "cannot be judged here": "-"}
@@ -91,13 +91,16 @@ def page(judged: Judged) -> Page:
         rows = [row(o.section, o.title, o.reason) for o in judged.outside]
         left = TextTable("Cannot be judged here", ["section", "title", "reason"], rows, left=3)
         sections.append(Section("Cannot be judged here", "outside", [TableBlock(left)]))
-    rows = [row(one.case.section, one.case.title, TextCell(one.word, TONES[one.word])) for one in judged.tried]
+    rows = [
+        row(TextCell(one.case.section, link=f"#{one.case.id}"), one.case.title, TextCell(one.word, TONES[one.word]))
+        for one in judged.tried
+    ]
     return Page(
         title=f"{judged.name} by {suite.document}",
         subtitle=suite.title,
         sections=sections,
         answer=Answer(
-            f"Does {judged.name} do what {suite.document} asks?",
+            f"Does {judged.name} meet {suite.document}?",
             f"{judged.sentence}.",
             table=TextTable("", ["case", "title", "verdict"], rows, left=3),
             basis="A case is met if no criterion is missed and at least one is met.",
@@ -107,14 +110,18 @@ def page(judged: Judged) -> Page:
                 ("Document", suite.source),
                 (
                     "Limits",
-                    'a limit "by the document" is in its text; a limit "ours" was written down before the first run',
+                    '"the document" gives a limit in its text; "ours" were set before the first run, except as said',
                 ),
-                ("Ours", f"one run per case, with seed 1, or as many seeds as the case names, by bloatlab {version()}"),
-                ("Written by", f"bloatlab judge --suite {suite.name} --cc {shlex.quote(judged.name)} --out FOLDER"),
+                ("Runs", f"one run per case, with seed 1, or as many seeds as the case names, by bloatlab {version()}"),
+                ("Written by", f"{_command(judged)} --out FOLDER"),
                 ("Every number", "in verdicts.json; the scenarios are in scenarios/"),
             ]
         ),
     )
+
+
+def _command(judged: Judged) -> str:
+    return f"bloatlab judge --suite {judged.suite.name} --cc {shlex.quote(judged.name)}"
 
 
 def _section(judged: Judged, one: Tried) -> Section:
@@ -127,7 +134,7 @@ def _section(judged: Judged, one: Tried) -> Section:
         if r.criterion.changed
     ]
     level = f" ({case.level})" if case.level else ""
-    again = f"bloatlab judge --suite {judged.suite.name} --cc {shlex.quote(judged.name)} --case {case.section}"
+    again = f"{_command(judged)} --case {shlex.quote(case.section)}"
     lines = [f"bloatlab run scenarios/{case.id}.toml", again] if one.scenario is not None else [again]
     blocks: list[Block] = [
         Prose([f"The document{level}: {case.says}", f"The run: {case.run}"]),
@@ -140,7 +147,7 @@ def _section(judged: Judged, one: Tried) -> Section:
 
 
 def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
-    """Draws the judged sender over time, and the rate of each application if there are several."""
+    """Draws the judged sender, the rate of each application and the delay of the queue over time."""
     panels: list[Panel] = []
     flow: pl.DataFrame | None = frames.get("judge_flow")
     rates: pl.DataFrame | None = frames.get("judge_rates")
@@ -158,8 +165,12 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
             for (name,), frame in rates.partition_by("app", as_dict=True, maintain_order=True).items()
         ]
         panels.append(Panel("Goodput", "time (s)", "Mbit/s", lines[:6]))
+    queue: pl.DataFrame | None = frames.get("judge_queue")
+    if queue is not None and queue.height:
+        delay = Series("mean time in the queue", queue["t_s"].to_numpy(), queue["sojourn_ms_mean"].to_numpy(), "line")
+        panels.append(Panel("Queue", "time (s)", "ms", [delay]))
     if panels:
-        yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(2, len(panels)), section))
+        yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(3, len(panels)), section))
 
 
 def matrix_page(done: Sequence[Judged]) -> Page:
@@ -183,14 +194,15 @@ def matrix_page(done: Sequence[Judged]) -> Page:
         grid = TextTable(own[0].suite.document, columns, rows, note, left=2, keep=True)
         counts = TextTable("Cases by verdict", ["controller", *WORDS], [_counts(one) for one in own])
         sections.append(Section(own[0].suite.title, name, [TableBlock(counts), TableBlock(grid)]))
-    suites = len(sections)
+    suites, names = len(sections), list(dict.fromkeys(one.name for one in done))
+    chosen = f"--suite {done[0].suite.name if suites == 1 else 'all'} --cc {names[0] if len(names) == 1 else 'all'}"
     return Page(
         title="Congestion controllers by the documents of their field",
-        subtitle=f"{len(done) // suites} controllers, {suites} suites",
+        subtitle=f"{counted(len(names), 'name')}, {counted(suites, 'suite')}",
         sections=sections,
         answer=Answer("Which controller meets the most cases?", _best(done)),
         provenance=Provenance(
-            [("Written by", "bloatlab judge --suite all --cc all --out FOLDER"), ("Ours", f"bloatlab {version()}")]
+            [("Written by", f"bloatlab judge {chosen} --out FOLDER"), ("Runs", f"bloatlab {version()}")]
         ),
     )
 

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from bloatlab.classes import ClassError
-from bloatlab.judge.measures import MISSING, measure
+from bloatlab.judge.measures import measure
 from bloatlab.judge.subjects import Subject, chosen, subject
 from bloatlab.judge.suites import STACK, Case, Criterion, Suite, expanded
 from bloatlab.judge.suites import suite as read_suite
-from bloatlab.judge.verdicts import Judged, Ruling, Tried, ruling
+from bloatlab.judge.verdicts import Judged, Ruling, Tried, ruling, untraced
 from bloatlab.scenario import Scenario, ScenarioError, parse, problems
 from bloatlab.sweep import Executor, Measure, Measured, Point, Store, Watch, gather
 
@@ -72,7 +72,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
     for key in first:
         case, one = jobs[key]
         times = {name: first[key].row[sql] for name, sql in case.moments.items()}
-        missing = [f"no time {name}: {_why(time)}" for name, time in times.items() if not isinstance(time, float)]
+        missing = [f"no moment {name}: {_why(time)}" for name, time in times.items() if not isinstance(time, float)]
         if missing:
             reasons[key] = missing[0]
         else:
@@ -107,7 +107,7 @@ def _queries(name: str) -> dict[str, list[str]]:
 
 
 def _why(value: Any) -> str:
-    return f"the controller traces no {value.removeprefix(MISSING)}" if isinstance(value, str) else "it did not occur"
+    return untraced(value) if isinstance(value, str) else "the run never came to it"
 
 
 def _scenario(

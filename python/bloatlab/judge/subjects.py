@@ -64,28 +64,34 @@ def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
     if place != STACK:
         return Subject(name, {})
     file, _, part = name.rpartition(":")
-    if file.endswith(".py"):
-        if not Path(file).is_file():
-            raise JudgeError(f"judge: {file}: no such file")
-        return Subject(
-            name, {"preset": "linux-6", "python": {"controller": f"{Path(file).name}:{part}"}}, Path(file).parent
-        )
-    if file.endswith((".toml", ".json")):
-        try:
-            stacks = load(file).data["tcp"]
-        except OSError:
-            raise JudgeError(f"judge: {file}: no such file") from None
-        if part not in stacks:
-            raise JudgeError(f"judge: {file} has no stack tcp.{part}{nearest(part, stacks)}")
-        return Subject(name, stacks[part], Path(file).parent)
+    if file.endswith((".py", ".toml", ".json")):
+        return _in_file(name, file, part)
     presets = [entry["name"] for entry in catalogue()["tcp"]]
     if name in presets:
         return Subject(name, {"preset": name})
     if name in _words():
         return Subject(name, {"preset": "linux-6", "congestion_control": name})
+    if name.endswith((".py", ".toml", ".json")):
+        raise JudgeError(f"judge: {name}: name the class or stack in it, such as {name}:mine")
     known = sorted({*presets, *_words()})
     valid = f"{', '.join(known)}, FILE.py:CLASS or FILE.toml:STACK"
     raise JudgeError(f"judge: no controller {name}; expected {valid}{nearest(name, known)}")
+
+
+def _in_file(name: str, file: str, part: str) -> Subject:
+    """Finds a class in a Python file, or a stack in a scenario's file. Raises `JudgeError`, `ScenarioError`."""
+    if not Path(file).is_file():
+        raise JudgeError(f"judge: {file}: no such file")
+    folder = Path(file).parent
+    if file.endswith(".py"):
+        return Subject(name, {"preset": "linux-6", "python": {"controller": f"{Path(file).name}:{part}"}}, folder)
+    try:
+        stacks = load(file).data["tcp"]
+    except UnicodeDecodeError:
+        raise JudgeError(f"judge: {file}: not a text file") from None
+    if part not in stacks:
+        raise JudgeError(f"judge: {file} has no stack tcp.{part}{nearest(part, stacks)}")
+    return Subject(name, stacks[part], folder)
 
 
 def _words() -> list[str]:

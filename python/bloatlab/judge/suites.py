@@ -117,7 +117,10 @@ class Suite:
     def only(self, *sections: str) -> Suite:
         """Returns the suite with these cases. Raises `JudgeError`."""
         known = {case.section: case for case in self.cases}
+        reasons = {one.section: one.reason for one in self.outside}
         for section in sections:
+            if section in reasons:
+                raise JudgeError(f"judge: {self.name} {section} cannot be judged here: {reasons[section]}")
             if section not in known:
                 valid = f"it has {', '.join(known)}{nearest(section, known)}"
                 raise JudgeError(f"judge: {self.name} has no case {section}; {valid}")

@@ -72,6 +72,12 @@ class Tried:
         order: Sequence[Word] = ("not met", "met", "cannot be judged here", "not applicable")
         return next(word for word in order if word in words)
 
+    @property
+    def misses_only_ours(self) -> bool:
+        """True if the case is not met, and every criterion that it misses has a limit of ours."""
+        missed = [r for r in self.rulings if r.word == "not met" and not r.criterion.condition]
+        return self.word == "not met" and all(r.criterion.by == "ours" for r in missed)
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -99,9 +105,13 @@ class Judged:
 
     @property
     def sentence(self) -> str:
-        """The number of cases for each verdict, in one line."""
+        """The number of cases for each verdict, in one line, and how many miss only limits of ours."""
         count = self.count
-        return f"{self.name}: {', '.join(f'{count[word]} {word}' for word in WORDS if count[word] or word == 'met')}"
+        parts = {word: f"{count[word]} {word}" for word in WORDS if count[word] or word == "met"}
+        ours = sum(one.misses_only_ours for one in self.tried)
+        if ours:
+            parts["not met"] += f" ({'' if ours == count['not met'] else f'{ours} '}only by limits of ours)"
+        return f"{self.name}: {', '.join(parts.values())}"
 
     def as_data(self) -> dict[str, Any]:
         """Returns the verdicts as JSON."""
@@ -112,7 +122,13 @@ class Judged:
             "answer": self.sentence,
             "cases": [_as_data(one) for one in self.tried]
             + [
-                {"section": o.section, "title": o.title, "verdict": "cannot be judged here", "reason": o.reason}
+                {
+                    "section": o.section,
+                    "title": o.title,
+                    "verdict": "cannot be judged here",
+                    "reason": o.reason,
+                    "criteria": [],
+                }
                 for o in self.outside
             ],
         }
@@ -138,6 +154,12 @@ def _as_data(one: Tried) -> dict[str, Any]:
     return {"section": one.case.section, "title": one.case.title, "verdict": one.word, "criteria": criteria}
 
 
+def untraced(missing: str) -> str:
+    """Returns the sentence about a column or table that a run does not have."""
+    name = missing.removeprefix(MISSING)
+    return f"the controller traces no {'phases' if name in ('visits', 'visit', 'phase') else name}"
+
+
 def ruling(
     criterion: Criterion, rows: Sequence[Row], others: Sequence[Sequence[Row]], phases: Collection[str]
 ) -> Ruling:
@@ -155,7 +177,7 @@ def ruling(
     values = [row.get(criterion.measure) for row in rows]
     missing = next((value for value in values if isinstance(value, str)), None)
     if missing is not None:
-        return Ruling(criterion, "not applicable", reason=f"the controller traces no {missing.removeprefix(MISSING)}")
+        return Ruling(criterion, "not applicable", reason=untraced(missing))
     figures = [float(value) for value in values if value is not None and math.isfinite(value)]
     if len(figures) < len(values):
         return Ruling(criterion, "not met", reason="no value")
