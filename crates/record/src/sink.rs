@@ -147,6 +147,7 @@ impl<S: Sink> Sink for &mut S {
 
 /// A sink that may be absent.
 impl<S: Sink> Sink for Option<S> {
+    const PACKETS: bool = S::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         self.as_ref().map_or(Mask::NONE, Sink::mask)
@@ -156,6 +157,25 @@ impl<S: Sink> Sink for Option<S> {
         if let Some(s) = self {
             s.put(now, record);
         }
+    }
+    fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
+        self.iter_mut().for_each(|s| s.packet(now, captured));
+    }
+    const PROBES: bool = S::PROBES;
+    fn next_reading(&self) -> Time {
+        self.as_ref().map_or(Time::NEVER, Sink::next_reading)
+    }
+    fn reading_done(&mut self) {
+        self.iter_mut().for_each(Sink::reading_done);
+    }
+    fn wants(&self, of: Subject, changed: bool) -> bool {
+        self.as_ref().is_some_and(|s| s.wants(of, changed))
+    }
+    fn read(&mut self, now: Time, of: Subject, changed: bool, state: &dyn Probed) {
+        self.iter_mut().for_each(|s| s.read(now, of, changed, state));
+    }
+    fn opened(&mut self, flow: FlowId, owner: FlowOwner) {
+        self.iter_mut().for_each(|s| s.opened(flow, owner));
     }
 }
 

@@ -6,9 +6,10 @@ the thread that computed it: a sweep of hundreds of runs holds a few numbers per
 Order and values do not depend on the number of workers: each point has its own seed, and values carry its index.
 """
 
+import ctypes
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -24,6 +25,9 @@ Key = TypeVar("Key")
 
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
+
+#: Seconds in which a run stops, unless code of the user does not return.
+GRACE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,13 @@ class Threads:
     def __call__(
         self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
     ) -> None:
-        """Runs all points. Cancelling takes about a tenth of a second."""
+        """Runs all points. Cancelling takes about a tenth of a second, or one if code of the user does not return."""
         stop = threading.Event()
+        threads: dict[int, int] = {}
 
         def one(index: int, point: Point[Any]) -> None:
+            threads[index] = threading.get_ident()
+
             def progress(fraction: float) -> None:
                 if stop.is_set():
                     raise Cancelled
@@ -110,7 +117,8 @@ class Threads:
                 _raise_first(points, futures)
             except BaseException:
                 stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
+                _stop(futures, threads)
                 raise
             finally:
                 watch.end()
@@ -152,6 +160,16 @@ def _wait(futures: Sequence[Future[None]]) -> None:
         done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
         if any(f.exception() for f in done):
             return
+
+
+def _stop(futures: Sequence[Future[None]], threads: Mapping[int, int]) -> None:
+    """Waits until the runs have stopped. A run that does not is in a loop in code of the user, which is interrupted."""
+    while running := [(index, future) for index, future in enumerate(futures) if future.running()]:
+        if wait([future for _, future in running], timeout=GRACE_SECONDS).not_done:
+            for index, future in running:
+                if future.running() and index in threads:
+                    thread = ctypes.c_ulong(threads[index])
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(KeyboardInterrupt))
 
 
 def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) -> None:
