@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import signal
+import subprocess
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from bloatlab.cli.main import call
 from bloatlab.results import PROVENANCE
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR, measured
@@ -21,6 +24,9 @@ from browser import ARGUMENTS, chromium
 # hypothesis draws the same examples in every run, here and in CI
 settings.register_profile("bloatlab", derandomize=True)
 settings.load_profile("bloatlab")
+
+#: A command that returns the exit code, the output in one line, and the errors.
+Say = Callable[..., tuple[int, str, str]]
 
 #: Two files that serve as locks. A test holds the first one while it waits for its turn, and the second one while it
 #: runs.
@@ -121,6 +127,29 @@ from = "home"
 to = ["net"]
 traffic.voip = {}
 """
+
+
+def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Presses Ctrl-C and returns what the process printed. A process that does not end is killed."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=60)
+    finally:
+        process.kill()
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
+    """Returns a function that runs a command of bloatlab, with a store of the test's own."""
+    monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        code = call([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, " ".join(out.split()), err
+
+    return command
 
 
 @pytest.fixture

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 import bloatlab
-from bloatlab.cli.main import call
 from bloatlab.expectations import NothingExpectedError, judge, keeps
 from bloatlab.sweep import Store
+from conftest import Say
 
 ROOT = Path(__file__).parents[2]
-
-Say = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
-    monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        code = call([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return code, " ".join(out.split()), err
-
-    return command
 
 
 def _expecting(file: Path, *lines: str) -> Path:

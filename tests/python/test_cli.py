@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 from bloatlab.cli.main import app, call
 from bloatlab.live import LiveError
 from bloatlab.plots import Unfit
+from conftest import interrupt
 
 
 @pytest.fixture
@@ -321,9 +321,7 @@ def test_ctrl_c_ends_a_run_whatever_simulated_time_does(what: str, tmp_path: Pat
         assert process.stdout.readline() == "imported\n"
         time.sleep(3)
         assert process.poll() is None, process.communicate()
-        process.send_signal(signal.SIGINT)
-        # this takes less than a second on a quiet machine
-        _, err = process.communicate(timeout=60)
+        _, err = interrupt(process)  # this takes less than a second on a quiet machine
     assert (process.returncode, err.splitlines()[-1]) == (130, "interrupted")
 
 
@@ -350,9 +348,7 @@ def test_ctrl_c_ends_with_130_and_a_word(what: str, after_s: float, scenario_fil
         assert process.stdout.readline() == "imported\n"
         time.sleep(after_s)
         assert process.poll() is None, process.communicate()
-        process.send_signal(signal.SIGINT)
-        # without the signal, both commands would run for minutes
-        out, err = process.communicate(timeout=60)
+        out, err = interrupt(process)  # without it, both commands would run for minutes
     assert process.returncode == 130, err
     assert err.splitlines()[-1] == "interrupted"
     assert "Traceback" not in out + err

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from bloatlab.cli.main import call
 from bloatlab.judge import judged, names, suite
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
+from conftest import Say
 
 ROOT = Path(__file__).parents[2]
 BROKEN = Path(__file__).with_name("broken_controllers.py")
-
-Say = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
-    monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        code = call([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return code, " ".join(out.split()), err
-
-    return command
 
 
 def test_twenty_headings_of_rfc9743_can_be_run() -> None:

@@ -192,15 +192,15 @@ def matrix_page(done: Sequence[Judged]) -> Page:
         columns = ["case", "title", *(one.name for one in own)]
         note = "met, NOT (not met), n/a (not applicable), - (cannot be judged here). A cell shows the reason."
         grid = TextTable(own[0].suite.document, columns, rows, note, left=2, keep=True)
-        counts = TextTable("Cases by verdict", ["controller", *WORDS], [_counts(one) for one in own])
+        counts = TextTable("Cases by verdict", ["name", *WORDS], [_counts(one) for one in own])
         sections.append(Section(own[0].suite.title, name, [TableBlock(counts), TableBlock(grid)]))
     suites, names = len(sections), list(dict.fromkeys(one.name for one in done))
     chosen = f"--suite {done[0].suite.name if suites == 1 else 'all'} --cc {names[0] if len(names) == 1 else 'all'}"
     return Page(
-        title="Congestion controllers by the documents of their field",
+        title="Controllers and queues by the documents of their field",
         subtitle=f"{counted(len(names), 'name')}, {counted(suites, 'suite')}",
         sections=sections,
-        answer=Answer("Which controller meets the most cases?", _best(done)),
+        answer=Answer("Which controller or queue meets the most cases of each suite?", _best(done)),
         provenance=Provenance(
             [("Written by", f"bloatlab judge {chosen} --out FOLDER"), ("Runs", f"bloatlab {version()}")]
         ),
@@ -220,7 +220,7 @@ def _best(done: Sequence[Judged]) -> str:
         own = [one for one in done if one.suite.name == name]
         most = max(one.count["met"] for one in own)
         best = [one.name for one in own if one.count["met"] == most]
-        parts.append(f"{own[0].suite.document}: most by {', '.join(best)} ({most} of {len(own[0].tried)} cases met)")
+        parts.append(f"{name}: {', '.join(best)} ({most} of {len(own[0].tried)})")
     return "; ".join(parts) + "."
 
 

@@ -9,6 +9,7 @@ Order and values do not depend on the number of workers: each point has its own 
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -95,30 +96,33 @@ class Threads:
     ) -> None:
         """Runs all points. Cancelling takes about a tenth of a second, or one if code of the user does not return."""
         stop = threading.Event()
-        threads: dict[int, int] = {}
+        running: dict[int, threading.Thread] = {}
 
         def one(index: int, point: Point[Any]) -> None:
-            threads[index] = threading.get_ident()
-
             def progress(fraction: float) -> None:
                 if stop.is_set():
                     raise Cancelled
                 watch.advance(index, fraction)
 
-            progress(0.0)
-            done(index, work(point, progress))
-            watch.done(index)
+            running[index] = threading.current_thread()
+            try:
+                progress(0.0)
+                done(index, work(point, progress))
+                watch.done(index)
+            finally:
+                del running[index]
 
         watch.begin(len(points))
         with ThreadPoolExecutor(max_workers=self.jobs or default_jobs(), thread_name_prefix="run") as pool:
-            futures = [pool.submit(one, index, point) for index, point in enumerate(points)]
             try:
+                futures = [pool.submit(one, index, point) for index, point in enumerate(points)]
                 _wait(futures)
                 _raise_first(points, futures)
             except BaseException:
+                # Ctrl-C may also come during `submit`, so the futures are not known here
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
-                _stop(futures, threads)
+                _stop(running)
                 raise
             finally:
                 watch.end()
@@ -162,14 +166,17 @@ def _wait(futures: Sequence[Future[None]]) -> None:
             return
 
 
-def _stop(futures: Sequence[Future[None]], threads: Mapping[int, int]) -> None:
-    """Waits until the runs have stopped. A run that does not is in a loop in code of the user, which is interrupted."""
-    while running := [(index, future) for index, future in enumerate(futures) if future.running()]:
-        if wait([future for _, future in running], timeout=GRACE_SECONDS).not_done:
-            for index, future in running:
-                if future.running() and index in threads:
-                    thread = ctypes.c_ulong(threads[index])
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(KeyboardInterrupt))
+def _stop(running: Mapping[int, threading.Thread]) -> None:
+    """Waits until all runs have stopped. If one has not after a second, code of the user loops, and is interrupted."""
+    waited = 0.0
+    while threads := [thread for thread in list(running.values()) if thread.is_alive()]:
+        time.sleep(POLL_SECONDS)
+        waited += POLL_SECONDS
+        if waited > GRACE_SECONDS:
+            waited = 0.0
+            for thread in threads:
+                ident = ctypes.c_ulong(thread.ident or 0)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(KeyboardInterrupt))
 
 
 def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) -> None:
