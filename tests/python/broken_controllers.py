@@ -1,4 +1,8 @@
-"""Controllers that break a rule on purpose, for the tests of `bloatlab judge`. Each is AIMD with one defect."""
+"""Controllers that break a rule on purpose, for the tests of `bloatlab judge`: AIMD and BBR, each with one defect."""
+
+from typing import ClassVar
+
+from bloatlab.controllers import Drive
 
 
 class Sound:
@@ -38,3 +42,138 @@ class Starving(Sound):
 
     increase = 20.0
     kept = 0.95
+
+
+class SmallBbr:
+    """The phases and the bounds of BBR version 3, without aggregation, undo and a start after idle times."""
+
+    needs = ("rates",)
+    #: Gain of the pacing rate and of the window in each phase.
+    gains: ClassVar = {
+        "startup": (2.77, 2.0),
+        "drain": (0.5, 2.0),
+        "probe_bw_down": (0.9, 2.0),
+        "probe_bw_cruise": (1.0, 2.0),
+        "probe_bw_refill": (1.0, 2.0),
+        "probe_bw_up": (1.25, 2.25),
+        "probe_rtt": (1.0, 0.5),
+    }
+    #: Share of a bound that remains after a round with more losses than this.
+    beta, loss_threshold = 0.7, 0.02
+
+    def __init__(self):
+        self.phase, self.since_ns, self.rounds, self.first_round = "startup", 0, 0, 0
+        self.max_bw = [0.0, 0.0]  # bit/s, of the last cycle and of this one
+        self.latest_bw = 0.0  # of this round
+        self.min_rtt_us, self.min_rtt_ns = 0, 0  # 0 is unknown
+        self.full_bw, self.flat_rounds, self.full_bw_reached = 0.0, 0, False
+        self.delivered = self.lost = 0  # bytes of this round
+        self.bw_shortterm = self.inflight_longterm = float("inf")  # bit/s, bytes
+
+    def begin(self, start):
+        """Starts a connection."""
+        self.mss = start.mss
+
+    @property
+    def bw(self):
+        """The rate to send at, bit/s."""
+        return min(max(self.max_bw), self.bw_shortterm)
+
+    @property
+    def bdp(self):
+        """Bytes that fit into the path."""
+        return self.bw * self.min_rtt_us / 8e6
+
+    def enter(self, phase, now_ns):
+        """Begins a phase."""
+        if self.phase == "probe_bw_up":
+            self.max_bw = [self.max_bw[1], 0.0]
+        self.phase, self.since_ns, self.first_round = phase, now_ns, self.rounds
+        self.full_bw, self.flat_rounds = 0.0, 0
+        if phase in ("probe_bw_refill", "startup"):
+            self.bw_shortterm = float("inf")
+
+    def on_ack(self, sample):
+        """Updates the model and the phase, and sets window and pacing rate."""
+        rate, now_ns = sample.rate, sample.now_ns
+        if sample.rtt_us is not None and (not self.min_rtt_us or sample.rtt_us < self.min_rtt_us):
+            self.min_rtt_us, self.min_rtt_ns = sample.rtt_us, now_ns
+        if rate is not None and rate.interval_ns:
+            bw = rate.bytes * 8e9 / rate.interval_ns
+            self.latest_bw = max(self.latest_bw, bw)
+            if bw > max(self.max_bw) or not rate.app_limited:
+                self.max_bw[1] = max(self.max_bw[1], bw)
+        if not self.min_rtt_us or not self.latest_bw:
+            return None
+        self.delivered += sample.delivered
+        self.lost += sample.lost
+        high_loss = sample.round_ended and self.end_round(sample, rate is not None and rate.app_limited)
+        self.update_phase(sample.in_flight, now_ns, full=high_loss or self.flat_rounds >= 3)
+        pacing_gain, cwnd_gain = self.gains[self.phase]
+        window = max(min(cwnd_gain * self.bdp, self.inflight_longterm), 4 * self.mss)
+        return Drive(window / self.mss, pacing_rate=pacing_gain * 0.99 * self.bw, reduction=False)
+
+    def end_round(self, sample, app_limited):
+        """Ends a round: lowers the bounds after high loss, and returns whether there was any."""
+        high_loss = self.lost > self.loss_threshold * (self.delivered + self.lost)
+        probing = self.phase in ("startup", "probe_bw_up")
+        if high_loss and probing:
+            self.inflight_longterm = max(self.beta * sample.flight_before, self.bdp)
+        elif high_loss:
+            self.bw_shortterm = max(self.latest_bw, self.beta * self.bw)
+        elif self.phase == "probe_bw_up":
+            self.inflight_longterm *= 1.25
+        if max(self.max_bw) >= 1.25 * self.full_bw:
+            self.full_bw, self.flat_rounds = max(self.max_bw), 0
+        elif not app_limited:
+            self.flat_rounds += 1
+        self.rounds += 1
+        self.delivered, self.lost, self.latest_bw = 0, 0, self.latest_bw / 2
+        return high_loss
+
+    def update_phase(self, in_flight, now_ns, full):
+        """Begins the next phase if it is due."""
+        passed_ns, rounds = now_ns - self.since_ns, self.rounds - self.first_round
+        if self.phase != "probe_rtt" and now_ns - self.min_rtt_ns > 5_000_000_000:
+            self.enter("probe_rtt", now_ns)
+        elif self.phase == "probe_rtt" and passed_ns > 200_000_000 and rounds >= 1:
+            self.min_rtt_ns = now_ns
+            self.enter("probe_bw_down" if self.full_bw_reached else "startup", now_ns)
+        elif self.phase == "startup" and full:
+            self.full_bw_reached = True
+            self.enter("drain", now_ns)
+        elif self.phase == "drain" and (in_flight <= self.bdp or rounds >= 3):
+            self.enter("probe_bw_down", now_ns)
+        elif self.phase in ("probe_bw_down", "probe_bw_cruise") and passed_ns > 2_500_000_000:
+            self.enter("probe_bw_refill", now_ns)
+        elif self.phase == "probe_bw_down" and in_flight <= min(self.bdp, 0.85 * self.inflight_longterm):
+            self.enter("probe_bw_cruise", now_ns)
+            self.since_ns = now_ns - passed_ns  # one wait for both phases
+        elif self.phase == "probe_bw_refill" and rounds >= 1:
+            self.enter("probe_bw_up", now_ns)
+        elif self.phase == "probe_bw_up" and full:
+            self.enter("probe_bw_down", now_ns)
+
+    def on_congestion(self, moment, kind, base):
+        """Keeps the threshold."""
+        return moment.ssthresh
+
+    def probe(self):
+        """Reports the state by the names of the draft."""
+        pacing_gain, cwnd_gain = self.gains[self.phase]
+        return {
+            "phase": self.phase,
+            "max_bw_mbit": max(self.max_bw) / 1e6 or None,
+            "min_rtt_ms": self.min_rtt_us / 1000 or None,
+            "pacing_gain": pacing_gain,
+            "cwnd_gain": cwnd_gain,
+            "rounds": self.rounds,
+            "full_bw_reached": self.full_bw_reached,
+        }
+
+
+class StarvingBbr(SmallBbr):
+    """Fills the queue and keeps it full: no phase slows down, and losses change nothing."""
+
+    gains: ClassVar = SmallBbr.gains | {"drain": (1.25, 4.0), "probe_bw_down": (1.25, 4.0), "probe_rtt": (1.25, 4.0)}
+    loss_threshold = 1.0

@@ -82,10 +82,22 @@ def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:
         ("NoBackoff", {"5.2.1", "6.1", "7.1"}),
         ("DeafToMarks", {"7.1"}),
         ("Starving", {"5.2.1", "6.1", "7.1"}),
+        ("StarvingBbr", {"5.2.1", "6.1", "7.1"}),
     ],
 )
 def test_a_broken_controller_misses_the_cases_of_its_defect(controller: str, missed: set[str]) -> None:
     (done,) = judged(suite("rfc9743").only("5.1.1", "5.2.1", "6.1", "7.1"), f"{BROKEN}:{controller}")
+    assert {one.case.section for one in done.tried if one.word == "not met"} == missed
+    assert {one.word for one in done.tried} <= {"met", "not met"}
+
+
+@pytest.mark.parametrize(
+    ("controller", "missed"), [("SmallBbr", set[str]()), ("StarvingBbr", {"A.2", "A.3", "A.8", "A.10"})]
+)
+def test_a_bbr_that_never_slows_down_misses_the_cases_that_show_it(controller: str, missed: set[str]) -> None:
+    # both trace their phases; A.1, A.4 and A.5 are about the ends of phases, which both have
+    cases = suite("bbr").only("A.1", "A.2", "A.3", "A.4", "A.5", "A.8", "A.10")
+    (done,) = judged(cases, f"{BROKEN}:{controller}")
     assert {one.case.section for one in done.tried if one.word == "not met"} == missed
     assert {one.word for one in done.tried} <= {"met", "not met"}
 

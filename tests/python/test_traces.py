@@ -153,25 +153,28 @@ class Counting:
         self.heads += 1
 
     def probe(self) -> dict[str, Any]:
-        return {"heads": self.heads, "late": self.heads > 10, "nothing_ms": None}
+        late = self.heads > 10
+        return {"heads": self.heads, "late": late, "nothing_ms": None, "phase": "late" if late else "early"}
 
 
 class Mute(Counting):
-    """A law that reports a state which is not a number."""
+    """A law that reports a state which is neither a number nor a word."""
 
     def probe(self) -> dict[str, Any]:
-        return {"heads": "many"}
+        return {"heads": [1]}
 
 
 def test_a_law_in_python_reports_its_state():
     told = law("{ python = { law = 'mine' } }", laws={"mine": Counting})
-    assert told.columns == ["heads", "late", "nothing_ms"]
+    assert told.columns == ["heads", "late", "nothing_ms", "phase"]
+    assert told.filter(told["late"] != (told["phase"] == "late")).is_empty()
+    assert set(told["phase"]) == {"early", "late"}
     assert told["heads"].is_sorted()
     assert told["heads"].to_list()[-1] > 100
     assert told["late"].dtype == pl.Boolean
     assert told["late"][-1] is True
     assert told["nothing_ms"].is_nan().all()
-    with pytest.raises(ScenarioError, match='for "heads"; expected a dict of names and numbers'):
+    with pytest.raises(ScenarioError, match='for "heads"; expected a dict of names, and numbers or words'):
         law("{ python = { law = 'mine' } }", laws={"mine": Mute})
 
 

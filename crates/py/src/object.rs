@@ -7,7 +7,7 @@
 use crate::error::{FirstError, Mistake, one_line, shown};
 use packet::{Reading, Unit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyDict, PyString};
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -120,7 +120,8 @@ impl<const N: usize> Object<N> {
         }
     }
 
-    /// Calls method number `probe`, which returns a dict of names and numbers, and reports them. Each name ends in its unit.
+    /// Calls method number `probe`, which returns a dict of names and values, and reports them. The name of a number ends in
+    /// its unit.
     pub(crate) fn probe(&self, probe: usize, out: &mut Reading<'_>) {
         let Some(method) = self.method(probe) else { return };
         Python::attach(|py| {
@@ -134,7 +135,8 @@ impl<const N: usize> Object<N> {
 
 /// Reports the return value of `probe()` to the reading.
 fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake> {
-    let invalid = |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names and numbers"));
+    let invalid =
+        |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names, and numbers or words"));
     let values = state.cast::<PyDict>().map_err(|_| invalid(shown(state)))?;
     for (key, value) in values {
         let name = key.extract::<String>().map_err(|_| invalid(format!("the key {}", shown(&key))))?;
@@ -144,6 +146,8 @@ fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake
             out.flag(&name, flag.is_true());
         } else if let Ok(number) = value.extract::<f64>() {
             out.value(&name, Unit::One, Some(number));
+        } else if let Ok(word) = value.cast::<PyString>() {
+            out.word(&name, word.to_str().map_err(Mistake::from)?);
         } else {
             return Err(invalid(format!("{} for \"{}\"", shown(&value), units::shown(&name))));
         }

@@ -186,7 +186,11 @@ def _timed(value: Any, moments: Mapping[str, float] | None) -> Any:
         case dict():
             return {key: _timed(one, moments) for key, one in value.items()}
         case list():
-            return [_timed(one, moments) for one in value if moments is not None or not _at_a_moment(one)]
+            known = [_timed(one, moments) for one in value if moments is not None or not _at_a_moment(one)]
+            # a controller may reach a moment before a fixed time or after it
+            if any(_at_a_moment(one) for one in value):
+                known.sort(key=lambda one: quantity(one["at"]))
+            return known
         case str() if (found := _MOMENT.fullmatch(value)) and moments is not None:
             return f"{round((moments[found[1]] + (quantity(found[2]) if found[2] else 0.0)) * 1e6)}us"
         case _:
