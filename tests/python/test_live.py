@@ -149,6 +149,47 @@ def test_sockets_of_a_command_begin_with_the_congestion_control_that_was_asked_f
     assert Path(default).read_text().strip() != other
 
 
+def packets(path: Path) -> list[bytes]:
+    """Returns the packets of a capture of nanoseconds."""
+    data, at, found = path.read_bytes(), 24, []
+    while at < len(data):
+        length = int.from_bytes(data[at + 8 : at + 12], "little")
+        found.append(data[at + 16 : at + 16 + length])
+        at += 16 + length
+    return found
+
+
+def checksum_holds(packet: bytes) -> bool:
+    """Returns whether the TCP checksum of an IPv4 packet is valid (RFC 1071: the sum is 0 modulo 65 535)."""
+    pseudo = packet[12:20] + (6).to_bytes(2, "big") + (len(packet) - 20).to_bytes(2, "big")
+    whole = pseudo + packet[20:] + bytes(len(packet) % 2)
+    return int.from_bytes(whole, "big") % 65535 == 0
+
+
+@bench
+def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: Path):
+    """The sender's kernel passes on up to 64 KB at once; the receiver's finds no fault in segments that are joined."""
+    fast = ["--set", "link.wire.rate=400mbit", "--set", "link.wire.queue.droptail.limit=10000p", "--set", "duration=1s"]
+    # the statistics of the receiving kernel before the run ends
+    look = ["--side", "right", "--", "sh", "-c", "sleep 0.8; cat /proc/net/snmp"]
+    done = bloatlab_live(lab, "-q", "--pcap", "-o", tmp_path / "r", *fast, *look)
+    assert done.returncode in (0, EXIT_INVALID), done.stderr
+    names, values = (line.split() for line in done.stdout.splitlines() if line.startswith("Tcp:"))
+    assert {n: v for n, v in zip(names, values, strict=True) if n in ("InErrs", "InCsumErrors")} == {
+        "InErrs": "0",
+        "InCsumErrors": "0",
+    }
+    sent, arrived = (packets(tmp_path / "r" / f"{side}.pcap") for side in ("left", "right"))
+    data = [p for p in sent if p[0] == 0x45 and p[9] == 6]
+    assert len(data) > 1000
+    assert max(map(len, data)) == 1500
+    assert all(map(checksum_holds, data))
+    # all segments arrive as they were sent, in order, but for those still on the way
+    there = [p for p in arrived if p[12:16] == data[0][12:16] and p[9] == 6]
+    assert there == [p for p in data if p[12:16] == data[0][12:16]][: len(there)]
+    assert len(there) > 1000
+
+
 def test_a_build_without_the_bench_says_so_in_one_line(
     lab: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

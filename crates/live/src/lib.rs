@@ -30,6 +30,7 @@ mod fault;
 mod flows;
 mod link;
 mod namespace;
+mod offload;
 mod outcome;
 mod pcap;
 mod plan;

@@ -8,6 +8,7 @@
 use crate::app_counters::{AppCounters, Claim};
 use crate::bench::{Arrival, Bench, Leaving, Totals};
 use crate::clock::{Clock, at_most_100ms};
+use crate::offload::{Joined, LARGEST, Segments, VNET};
 use crate::pcap::Capture;
 use crate::plan::Side;
 use crate::sys;
@@ -79,11 +80,31 @@ pub(crate) struct LinkThread<S: Sink> {
     pub ended: Time,
 }
 
+/// A packet that leaves with the packet to which it is joined.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    due: Time,
+    entered: Time,
+    flow: usize,
+    back: bool,
+    size: usize,
+    payload: usize,
+}
+
+/// The packet that leaves next on one side.
+#[derive(Debug, Default)]
+struct Exit {
+    packet: Joined,
+    /// The packets joined in it.
+    parts: Vec<Departure>,
+}
+
 /// Devices, captures and counters at the edge of the bench, left and right.
 #[derive(Debug)]
 pub(crate) struct Exits {
     /// The devices.
     tuns: [Tun; 2],
+    exits: [Exit; 2],
     /// The applications' counters.
     pub app_counters: AppCounters,
     /// Capture files, if requested.
@@ -104,17 +125,42 @@ impl Exits {
         }
     }
 
+    /// Takes a packet that leaves. It is written with the packets that follow it in its connection, but before any other packet.
     fn leave(&mut self, clock: Clock, p: &Leaving<'_>) {
-        let written = self.tuns[p.side.index()].write(p.bytes);
-        let now = clock.now();
-        self.lateness.record(now.since(p.due));
-        self.handled += 1;
-        if !written {
-            self.unwritten += 1;
-            return;
+        if !self.exits[p.side.index()].packet.add(p.bytes) {
+            self.flush(clock, p.side);
+            self.exits[p.side.index()].packet.add(p.bytes);
         }
-        self.capture(clock, p.side, now, p.bytes);
-        self.app_counters.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.entered));
+        let (size, payload) = (p.bytes.len(), p.payload);
+        let Leaving { due, entered, flow, back, .. } = *p;
+        self.exits[p.side.index()].parts.push(Departure { due, entered, flow, back, size, payload });
+        // a capture has the packets as the queues saw them
+        self.capture(clock, p.side, clock.now(), p.bytes);
+    }
+
+    /// Writes the packet that has not yet been written on one side, if there is one.
+    fn flush(&mut self, clock: Clock, side: Side) {
+        let Exit { packet, parts } = &mut self.exits[side.index()];
+        let Some(bytes) = packet.finish() else { return };
+        let written = self.tuns[side.index()].write(bytes);
+        packet.clear();
+        let now = clock.now();
+        self.handled += parts.len() as u64;
+        for p in parts.drain(..) {
+            self.lateness.record(now.since(p.due));
+            if written {
+                self.app_counters.delivered(p.flow, p.back, now, p.size, p.payload, now.since(p.entered));
+            } else {
+                self.unwritten += 1;
+            }
+        }
+    }
+
+    /// Writes all packets that have not yet been written.
+    fn flush_all(&mut self, clock: Clock) {
+        for side in Side::BOTH {
+            self.flush(clock, side);
+        }
     }
 }
 
@@ -122,7 +168,7 @@ impl<S: Sink> LinkThread<S> {
     /// Returns the state of a thread that is ready to run.
     pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], app_counters: AppCounters, pcaps: [Option<Capture>; 2]) -> Self {
         let lateness = Histogram::default();
-        let exits = Exits { tuns, app_counters, pcaps, lateness, unwritten: 0, handled: 0 };
+        let exits = Exits { tuns, exits: Default::default(), app_counters, pcaps, lateness, unwritten: 0, handled: 0 };
         Self { bench, exits, real_time: false, ended: Time::ZERO }
     }
 
@@ -131,7 +177,7 @@ impl<S: Sink> LinkThread<S> {
         self.real_time = sys::real_time().is_ok();
         sys::sharp_timers();
         let mut next_update = Time::ZERO;
-        let mut buffer = vec![0u8; MTU + 1];
+        let mut buffer = vec![0u8; VNET + LARGEST];
         let mut slept = Time::ZERO;
         loop {
             let mut busy = false;
@@ -140,6 +186,7 @@ impl<S: Sink> LinkThread<S> {
             }
             let now = clock.now();
             self.bench.advance(now.min(end), &mut |p| self.exits.leave(clock, &p));
+            self.exits.flush_all(clock);
             self.count_drops();
             if now >= end || shared.stop.load(Ordering::Relaxed) {
                 break;
@@ -171,25 +218,33 @@ impl<S: Sink> LinkThread<S> {
         buffer: &mut [u8],
         claims: &Receiver<Claim>,
     ) -> io::Result<bool> {
-        for _ in 0..BATCH {
+        let mut segment = [0; MTU + 1];
+        let mut packets = 0;
+        while packets < BATCH {
             let Self { bench, exits, .. } = self;
             let Some(n) = exits.tuns[side.index()].read(buffer)? else { return Ok(false) };
             let now = clock.now().min(end);
-            exits.handled += 1;
-            exits.capture(clock, side, now, &buffer[..n]);
-            let arrival = bench.arrive(now, side, &buffer[..n], &mut |p| exits.leave(clock, &p));
-            if let Arrival::Taken { flow, new, syn } = arrival {
-                // a reused port may belong to another application by now
-                if new || syn {
-                    claims.try_iter().for_each(|c| exits.app_counters.claim(c));
-                    if let Some(f) = bench.flows.all.get(flow) {
-                        exits.app_counters.appeared(flow, &f.key);
+            let mut segments = Segments::new(&buffer[..n]);
+            while let Some(n) = segments.next(&mut segment) {
+                let bytes = &segment[..n];
+                packets += 1;
+                exits.handled += 1;
+                exits.capture(clock, side, now, bytes);
+                let arrival = bench.arrive(now, side, bytes, &mut |p| exits.leave(clock, &p));
+                if let Arrival::Taken { flow, new, syn } = arrival {
+                    // a reused port may belong to another application by now
+                    if new || syn {
+                        claims.try_iter().for_each(|c| exits.app_counters.claim(c));
+                        if let Some(f) = bench.flows.all.get(flow) {
+                            exits.app_counters.appeared(flow, &f.key);
+                        }
+                    }
+                    if syn {
+                        exits.app_counters.syn(flow, now);
                     }
                 }
-                if syn {
-                    exits.app_counters.syn(flow, now);
-                }
             }
+            exits.flush_all(clock);
             self.count_drops();
         }
         Ok(true)

@@ -17,7 +17,7 @@ use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
 /// Highest rate at which measurements show that the bench meets its limit on lateness (docs/live.md).
-pub(crate) const MEASURED: BitRate = BitRate(500_000_000);
+pub(crate) const MEASURED: BitRate = BitRate(1_000_000_000);
 
 /// Smallest datagram with headers: 20 of IPv4, 8 of UDP, 8 for its number and 8 for its time stamp.
 const LEAST_DATAGRAM: u64 = 44;

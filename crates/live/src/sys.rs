@@ -46,6 +46,13 @@ pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Resu
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Declares what the owner of a TUN device does itself (TUN_F_CSUM and others).   Errors: a kernel without the ioctl.
+pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes its argument by value and touches no memory.
+    let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The kernel's report on the sender of a TCP connection.
 ///
 /// Source: `struct tcp_info` of linux/tcp.h; fields beyond the running kernel's version are zero.

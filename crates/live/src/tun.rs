@@ -1,7 +1,6 @@
 //! A TUN device in a namespace, which connects the namespace's kernel with the bench.
 //!
-//! The device has IFF_TUN | IFF_NO_PI without a virtual header. So the kernel cuts packets into segments before passing them on
-//! (no offload), and no packet exceeds the MTU.
+//! The device has a virtual header (IFF_VNET_HDR), and packets may have several segments (see `offload`).
 
 use crate::namespace::Namespace;
 use crate::sys::{self, IfReq, Ioctl};
@@ -72,8 +71,10 @@ impl Tun {
         let file = step(PATH, rustix::fs::open(PATH, flags, Mode::empty()).map_err(io::Error::from))?;
         let file = File::from(file);
         let mut request = named(NAME);
-        put(&mut request, &(libc::IFF_TUN as i16 | libc::IFF_NO_PI as i16).to_ne_bytes());
+        put(&mut request, &((libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16).to_ne_bytes());
         step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
+        // without it, the kernel itself splits packets and computes checksums
+        let _ = sys::set_offload(&file, libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN);
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
             // a kernel may have been built without some of these settings
@@ -102,7 +103,7 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// Reads the next packet from the kernel, if there is one.
+    /// Reads the next packet from the kernel with its virtual header, if there is one. The packet may have several segments.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
             Ok(n) => Ok(Some(n)),
@@ -111,7 +112,7 @@ impl Tun {
         }
     }
 
-    /// Passes a packet to the kernel; returns false if it is not accepted.
+    /// Passes a packet with its virtual header to the kernel; returns false if it is not accepted.
     pub(crate) fn write(&self, packet: &[u8]) -> bool {
         (&self.file).write(packet).is_ok()
     }

@@ -8,6 +8,7 @@
 //!
 //! Source: RFC 791, RFC 8200 §3, RFC 9293 §3.1, RFC 768, RFC 792, RFC 1071 (checksum).
 
+use crate::checksum::{folded, octets6, pseudo, sum};
 use std::net::IpAddr;
 
 const TCP: u8 = 6;
@@ -55,7 +56,7 @@ pub fn tcp(out: &mut Vec<u8>, to: Ip, tcp: &Tcp<'_>, payload: usize) {
     t[13] = tcp.bits as u8;
     t[14..16].copy_from_slice(&tcp.window.to_be_bytes());
     t[20..20 + tcp.options.len()].copy_from_slice(tcp.options);
-    let sum = pseudo(to, TCP, header + payload) + sum(&t[..header]);
+    let sum = pseudo(to.src, to.dst, TCP, header + payload) + sum(&t[..header]);
     t[16..18].copy_from_slice(&folded(sum).to_be_bytes());
 }
 
@@ -79,7 +80,7 @@ fn write_udp(t: &mut [u8], to: Ip, ports: (u16, u16)) {
     let length = t.len();
     t[4..6].copy_from_slice(&(length as u16).to_be_bytes());
     // a checksum of 0 would mean "no checksum", so the equivalent 0xffff is sent
-    let sum = match folded(pseudo(to, UDP, length) + sum(t)) {
+    let sum = match folded(pseudo(to.src, to.dst, UDP, length) + sum(t)) {
         0 => 0xffff,
         sum => sum,
     };
@@ -123,37 +124,6 @@ fn ip(out: &mut Vec<u8>, to: Ip, protocol: u8, length: usize) -> usize {
     };
     debug_assert!(out.len() <= 65_535, "an IP packet's length has 16 bits");
     at
-}
-
-/// Returns the octets of an IPv6 address, or of an IPv4 address mapped into IPv6.
-fn octets6(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(a) => a.to_ipv6_mapped().octets(),
-        IpAddr::V6(a) => a.octets(),
-    }
-}
-
-/// Returns the sum of the pseudo-header.   Source: RFC 9293 §3.1, RFC 8200 §8.1.
-fn pseudo(to: Ip, protocol: u8, length: usize) -> u32 {
-    let addresses = match (to.src, to.dst) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => sum(&a.octets()) + sum(&b.octets()),
-        (a, b) => sum(&octets6(a)) + sum(&octets6(b)),
-    };
-    addresses + u32::from(protocol) + length as u32
-}
-
-/// Returns the sum of 16-bit words, with carries in the upper half. 32 bits are enough, because a packet has at most 65 535
-/// bytes.
-fn sum(bytes: &[u8]) -> u32 {
-    bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum()
-}
-
-/// Folds a sum into a checksum: adds the carries at the low end and inverts all bits. Bound: two iterations.
-fn folded(mut sum: u32) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 /// Writes the checksum of an IPv4 header without options.

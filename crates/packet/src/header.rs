@@ -3,6 +3,7 @@
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
 //! Departs: the hop limit is not decremented, and no ICMP errors are sent: the live bench is a cable with queues, not a router.
 
+use crate::checksum::folded;
 use crate::{Flags, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -195,9 +196,7 @@ pub fn set_tos(packet: &mut [u8], tos: u8) {
             packet[1] = tos;
             let new = u16_at(packet, 0);
             let sum = u32::from(!u16_at(packet, 10)) + u32::from(!old) + u32::from(new);
-            let sum = (sum & 0xffff) + (sum >> 16);
-            let sum = (sum & 0xffff) + (sum >> 16);
-            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            packet[10..12].copy_from_slice(&folded(sum).to_be_bytes());
         }
         Some(6) if packet.len() >= 40 => {
             (packet[0], packet[1]) = (packet[0] & 0xf0 | tos >> 4, packet[1] & 0x0f | tos << 4);

@@ -3,6 +3,7 @@
 //! A packet is 32 bytes and `Copy`. It carries the fields that a queue may read. Fields that only end hosts read are stored in
 //! an arena of the host, at index [`PacketMeta::body`], unless they fit into `body` itself ([`Flags::INLINE`]).
 
+pub mod checksum;
 mod counts;
 pub mod craft;
 mod fate;
