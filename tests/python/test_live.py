@@ -54,6 +54,15 @@ traffic.voip = {}
 """
 
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+LAW = f'{{ python = {{ law = "{EXAMPLES}/laws/codel.py:CoDel" }} }}'
+CONTROLLER = f'{{ preset = "linux-6", python = {{ controller = "{EXAMPLES}/controllers/aimd.py:Aimd" }} }}'
+DOCSIS31 = (
+    '{ from = "h1", to = "h2", both_ways = true, delay = "5ms", '
+    'docsis31 = { flow = { max_sustained_rate = "10mbit" } } }'
+)
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
     path = tmp_path / "lab.toml"
@@ -231,6 +240,12 @@ def test_iperf3_sends_through(lab: Path, tmp_path: Path):
         (["--set", "link.wire.rate=10gbit"], "has been measured up to"),
         (["--set", "app.talk.traffic.voip.size=3000B"], "cannot be live"),
         (["--set", 'app.back={ from = "h2", to = ["h1"], tcp = "ns2-reno", traffic = { ftp = {} } }'], "ns2-reno"),
+        (["--set", f"link.wire={DOCSIS31}"], "the bench is not punctual enough for the frames of 135us"),
+        (["--set", "trace={ links = true }"], "trace: a live run keeps no trace"),
+        (["--set", f"link.wire.queue={LAW}"], "link.wire.queue.python: a law in Python cannot run live"),
+        (["--set", f"tcp.m={CONTROLLER}", "--set", "app.long.tcp=m"], "a controller in Python cannot run live"),
+        (["--set", "app.talk.traffic={ media = {} }"], "cannot read the ECN field of a datagram"),
+        (["--set", "link.wire.impairments={ duplicate = 0.1 }"], 'did you mean "duplicates"?'),
         (["--pcap"], "-o"),
         (["--serve", "sleep 1"], "there is no program to serve"),
         (["--shell", "left", "--", "true"], "cannot be combined"),

@@ -93,9 +93,19 @@ fn shaped_and_changed_on_the_way() {
 }
 
 #[test]
-fn jitter_shakes_both_worlds_alike() {
+fn jitter_and_impairments_shake_both_worlds_alike() {
     // arrivals at the second queue depend on the first link
-    for more in ["", "reorder = true\n", "loss = 0.05\nchanges = [{ at = '2s', jitter = '300us' }]\n"] {
+    for more in [
+        "",
+        "reorder = true\n",
+        "loss = 0.05\nchanges = [{ at = '2s', jitter = '300us' }]\n",
+        "impairments.policer = { rate = '12mbit', burst = '30KB' }\n",
+        "impairments.burst_loss = { p = '1%', r = '20%' }\n",
+        "impairments.retransmission = { failure = '10%', delay = '5ms', attempts = 3 }\n",
+        "impairments.reordering = { chance = '2%', by = '7ms' }\n",
+        "impairments.batches = '10ms'\n",
+        "impairments.duplicates = '5%'\n",
+    ] {
         let first = format!("[link.in]\nfrom = 'a'\nto = 'r'\nrate = '15mbit'\ndelay = '2ms'\njitter = '3ms'\n{more}");
         let out = "[link.out]\nfrom = 'r'\nto = 'b'\nrate = '5mbit'\nqueue.codel = { limit = '50p' }\n";
         let mut text =

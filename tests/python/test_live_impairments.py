@@ -1,0 +1,191 @@
+"""Impairments of a link on the live bench: real datagrams cross a link, and captures on both sides show what it did.
+
+Bounds are computed: `Z` standard deviations of the count that the parameter gives, and the largest lateness of the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import bloatlab
+from bloatlab import live
+from kernel import bench
+
+pytestmark = [pytest.mark.alone, bench]
+
+#: Standard deviations: a correct count is outside with a probability below 1e-6.
+Z = 5.0
+#: Datagrams of a run, the payload of each, its size with IP and UDP headers, and the time between two.
+SENT, PAYLOAD, SIZE, GAP_S = 2000, 100, 128, 0.0002
+#: One-way delay of the link without impairments.
+BASE_NS = 5_000_000
+
+SENDER = f"""
+import os, socket, time
+to = (os.environ["BLOATLAB_RIGHT"], 9)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+    start = time.monotonic()
+    for number in range({SENT}):
+        time.sleep(max(0, start + number * {GAP_S} - time.monotonic()))
+        try:
+            s.sendto(number.to_bytes(4, "big") + bytes({PAYLOAD - 4}), to)
+        except ConnectionRefusedError:  # nothing listens there, and the answer is an ICMP error
+            pass
+time.sleep(0.1)
+"""
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What crossed: each datagram's time of entry, arrivals in their order, and the largest lateness; ns."""
+
+    entries: Mapping[int, int]
+    arrivals: list[tuple[int, int]]
+    late_ns: int
+
+    @property
+    def delays(self) -> dict[int, int]:
+        """The delay of each datagram's first arrival."""
+        return {number: at - self.entries[number] for at, number in reversed(self.arrivals)}
+
+
+def crossing(link: str, folder: Path) -> Crossing:
+    text = f"""
+        duration = "20s"
+        [link.out]
+        from = "a"
+        to = "b"
+        rate = "100mbit"
+        delay = "5ms"
+        {link}
+        [link.return]
+        from = "b"
+        to = "a"
+        rate = "100mbit"
+        delay = "5ms"
+    """
+    result = live.run(bloatlab.parse(text), command=live.Command([sys.executable, "-I", "-c", SENDER]), captures=folder)
+    late_ns = math.ceil(result.summary["live"]["lateness_ms"]["max"] * 1e6)
+    entries = {number: at for at, number in datagrams(folder / "left.pcap")}
+    assert len(entries) == SENT
+    return Crossing(entries, datagrams(folder / "right.pcap"), late_ns)
+
+
+def datagrams(file: Path) -> list[tuple[int, int]]:
+    """Returns the time (ns) and the number of each datagram of the sender in a capture."""
+    data, at, found = file.read_bytes(), 24, []
+    while at < len(data):
+        s, ns, length, _ = struct.unpack_from("<4I", data, at)
+        packet = data[at + 16 : at + 16 + length]
+        if len(packet) == SIZE and packet[9] == 17:
+            found.append((s * 10**9 + ns, int.from_bytes(packet[28:32], "big")))
+        at += 16 + length
+    return found
+
+
+def agrees(count: int, of: int, share: float, *, spread: float = 1.0) -> bool:
+    """Returns whether a count agrees with a probability.
+
+    `spread` is the ratio of the variance to that of independent events.
+    """
+    return abs(count - of * share) <= Z * math.sqrt(of * share * (1 - share) * spread)
+
+
+@pytest.mark.parametrize(
+    ("link", "lost", "spread"),
+    [
+        ("loss = 0.1", 0.1, 1.0),
+        # a state that changes with p and r is bad for p / (p + r) of the time; its correlation falls by 1 - p - r
+        ("impairments.burst_loss = { p = 0.02, r = 0.2 }", 1 / 11, 1.78 / 0.22),
+        # lost if both transmissions fail
+        ("impairments.retransmission = { failure = 0.3, delay = '1ms', attempts = 2 }", 0.09, 1.0),
+    ],
+)
+def test_losses_agree_with_the_parameter(link: str, lost: float, spread: float, tmp_path: Path) -> None:
+    run = crossing(link, tmp_path)
+    numbers = [number for _, number in run.arrivals]
+    assert numbers == sorted(set(numbers))
+    assert agrees(SENT - len(numbers), SENT, lost, spread=spread)
+    missing = [number not in set(numbers) for number in range(SENT)]
+    bursts = sum(now and not before for before, now in zip([False, *missing], missing, strict=False))
+    if "burst" in link:  # a burst lasts 1 / r packets on average, and its length is geometric
+        assert abs(sum(missing) / bursts - 5) <= Z * math.sqrt(0.8 / 0.2**2 / bursts)
+    if "retransmission" in link:
+        # at least those that were sent twice are 1 ms late, of those that arrived
+        late = sum(delay >= BASE_NS + 1_000_000 for delay in run.delays.values())
+        assert late >= SENT * 0.21 - Z * math.sqrt(SENT * 0.21 * 0.79)
+
+
+def test_duplicates_agree_with_the_parameter(tmp_path: Path) -> None:
+    run = crossing("impairments.duplicates = 0.1", tmp_path)
+    times = Counter(number for _, number in run.arrivals)
+    assert set(times) == set(range(SENT))
+    assert set(times.values()) == {1, 2}
+    assert agrees(sum(n == 2 for n in times.values()), SENT, 0.1)
+
+
+def test_packets_held_back_agree_with_the_parameter(tmp_path: Path) -> None:
+    run = crossing("impairments.reordering = { chance = 0.1, by = '10ms' }", tmp_path)
+    assert len(run.arrivals) == SENT
+    held = {number for number, delay in run.delays.items() if delay >= BASE_NS + 10_000_000}
+    numbers = [number for _, number in run.arrivals]
+    newest = itertools.accumulate(numbers, max)
+    overtaken = {number for number, most in zip(numbers, newest, strict=True) if number < most}
+    # a late packet may look held, and one behind which nothing was sent for 10 ms is not overtaken
+    room = Z * math.sqrt(SENT * 0.1 * 0.9)
+    assert len(held) >= SENT * 0.1 - room
+    assert len(overtaken) <= SENT * 0.1 + room
+    assert overtaken <= held
+    # the others keep their order
+    others = [number for _, number in run.arrivals if number not in held]
+    assert others == sorted(others)
+
+
+def test_jitter_is_uniform(tmp_path: Path) -> None:
+    run = crossing("jitter = '20ms'\nreorder = true", tmp_path)
+    delays = [delay - BASE_NS for delay in run.delays.values()]
+    assert len(delays) == SENT
+    assert min(delays) >= 0
+    assert max(delays) <= 20_000_000 + run.late_ns + 100_000
+    for share in (0.25, 0.5, 0.75):
+        limit, room = share * 20_000_000, Z * math.sqrt(SENT * share * (1 - share))
+        # a delay includes the lateness of its packet, and the 10 us that it takes at 100 Mbit/s
+        assert sum(delay < limit for delay in delays) <= SENT * share + room
+        assert sum(delay < limit + run.late_ns + 100_000 for delay in delays) >= SENT * share - room
+
+
+def test_batches_arrive_at_multiples_of_their_time(tmp_path: Path) -> None:
+    run = crossing("impairments.batches = '20ms'", tmp_path)
+    assert [number for _, number in run.arrivals] == list(range(SENT))
+    first = run.arrivals[0][0]
+    for at, _ in run.arrivals:
+        past = (at - first + run.late_ns) % 20_000_000
+        assert past <= 2 * run.late_ns
+    assert max(run.delays.values()) <= BASE_NS + 20_000_000 + run.late_ns + 100_000
+
+
+def test_a_policer_passes_its_rate_and_its_burst(tmp_path: Path) -> None:
+    # 640 kB/s arrive; the bucket has 20 kB at first, and gets 250 kB/s
+    run = crossing("impairments.policer = { rate = '2mbit', burst = '20KB' }", tmp_path)
+    passed, full_ns = [], 0
+    start = min(run.entries.values())
+    for number, at in sorted(run.entries.items()):
+        # the time at which the bucket is full again, if this packet passes
+        next_ns = max(full_ns, at - start) + SIZE * 8 * 500
+        if next_ns - (at - start) <= 20_000 * 8 * 500:
+            passed.append(number)
+            full_ns = next_ns
+    found = [number for _, number in run.arrivals]
+    assert found == sorted(set(found))
+    assert 0 < len(found) < SENT
+    # the packets enter the link one after another, so an entry is not quite the time at the policer
+    assert abs(len(found) - len(passed)) <= 1
