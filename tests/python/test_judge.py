@@ -111,6 +111,36 @@ def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
     assert (code, text[:24]) == (1, "droptail: 0 met, 1 not m")
 
 
+@pytest.mark.parametrize(
+    ("queue", "table"),
+    [
+        ("codel target 15ms", {"codel": {"target": "15ms", "limit": "84p"}}),
+        ('{ codel = { target = "15ms", limit = "50p" } }', {"codel": {"target": "15ms", "limit": "50p"}}),
+        (f"{ROOT}/examples/laws/codel.py:CoDel", {"python": {"law": "codel.py:CoDel", "limit": "84p"}}),
+        (f"{ROOT}/examples/laws/home.toml:up", {"python": {"most": 20_000_000, "limit": "250p"}}),
+    ],
+)
+def test_a_queue_of_the_user_is_judged_with_the_buffer_of_the_case(
+    queue: str, table: dict[str, dict[str, str]]
+) -> None:
+    # without a limit of its own, a queue has a buffer of one BDP: 10 Mbit/s times 100 ms are 84 packets of 1500 bytes
+    (done,) = judged(suite("aqm").only("RFC 7928 5.1.1"), queue)
+    scenario = done.tried[0].scenario
+    assert scenario is not None
+    ((name, parameters),) = table.items()
+    made = scenario.data["link"]["bottleneck"]["queue"][name]
+    assert {key: made[key] for key in parameters} == parameters
+    assert done.name == queue
+    assert done.tried[0].word in ("met", "not met")
+
+
+def test_a_transport_is_refused_with_the_reason(say: Say, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Ticker:\n    def poll_transmit(self, now_ns):\n        return None\n")
+    code, _, err = say("judge", "--suite", "bbr", "--cc", f"{tmp_path}/mine.py:Ticker")
+    assert code == 2
+    assert "is a transport (it has poll_transmit); suites judge congestion controllers of our TCP" in err
+
+
 def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
     # CUBIC fills the buffer in A.5, whose condition is that nothing is lost
     (done,) = judged(suite("bbr").only("A.5"), "cubic")
@@ -122,6 +152,12 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
     [
         (("--suite", "bb", "--cc", "bbr3"), 'did you mean "bbr"?'),
         (("--suite", "aqm", "--queue", "codell"), 'did you mean "codel"?'),
+        (("--suite", "aqm", "--queue", "codel targt 5ms"), 'did you mean "target"?'),
+        (("--suite", "aqm", "--queue", "{ codel"), "not a table of TOML"),
+        (("--suite", "aqm", "--queue", "none.py:X"), "none.py: no such file"),
+        (("--suite", "aqm", "--queue", f"{ROOT}/examples/lab.toml:bottlenek"), 'did you mean "bottleneck"?'),
+        (("--suite", "bbr", "--queue", "codel"), "--suite aqm judges queues, and bbr takes --cc"),
+        (("--suite", "aqm", "--queue", "codel", "--cc", "bbr3"), "cannot be combined"),
         (("--suite", "bbr", "--cc", "bbr33"), 'did you mean "bbr3"?'),
         (("--suite", "bbr", "--cc", "bbr3", "--case", "A.99"), "bbr has no case A.99"),
         (("--suite", "bbr", "--cc", "none.py:X"), "none.py: no such file"),

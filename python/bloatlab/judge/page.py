@@ -121,7 +121,7 @@ def page(judged: Judged) -> Page:
 
 
 def _command(judged: Judged) -> str:
-    return f"bloatlab judge --suite {judged.suite.name} --cc {shlex.quote(judged.name)}"
+    return f"bloatlab judge --suite {judged.suite.name} {judged.suite.option} {shlex.quote(judged.name)}"
 
 
 def _section(judged: Judged, one: Tried) -> Section:
@@ -195,7 +195,9 @@ def matrix_page(done: Sequence[Judged]) -> Page:
         counts = TextTable("Cases by verdict", ["name", *WORDS], [_counts(one) for one in own])
         sections.append(Section(own[0].suite.title, name, [TableBlock(counts), TableBlock(grid)]))
     suites, names = len(sections), list(dict.fromkeys(one.name for one in done))
-    chosen = f"--suite {done[0].suite.name if suites == 1 else 'all'} --cc {names[0] if len(names) == 1 else 'all'}"
+    only = done[0].suite if suites == 1 else None
+    chosen = f"--suite {only.name if only else 'all'} {only.option if only else '--cc'} "
+    chosen += shlex.quote(names[0]) if len(names) == 1 else "all"
     return Page(
         title="Controllers and queues by the documents of their field",
         subtitle=f"{counted(len(names), 'name')}, {counted(suites, 'suite')}",

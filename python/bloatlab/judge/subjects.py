@@ -1,15 +1,18 @@
-"""The subjects of suites: a controller of ours, a class in a Python file, or a stack of a scenario's file."""
+"""The subjects of suites: a controller or a queue of ours, a class in a Python file, or a part of a scenario's file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import json
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bloatlab.errors import nearest
-from bloatlab.judge.suites import STACK, JudgeError, Suite
-from bloatlab.scenario import catalogue, load, schema
+from bloatlab.judge.suites import QUEUE, STACK, JudgeError, Suite
+from bloatlab.scenario import catalogue, load, parse, schema
 
 #: Controllers without a behaviour of their own to judge.
 _NOT_OURS = ("python",)
@@ -17,22 +20,22 @@ _NOT_OURS = ("python",)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The judged controller: its name, its stack as a table of a scenario, and the folder of its Python file."""
+    """A controller or a queue: its name, its value in a scenario (a stack, a queue), and its Python file's folder."""
 
     name: str
-    stack: Mapping[str, Any]
+    value: Any
     folder: Path | None = None
 
     def placed(self, tree: dict[str, Any], place: str | Sequence[str]) -> dict[str, Any]:
-        """Puts the stack into a scenario at `STACK`, beside its other keys; at other places, puts the name there."""
+        """Puts the stack into a scenario at `STACK`, beside its other keys; at other places, only the value."""
         for one in [place] if isinstance(place, str) else place:
             *path, last = one.split(".")
             for found in _tables(tree, path):
                 if one == STACK:
                     own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
-                    found[last] = {**own, **self.stack}
+                    found[last] = {**own, **self.value}
                 else:
-                    found[last] = self.name
+                    found[last] = self.value
         return tree
 
 
@@ -47,8 +50,8 @@ def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def chosen(suite: Suite, cc: str) -> list[Subject]:
-    """Returns what a suite judges for the argument of `--cc`. Raises `JudgeError`, `ScenarioError`."""
-    if suite.everyone and cc not in (*suite.everyone, "all"):
+    """Returns what a suite judges for the argument of `--cc` or `--queue`. Raises `JudgeError`, `ScenarioError`."""
+    if suite.everyone and not suite.queues and cc not in (*suite.everyone, "all"):
         valid = f"expected {', '.join(suite.everyone)}, or all{nearest(cc, suite.everyone)}"
         raise JudgeError(f"judge: suite {suite.name} does not know {cc}; {valid}")
     if cc != "all":
@@ -57,12 +60,12 @@ def chosen(suite: Suite, cc: str) -> list[Subject]:
 
 
 def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
-    """Finds a controller: a name of ours, FILE.py:CLASS, or FILE.toml:STACK; at another place, any value.
+    """Finds a controller: a name of ours, FILE.py:CLASS, or FILE.toml:STACK; or a queue; at another place, a name.
 
     Raises `JudgeError`, `ScenarioError`.
     """
     if place != STACK:
-        return Subject(name, {})
+        return queue(name) if place[0].endswith(QUEUE) else Subject(name, name)
     file, _, part = name.rpartition(":")
     if file.endswith((".py", ".toml", ".json")):
         return _in_file(name, file, part)
@@ -78,12 +81,61 @@ def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
     raise JudgeError(f"judge: no controller {name}; expected {valid}{nearest(name, known)}")
 
 
-def _in_file(name: str, file: str, part: str) -> Subject:
-    """Finds a class in a Python file, or a stack in a scenario's file. Raises `JudgeError`, `ScenarioError`."""
+def queue(text: str) -> Subject:
+    """Finds a queue: a text or a table as in a scenario, a law in FILE.py:CLASS, or that of a link in FILE.toml:LINK.
+
+    Raises `JudgeError`, `ScenarioError`.
+    """
+    file, _, part = text.rpartition(":")
+    folder, value = None, text
+    if file.endswith(".py"):
+        folder, value = _folder(file), {"python": {"law": f"{Path(file).name}:{part}"}}
+    elif file.endswith((".toml", ".json")):
+        folder = _folder(file)
+        links = load(file).data["link"]
+        if part not in links:
+            raise JudgeError(f"judge: {file} has no link.{part}{nearest(part, links)}")
+        tree = Path(file).read_text(encoding="utf-8")
+        value = (json if file.endswith(".json") else tomllib).loads(tree)["link"][part].get("queue", "droptail")
+    elif text.lstrip().startswith("{"):
+        try:
+            value = tomllib.loads(f"queue = {text}")["queue"]
+        except tomllib.TOMLDecodeError as error:
+            raise JudgeError(f"judge: --queue {text[:80]}: not a table of TOML ({error})") from None
+    known = _resolved(value, text, folder)
+    if isinstance(value, str):  # in tc's syntax; parameters that have their defaults are left out
+        ((name, table),) = known.items()
+        usual = _resolved(name, text, None)[name] if name in _queues() else {}
+        own = {key: of for key, of in table.items() if key not in usual or of != usual[key]}
+        value = {name: own} if own else name
+    return Subject(text, value, folder)
+
+
+def _folder(file: str) -> Path:
     if not Path(file).is_file():
         raise JudgeError(f"judge: {file}: no such file")
-    folder = Path(file).parent
+    return Path(file).parent
+
+
+def _queues() -> list[str]:
+    return [entry["name"] for entry in catalogue()["qdiscs"] if entry["name"] != "python"]
+
+
+def _resolved(value: Any, text: str, folder: Path | None) -> dict[str, Any]:
+    """Returns a queue as the table of its discipline, with every parameter. Raises `ScenarioError`."""
+    link = {"from": "a", "to": "b", "rate": "10mbit", "queue": value}
+    tree = {"duration": "1s", "link": {"judged": link, "back": {"from": "b", "to": "a"}}}
+    made = parse(json.dumps(tree), form="json", source=f"--queue {text[:80]}", folder=folder)
+    return made.data["link"]["judged"]["queue"]
+
+
+def _in_file(name: str, file: str, part: str) -> Subject:
+    """Finds a class in a Python file, or a stack in a scenario's file. Raises `JudgeError`, `ScenarioError`."""
+    folder = _folder(file)
     if file.endswith(".py"):
+        if _is_transport(Path(file), part):
+            why = "suites judge congestion controllers of our TCP; docs/ci-for-your-transport.md tests a transport"
+            raise JudgeError(f"judge: {name} is a transport (it has poll_transmit); {why}")
         return Subject(name, {"preset": "linux-6", "python": {"controller": f"{Path(file).name}:{part}"}}, folder)
     try:
         stacks = load(file).data["tcp"]
@@ -92,6 +144,22 @@ def _in_file(name: str, file: str, part: str) -> Subject:
     if part not in stacks:
         raise JudgeError(f"judge: {file} has no stack tcp.{part}{nearest(part, stacks)}")
     return Subject(name, stacks[part], folder)
+
+
+def _is_transport(file: Path, name: str) -> bool:
+    """Returns whether a class has the methods of a transport (`bloatlab.Network`), by its text."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError):
+        return False  # reading the controller gives the error
+    methods = [
+        of.name
+        for found in ast.walk(tree)
+        if isinstance(found, ast.ClassDef) and found.name == name
+        for of in found.body
+        if isinstance(of, ast.FunctionDef)
+    ]
+    return "poll_transmit" in methods and "on_ack" not in methods
 
 
 def _words() -> list[str]:

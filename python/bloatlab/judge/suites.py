@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from bloatlab import files
 from bloatlab.errors import InputError, nearest
-from bloatlab.scenario import quantity
+from bloatlab.scenario import quantity, toml_value
 from bloatlab.workloads import find, near
 
 #: The folder of the suites in the package.
@@ -35,6 +35,9 @@ FOLDER = Path(__file__).with_name("suites")
 
 #: The place of a scenario where a congestion controller is judged.
 STACK = "tcp.judged"
+
+#: The last key of the places where a queue is judged.
+QUEUE = ".queue"
 
 By = Literal["document", "ours"]
 
@@ -114,6 +117,18 @@ class Suite:
     everyone: Sequence[str] = ()
     phases_of: str = ""
 
+    @property
+    def queues(self) -> bool:
+        """True if the suite judges queues."""
+        return all(
+            place.endswith(QUEUE) for place in ([self.subject] if isinstance(self.subject, str) else self.subject)
+        )
+
+    @property
+    def option(self) -> str:
+        """The option of the command that names what is judged."""
+        return "--queue" if self.queues else "--cc"
+
     def only(self, *sections: str) -> Suite:
         """Returns the suite with these cases. Raises `JudgeError`."""
         known = {case.section: case for case in self.cases}
@@ -167,7 +182,7 @@ def expanded(tree: Mapping[str, Any]) -> dict[str, Any]:
     if "workload" not in tree:
         return dict(tree)
     rest = {key: value for key, value in tree.items() if key != "workload"}
-    parameters = dict(tree["workload"])
+    parameters = {k: v if isinstance(v, str) else toml_value(v) for k, v in tree["workload"].items()}
     name = parameters.pop("name")
     workload = find(name)
     if workload is None:

@@ -135,9 +135,13 @@ def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
 
 
 def buffered(queue: Any, packets: int) -> Any:
-    """Sets the limit of a queue that is given by name alone to `packets`; other queues stay unchanged."""
+    """Sets the limit of a queue that has none, a name or a table of parameters, to `packets`."""
     if isinstance(queue, str) and queue in _with("limit"):
         return {queue: {"limit": f"{packets}p"}}
+    if isinstance(queue, Mapping) and len(queue) == 1:
+        ((name, values),) = queue.items()
+        if name in _with("limit") and isinstance(values, Mapping):
+            return {name: {"limit": f"{packets}p", **values}}
     return queue
 
 
