@@ -89,7 +89,7 @@ def test_what_acts_when():
     assert '"rate":"4mbit"' in always
     heads = [(at / 1e9, act[:12]) for at, act in acts]
     assert heads == [
-        (1.0, "app upload: "), (2.0, 'app load: {"'), (3.0, "link up: Cha"), (3.0, "link ~up: Ch"),
+        (1.0, "app upload: "), (2.0, 'app load: Ap'), (3.0, "link up: Cha"), (3.0, "link ~up: Ch"),
         (3.5, "app load: st"), (4.0, "end"),
     ]  # fmt: skip
 

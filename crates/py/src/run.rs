@@ -2,10 +2,9 @@
 
 use crate::error::{FirstError, refuse, scenario_of};
 use crate::outside::Outside;
-use numpy::IntoPyArray;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyByteArray, PyDict};
 use record::Sink;
 use record::trace::{Chunk, Column, Data};
 use scenario::Scenario;
@@ -95,10 +94,12 @@ fn pass_on(to: &Py<PyAny>, chunk: Chunk, error: &FirstError) {
         let columns = PyDict::new(py);
         for Column { name, data } in chunk.columns {
             match data {
-                Data::F64(v) => columns.set_item(name, v.into_pyarray(py))?,
-                Data::U64(v) => columns.set_item(name, v.into_pyarray(py))?,
-                Data::Flag(v) => columns.set_item(name, v.into_pyarray(py))?,
-                Data::Word(indices, words) => columns.set_item(name, (indices.into_pyarray(py), words))?,
+                Data::F64(v) => columns.set_item(name, array(py, "f8", &v, f64::to_ne_bytes)?)?,
+                Data::U64(v) => columns.set_item(name, array(py, "u8", &v, u64::to_ne_bytes)?)?,
+                Data::Flag(v) => columns.set_item(name, array(py, "u1", &v, |flag| [flag])?)?,
+                Data::Word(indices, words) => {
+                    columns.set_item(name, (array(py, "u2", &indices, u16::to_ne_bytes)?, words))?;
+                }
             }
         }
         to.call1(py, (chunk.table, columns)).map(drop)
@@ -137,6 +138,20 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), error.to_string(), path.display().to_string()))
 }
 
+/// Copies values to a numpy array of this type, `N` bytes each.
+fn array<'py, T: Copy, const N: usize>(
+    py: Python<'py>,
+    dtype: &str,
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+) -> PyResult<Bound<'py, PyAny>> {
+    let buffer = PyByteArray::new_with(py, values.len() * N, |to| {
+        to.chunks_exact_mut(N).zip(values).for_each(|(place, value)| place.copy_from_slice(&bytes(*value)));
+        Ok(())
+    })?;
+    py.import("numpy")?.call_method1("frombuffer", (buffer, dtype))
+}
+
 /// Converts an outcome to a dict with the summary as JSON text and the tables' columns as numpy arrays or lists.
 pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>> {
     let summary = face::summary(&outcome);
@@ -145,8 +160,8 @@ pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>
         let columns = PyDict::new(py);
         for (name, column) in table.columns {
             match column {
-                sim::Column::U64(v) => columns.set_item(name, v.into_pyarray(py))?,
-                sim::Column::F64(v) => columns.set_item(name, v.into_pyarray(py))?,
+                sim::Column::U64(v) => columns.set_item(name, array(py, "u8", &v, u64::to_ne_bytes)?)?,
+                sim::Column::F64(v) => columns.set_item(name, array(py, "f8", &v, f64::to_ne_bytes)?)?,
                 sim::Column::Text(v) => columns.set_item(name, v)?,
                 sim::Column::Unknown(rows) => columns.set_item(name, vec![None::<u64>; rows])?,
             }

@@ -22,7 +22,6 @@ use crate::world::{Ended, World};
 use measure::Outcome;
 use measure::tally::ROWS_WITH_SERIES;
 use scenario::{App, Scenario};
-use serde_json::json;
 use std::mem;
 use traffic::Traffic;
 use units::{Problem, Time};
@@ -54,7 +53,7 @@ impl Timeline {
         for app in &network.apps {
             let stacks = app.stacks.map(|stack| &network.stacks[usize::from(stack)]);
             let declared = App { stop: None, ..app.declared.clone() };
-            acts.push((app.start, format!("app {}: {} {stacks:?}", app.name, json!(declared))));
+            acts.push((app.start, format!("app {}: {declared:?} {stacks:?}", app.name)));
             acts.push((app.stop, format!("app {}: stop", app.name)));
         }
         let end = Time(scenario.duration.0);
@@ -71,15 +70,9 @@ impl Timeline {
         let changing: Vec<bool> = rest.link.values_mut().map(|link| !mem::take(&mut link.changes).is_empty()).collect();
         let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
         let series = |app: &scenario::NetworkApp| app.recorded && app.declared.traffic.rows() <= ROWS_WITH_SERIES;
-        let always = json!([
-            rest,
-            changing,
-            apps,
-            // the types of links, and the events of samples, depend on all applications together
-            tsq::nodes(&network),
-            network.apps.iter().any(series),
-        ]);
-        Ok(Some(Self { always: always.to_string(), acts }))
+        // the types of links, and the events of samples, depend on all applications together
+        let together = (tsq::nodes(&network), network.apps.iter().any(series));
+        Ok(Some(Self { always: format!("{} {changing:?} {apps:?} {together:?}", rest.canonical()), acts }))
     }
 
     /// Returns the time until which two runs are the same; zero if they share nothing.

@@ -47,6 +47,8 @@ macro_rules! table_or_text {
             fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 $Type::deserialize(d)
             }
+            // with `inline`, the reader is compiled in the crates that read scenarios, which need no optimisation
+            #[inline]
             fn text(text: &str) -> Result<Self, WordError> {
                 $Type::$text(text)
             }
@@ -75,6 +77,7 @@ fn from_tc<T: Choice>(text: &str) -> Result<T, WordError> {
 
 impl Spec {
     /// Reads `"codel"`, `"codel target 5ms"` ([`crate::tc`]) or `"sfq_hss + codel"`.
+    #[inline]
     fn word(text: &str) -> Result<Self, WordError> {
         let Some((host, law)) = text.split_once('+') else { return from_tc(text) };
         let (host, law) = (from_tc::<Self>(host)?, LawSpec::word(law)?);
@@ -98,6 +101,7 @@ impl Spec {
 
 impl LawSpec {
     /// Reads `"codel"`, `"codel target 5ms"` or `"none"`.
+    #[inline]
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
         // only one law is valid here: a text with another + is looked up as a whole and is therefore unknown

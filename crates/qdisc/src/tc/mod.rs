@@ -15,6 +15,8 @@
 //! Departs: a time without a unit, which tc reads as microseconds, is refused, and so are `kbps` and `mbps`. `red` followed by
 //! keywords means Linux's RED (`variant = "linux"`), which is the version that has them.
 
+// Functions that convert a discipline to or from JSON are `inline`, so that serde's code for all parameters is compiled in the crates
+// that call them, which need no optimisation.
 mod grammar;
 mod read;
 mod write;

@@ -44,6 +44,7 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
 
 /// Parses a text, which may also be `sfq_hss + codel`, into a table to which a caller can add parameters. Returns `None` if the
 /// text is invalid.
+#[inline]
 pub fn table(text: &str) -> Option<Value> {
     let Some((host, law)) = text.split_once('+') else { return read(text).ok() };
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };

@@ -55,6 +55,7 @@ const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
     /// Writes this discipline in tc syntax. `rate` converts limits in time to packets or bytes.
+    #[inline]
     pub fn in_tc(&self, rate: Option<BitRate>) -> TcText {
         let mut own = self.parameters();
         let mut text = TcText { words: String::new(), differences: Vec::new() };
@@ -101,6 +102,7 @@ impl Spec {
     }
 
     /// Returns the parameters as JSON.
+    #[inline]
     fn parameters(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(mut one)) => match one.remove(self.name()) {
@@ -122,6 +124,7 @@ impl Spec {
     }
 
     /// Writes a plain queue with the same limit, for a discipline that Linux does not have.
+    #[inline]
     fn stand_in(&self, rate: Option<BitRate>, text: &mut TcText) {
         let limit = self.limit().unwrap_or(Limit::Packets(1000));
         let plain = Self::Droptail(crate::single::DroptailParams { limit, ..Default::default() });
@@ -249,6 +252,7 @@ impl Command {
 }
 
 /// Returns the default parameters of the discipline on Linux.
+#[inline]
 fn linux(grammar: &Grammar) -> Map<String, Value> {
     let mut own = Spec::named(grammar.name).map(|s| s.parameters()).unwrap_or_default();
     for (field, json) in grammar.base {
