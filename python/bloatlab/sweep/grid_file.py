@@ -149,15 +149,21 @@ def summary(result: Result) -> Mapping[str, float | int | bool | None]:
     return flat(result.summary)
 
 
-def flat(tree: Mapping[str, Any], prefix: str = "") -> Mapping[str, float | int | bool | None]:
+def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
     """Returns every number, flag and null of a summary except `seed` and `version`, keyed by dotted path."""
     leaves: dict[str, float | int | bool | None] = {}
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            leaves |= flat(value, f"{prefix}{name}.")
-        elif (value is None or isinstance(value, (bool, int, float))) and prefix + name not in {"seed", "version"}:
-            leaves[prefix + name] = value
+    _flatten(tree, "", leaves)
+    for name in ("seed", "version"):
+        leaves.pop(name, None)
     return leaves
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str, leaves: dict[str, float | int | bool | None]) -> None:
+    for name, value in tree.items():
+        if type(value) is dict:
+            _flatten(value, f"{prefix}{name}.", leaves)
+        elif value is None or isinstance(value, (bool, int, float)):
+            leaves[prefix + name] = value
 
 
 #: The measure of a sweep: all numbers of a run's summary, so that other columns need no new runs.

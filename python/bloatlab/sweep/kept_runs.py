@@ -27,6 +27,7 @@ FRAME = "frame."
 RUN = "run."
 
 _HEAD = struct.Struct("<64sI")
+_PLAIN = frozenset({type(None), bool, int, float, str})
 _TYPES: Mapping[type, type[pl.DataType]] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
 
 
@@ -57,8 +58,8 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
         raise TypeError(f"a measure returns numbers by name, not {type(row).__name__}")
     values: dict[str, Value] = {}
     for name, value in row.items():
-        own: Any = value.item() if isinstance(value, np.generic) else value
-        if not (own is None or isinstance(own, (bool, int, float, str))):
+        own: Any = value.item() if type(value) not in _PLAIN and isinstance(value, np.generic) else value
+        if type(own) not in _PLAIN and not isinstance(own, (bool, int, float, str)):
             raise TypeError(f"a measure is a number, a text, true, false or None; {name} is {type(value).__name__}")
         if name.startswith((FRAME, RUN)):
             raise TypeError(f"{name}: names of measures do not begin with {name.partition('.')[0] + '.'!r}")

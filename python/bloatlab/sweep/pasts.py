@@ -16,6 +16,7 @@ import collections
 import functools
 import hashlib
 import itertools
+import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,8 +54,30 @@ def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
 
     Scenarios that share a past are adjacent, at the place of the first of them.
     """
-    runs = [(index, scenario, _timeline(index, scenario)) for index, scenario in enumerate(scenarios)]
+    alike = [_beginning(scenario) for scenario in scenarios]
+    several = {key for key, count in collections.Counter(alike).items() if count > 1}
+    runs = [
+        (index, scenario, _timeline(index, scenario) if key in several else _alone(index))
+        for index, (scenario, key) in enumerate(zip(scenarios, alike, strict=True))
+    ]
     return list(_tree(sorted(runs, key=lambda run: run[2]), None))
+
+
+#: Keys of a scenario that may differ between runs with a common past.
+_LATER = frozenset({"app", "tcp", "name", "grade", "max_packets", "trace", "expect"})
+
+
+def _beginning(scenario: Scenario) -> str:
+    """Returns what runs with a common past have in common at least: a quick test before their timelines are made."""
+    data = {key: value for key, value in scenario.data.items() if key not in _LATER}
+    for link in data["link"].values():
+        link.pop("changes", None)
+    return json.dumps(data)
+
+
+def _alone(index: int) -> Timeline:
+    """Returns a timeline that no other run has."""
+    return _hash(f"run {index}"), []
 
 
 def _timeline(index: int, scenario: Scenario) -> Timeline:
@@ -63,7 +86,9 @@ def _timeline(index: int, scenario: Scenario) -> Timeline:
         found = _core.timeline(scenario.text)
     except ScenarioError:  # the run itself raises it
         found = None
-    always, acts = found or (f"run {index}", [])
+    if found is None:
+        return _alone(index)
+    always, acts = found
     return _hash(always), [(at, _hash(act)) for at, act in acts]
 
 
