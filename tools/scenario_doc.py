@@ -186,6 +186,7 @@ TABLES = {
     "Stack": ("TCP stacks", "`tcp.NAME`"),
     "PythonController": ("Controller in Python", "`tcp.NAME.python`"),
     "LedbatParams": ("LEDBAT", "`tcp.NAME.ledbat`"),
+    "LedbatPpParams": ("LEDBAT++", "`tcp.NAME.ledbat_pp`"),
     "Rmem": ("Receive buffer", "`tcp.NAME.rmem`"),
     "Route": ("Routes", "`route`, a list"),
     "Record": ("What to measure", "`record`"),

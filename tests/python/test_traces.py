@@ -133,7 +133,7 @@ def test_every_column_is_explained():
     for info in (entry["name"] for entry in json.loads(_core.catalogue())["qdiscs"]):
         if info not in outside:
             told[info] = law(info).columns
-    for control in ("reno", "cubic", "cubic-2.6.22", "westwood", "bbr", "bbr3", "ledbat"):
+    for control in ("reno", "cubic", "cubic-2.6.22", "westwood", "bbr", "bbr3", "ledbat", "ledbat++"):
         sets = [("app.long.tcp", "mine"), ("tcp.mine.preset", "linux-6"), ("tcp.mine.congestion_control", control)]
         sets += [("tcp.mine.timestamps", "true"), ("trace.flows", "true"), ("trace.links", "true"), ("duration", "2s")]
         result = bloatlab.run(bloatlab.parse(LINE, sets=sets))

@@ -92,7 +92,7 @@ laws! {
         "dcbt" Dcbt(class::DcbtParams), B, "Chung & Claypool, NOSSDAV 2000",
             "Class-based thresholds that follow the number of active flows of each class";
         "cbq" Cbq(class::CbqParams), A, "MMCN 1999; Shreedhar & Varghese 1995",
-            "Class-based queueing: a queue and a share of the link per class, with or without borrowing";
+            "Class-based queueing: a queue and a share of the link per class";
         "dualpi2" Dualpi2(dual::Dualpi2Params), B, "RFC 9332; Linux sch_dualpi2; tc-dualpi2(8)",
             "Two coupled queues: a short one for L4S, one for all other traffic";
         "docsis_lld" DocsisLld(dual::DocsisLldParams), B, "RFC 9957; MULPIv3.1; docsis-ns3",

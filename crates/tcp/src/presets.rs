@@ -78,6 +78,13 @@ presets! { p:
         only_dupthresh(p);
     }
 
+    /// linux-6 with LEDBAT++ (target 60 ms, initial window 2)
+    "ledbat++" {
+        p.control.choose("ledbat++");
+        p.control.shared.hystart = HyStart::Off;
+        p.opening.initial_window = InitialWindow::Segments(2);
+    }
+
     /// ns-2 Agent/TCP/Linux as in CableLabs 2012: CUBIC 2.1 (beta 0.8), FACK, rate halving; every ACK gives a round-trip sample
     /// and restarts the timer
     "ns2-cubic-2.6.22" {

@@ -6,6 +6,7 @@ use super::cubic_rfc::Cubic;
 use super::shared::NoParams;
 use crate::params::group::{group, words};
 use packet::Reading;
+use units::Time;
 
 group! {
     /// Parameters of CUBIC besides the shared ones.
@@ -54,6 +55,10 @@ impl Control for CubicForms {
             CubicForm::Rfc9438 => Self::Rfc9438(Cubic::new(&NoParams {}, stack)),
             CubicForm::Linux => Self::Linux(CubicLinux::new(&NoParams {}, stack)),
         }
+    }
+
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        either!(self, c => c.on_handshake(w, now, us))
     }
 
     #[inline]

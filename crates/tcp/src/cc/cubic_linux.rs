@@ -19,8 +19,8 @@
 
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::cubic_rfc::Law;
+use super::first_start::FirstStart;
 use super::hystart::HyStart;
-use super::hystart_pp::HyStartPp;
 use super::linux::{Curve, Growth, RECOMPUTE, SETTLE, jiffies};
 use super::shared::NoParams;
 use packet::Reading;
@@ -40,8 +40,8 @@ const BETA: f64 = 717.0 / 1024.0;
 pub(crate) struct CubicLinux {
     growth: Growth,
     hystart: HyStart,
-    /// The state of the first slow start, if HyStart++ ends it.
-    start: Option<Box<HyStartPp>>,
+    /// The state of the first slow start, if `hystart` selects an algorithm for its growth.
+    start: Option<FirstStart>,
 }
 
 impl CubicLinux {
@@ -92,7 +92,14 @@ impl Control for CubicLinux {
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         let growth = Growth::new(Law::new(stack.shared, BETA));
-        Self { growth, hystart: HyStart::new(stack), start: HyStartPp::if_enabled(stack) }
+        Self { growth, hystart: HyStart::new(stack), start: FirstStart::if_enabled(stack) }
+    }
+
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        if let Some(start) = &mut self.start {
+            start.on_handshake(now, us);
+        }
+        w.into()
     }
 
     #[inline]
@@ -103,7 +110,7 @@ impl Control for CubicLinux {
             self.hystart.on_ack(w, s);
         }
         if let Some(start) = &mut self.start
-            && HyStartPp::applies(w)
+            && FirstStart::applies(w)
         {
             return start.on_ack(w, s, s.credit);
         }

@@ -9,12 +9,13 @@
 //! ```
 //!
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
-//! Departs: none known. `hystart` selects how slow start ends: by HyStart, or by HyStart++ as RFC 9438 §4.10 recommends.
+//! Departs: none known. `hystart` selects how slow start ends: by HyStart, by HyStart++ as RFC 9438 §4.10 recommends, or by
+//! SEARCH.
 
 use super::abe::Backoff;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
+use super::first_start::FirstStart;
 use super::hystart::HyStart;
-use super::hystart_pp::HyStartPp;
 use super::shared::{NoParams, SharedParams};
 use packet::{Reading, Unit};
 use units::{Time, math};
@@ -58,8 +59,8 @@ pub(crate) struct Cubic {
     /// True if the next stage follows a timeout; W_max is then the first window of that stage.
     after_rto: bool,
     hystart: HyStart,
-    /// The state of the first slow start, if HyStart++ ends it.
-    start: Option<Box<HyStartPp>>,
+    /// The state of the first slow start, if `hystart` selects an algorithm for its growth.
+    start: Option<FirstStart>,
 }
 
 /// Returns K in seconds.   Source: RFC 9438 §4.2 figure 2.
@@ -123,16 +124,23 @@ impl Control for Cubic {
             law: Law::new(stack.shared, BETA),
             epoch_start: Time::NEVER,
             hystart: HyStart::new(stack),
-            start: HyStartPp::if_enabled(stack),
+            start: FirstStart::if_enabled(stack),
             ..Self::default()
         }
+    }
+
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        if let Some(start) = &mut self.start {
+            start.on_handshake(now, us);
+        }
+        w.into()
     }
 
     #[inline]
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
         self.hystart.on_ack(w, s);
         if let Some(start) = &mut self.start
-            && HyStartPp::applies(w)
+            && FirstStart::applies(w)
         {
             return start.on_ack(w, s, s.credit);
         }

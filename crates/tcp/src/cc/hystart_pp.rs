@@ -16,8 +16,7 @@
 //!
 //! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
 
-use super::control::{AckSample, Stack, Window};
-use super::shared::HyStart as Axis;
+use super::control::{AckSample, Window};
 use packet::Reading;
 
 /// MIN_RTT_THRESH and MAX_RTT_THRESH, microseconds.
@@ -64,20 +63,10 @@ fn rtt_thresh(last_round: u32) -> u32 {
 }
 
 impl HyStartPp {
-    /// Creates the state of a new connection, if the stack enables HyStart++.
-    pub(super) fn if_enabled(stack: &Stack<'_>) -> Option<Box<Self>> {
-        (stack.shared.hystart == Axis::Rfc9406).then(|| Box::new(Self::new(stack.paced)))
-    }
-
-    fn new(paced: bool) -> Self {
+    /// Creates the state of a new connection.
+    pub(super) fn new(paced: bool) -> Self {
         let limit = if paced { f64::INFINITY } else { L };
         Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
-    }
-
-    /// Returns true while HyStart++ applies, which is during the first slow start.
-    #[inline]
-    pub(super) fn applies(w: &Window) -> bool {
-        w.ssthresh.is_infinite()
     }
 
     /// Processes an ACK of the first slow start; `credit` segments count for growth.
@@ -202,7 +191,7 @@ mod tests {
         // CSS is entered in the middle of this round, which counts as the first of CSS
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
         for _ in 2..=5 {
-            assert!(HyStartPp::applies(&w));
+            assert!(w.ssthresh.is_infinite());
             round(&mut h, &mut w, &mut una, (12, 12), 46.0);
         }
         // the first round of CSS ends with a window of 20 + 8 + 12 / 4 = 31; four more rounds add 12 / 4 each

@@ -23,21 +23,20 @@
 //! the RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches the target.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
+use super::delay_filters::DelayFilters;
 use crate::params::group::{Group, group, require};
 use packet::Reading;
-use std::collections::VecDeque;
-use units::{Duration, Problem, Time};
+use units::{Duration, Problem};
 
 /// MIN_CWND, segments.   Source: RFC 6817 §2.4.2.
 const MIN_CWND: f64 = 2.0;
-const MINUTE: u64 = 60_000_000_000;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
 /// Largest `base_history`, minutes.
-const MAX_BASE_HISTORY: u32 = 60;
+pub(super) const MAX_BASE_HISTORY: u32 = 60;
 /// Largest `current_filter`, samples: about the number that one large window yields.
-const MAX_CURRENT_FILTER: u32 = 1024;
+pub(super) const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {
     /// The table `ledbat`, which holds LEDBAT's parameters.
@@ -87,49 +86,17 @@ group! {
     }
 }
 
-/// The state of one flow: the two filters. Delays are in microseconds modulo 2^32, so only their differences are meaningful.
+/// The state of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ledbat {
     p: LedbatParams,
     /// Share of the window kept after a loss.
     beta: f64,
     mss: f64,
-    /// Smallest delay of each of the last minutes, newest last.
-    base: VecDeque<u32>,
-    /// Number of the newest minute.
-    minute: u64,
-    /// The last delays, newest last.
-    current: VecDeque<u32>,
-}
-
-/// Returns the smaller of two delays modulo 2^32.
-fn least(a: u32, b: u32) -> u32 {
-    if (a.wrapping_sub(b) as i32) < 0 { a } else { b }
+    filters: DelayFilters,
 }
 
 impl Ledbat {
-    /// Adds a delay sample; returns the queueing delay in microseconds.
-    fn queuing_delay(&mut self, now: Time, delay: u32) -> u32 {
-        let minute = now.0 / MINUTE;
-        match self.base.back_mut() {
-            Some(last) if minute == self.minute => *last = least(*last, delay),
-            _ => {
-                self.base.push_back(delay);
-                self.minute = minute;
-                if self.base.len() > self.p.base_history as usize {
-                    self.base.pop_front();
-                }
-            }
-        }
-        self.current.push_back(delay);
-        if self.current.len() > self.p.current_filter as usize {
-            self.current.pop_front();
-        }
-        let min = |of: &VecDeque<u32>| of.iter().copied().reduce(least).unwrap_or(delay);
-        // the base may exceed the current delay if it covers a shorter time than the current samples
-        (min(&self.current).wrapping_sub(min(&self.base)) as i32).max(0) as u32
-    }
-
     fn ssthresh(&self, base: f64) -> f64 {
         (base * self.beta).max(MIN_CWND)
     }
@@ -145,15 +112,13 @@ impl Control for Ledbat {
             p: own.ledbat.clone(),
             beta: stack.shared.beta.unwrap_or(BETA),
             mss: f64::from(stack.mss),
-            base: VecDeque::new(),
-            minute: 0,
-            current: VecDeque::new(),
+            filters: DelayFilters::new(own.ledbat.base_history, own.ledbat.current_filter),
         }
     }
 
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
         let Some(delay) = s.one_way_us else { return };
-        let queuing_delay = Duration::from_micros(u64::from(self.queuing_delay(s.now, delay)));
+        let queuing_delay = Duration::from_micros(u64::from(self.filters.queuing_delay(s.now, delay)));
         let l = &self.p;
         let mut credit = s.credit;
         if l.slow_start && w.slow_start() {
@@ -177,12 +142,7 @@ impl Control for Ledbat {
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
-        let min = |of: &VecDeque<u32>| of.iter().copied().reduce(least);
-        let (base, current) = (min(&self.base), min(&self.current));
-        let queuing = base.zip(current).map(|(base, current)| (current.wrapping_sub(base) as i32).max(0) as u32);
-        out.micros("base_delay", base);
-        out.micros("current_delay", current);
-        out.micros("queuing_delay", queuing);
+        self.filters.probe(out);
     }
 }
 
@@ -190,6 +150,7 @@ impl Control for Ledbat {
 mod tests {
     use super::*;
     use crate::cc::{TcpParams, stack};
+    use units::Time;
 
     fn sample(ms: u64, delay_ms: u32, flight_before: u64) -> AckSample {
         let one_way_us = Some(delay_ms * 1000);
@@ -239,34 +200,6 @@ mod tests {
         }
         assert_eq!(w.cwnd, 2.0);
         assert_eq!((l.ssthresh(9.0), l.ssthresh(3.0)), (4.5, 2.0));
-    }
-
-    #[test]
-    fn the_base_is_forgotten_after_its_minutes() {
-        let mut l = ledbat(false);
-        // the delay is 30 ms in minute 0. Then the path changes, and the delay is 50 ms. Ten minutes later, 50 ms is
-        // the base
-        assert_eq!(l.queuing_delay(Time(0), 30_000), 0);
-        for minute in 1..=9 {
-            (0..4).for_each(|_| {
-                l.queuing_delay(Time(minute * MINUTE), 50_000);
-            });
-            assert_eq!(l.queuing_delay(Time(minute * MINUTE), 50_000), 20_000);
-        }
-        assert_eq!(l.queuing_delay(Time(10 * MINUTE), 50_000), 0);
-        assert_eq!(l.base.len(), 10);
-    }
-
-    #[test]
-    fn clocks_may_differ_and_wrap() {
-        let mut l = ledbat(false);
-        // the receiver's clock is 10 s behind, so TSval - TSecr is negative and wraps: 30 - 10 000 ms and 40 - 10 000 ms
-        let at = |ms: i64| ((ms - 10_000) * 1000) as u32;
-        assert_eq!(l.queuing_delay(Time(0), at(30)), 0);
-        (0..3).for_each(|_| {
-            l.queuing_delay(Time(0), at(40));
-        });
-        assert_eq!(l.queuing_delay(Time(0), at(40)), 10_000);
     }
 
     #[test]

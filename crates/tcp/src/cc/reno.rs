@@ -6,15 +6,16 @@
 //! congestion:            ssthresh = max(beta * base, 2), beta = 1/2 for a loss, or beta_ecn for a mark (`abe.rs`)
 //! ```
 //!
-//! With `hystart = "rfc9406"`, HyStart++ ends the first slow start.
+//! `hystart` may select HyStart++ or SEARCH for the first slow start (`first_start.rs`).
 //!
 //! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
 use super::abe::Backoff;
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
-use super::hystart_pp::HyStartPp;
+use super::first_start::FirstStart;
 use super::shared::NoParams;
 use packet::Reading;
+use units::Time;
 
 /// A window this close to a whole number is rounded to that number, so that five fifths of a segment add up to one
 /// segment.
@@ -63,11 +64,11 @@ impl Control for Reno {
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
-/// Reno with HyStart++ in the first slow start, if `hystart` selects it.
+/// Reno with the first slow start that `hystart` selects.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RenoFlow {
     reno: Reno,
-    start: Option<Box<HyStartPp>>,
+    start: Option<FirstStart>,
 }
 
 impl Control for RenoFlow {
@@ -76,13 +77,20 @@ impl Control for RenoFlow {
     const NEEDS: Needs = Needs { beta_ecn: true, ..Needs::NONE };
 
     fn new(own: &NoParams, stack: &Stack<'_>) -> Self {
-        Self { reno: Reno::new(own, stack), start: HyStartPp::if_enabled(stack) }
+        Self { reno: Reno::new(own, stack), start: FirstStart::if_enabled(stack) }
+    }
+
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        if let Some(start) = &mut self.start {
+            start.on_handshake(now, us);
+        }
+        w.into()
     }
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         match &mut self.start {
-            Some(start) if HyStartPp::applies(&w) && !s.rests => {
+            Some(start) if FirstStart::applies(&w) && !s.rests => {
                 start.on_ack(&mut w, s, s.credit);
                 w.into()
             }

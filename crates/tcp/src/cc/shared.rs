@@ -6,7 +6,7 @@ use units::Problem;
 group! {
     /// Parameters shared by several controllers.
     pub struct SharedParams {
-        /// Multiplicative decrease: the share of the window kept after a loss. Default: 0.5 for reno and ledbat, 0.7 for cubic
+        /// Multiplicative decrease: the share of the window kept after a loss. Default: 0.5 for reno, ledbat and ledbat++, 0.7 for cubic
         /// (717/1024 in Linux' form), 819/1024 for cubic-2.6.22.
         pub beta: Option<f64> = None,
         /// Share of the window that reno and cubic keep after a CE mark outside slow start. Alternative Backoff with ECN
@@ -37,7 +37,7 @@ group! {
 }
 
 words! {
-    /// How slow start ends. CUBIC supports all values; Reno supports only `rfc9406`, and treats the others as `off`.
+    /// How slow start ends. CUBIC supports all values; Reno treats `hystart` as `off`. Other controllers ignore it.
     pub enum HyStart {
         /// Only by a loss or at ssthresh.
         "off" Off,
@@ -46,5 +46,8 @@ words! {
         /// HyStart++, only in the first slow start: when the delay grows, the window grows more slowly, until the delay falls
         /// again.   Source: RFC 9406.
         "rfc9406" Rfc9406,
+        /// SEARCH, only in the first slow start: when the bytes delivered in a window of time no longer double from one round trip
+        /// to the next, the window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).
+        "search" Search,
     }
 }

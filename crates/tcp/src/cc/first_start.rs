@@ -1,0 +1,55 @@
+//! The algorithm of the first slow start, if `hystart` selects one that replaces its growth.
+
+use super::control::{AckSample, Stack, Window};
+use super::hystart_pp::HyStartPp;
+use super::search::Search;
+use super::shared::HyStart as Axis;
+use packet::Reading;
+use units::Time;
+
+/// The state of the first slow start of one flow. It is boxed, since few flows have it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum FirstStart {
+    HyStartPp(Box<HyStartPp>),
+    Search(Box<Search>),
+}
+
+impl FirstStart {
+    /// Creates the state of a new connection, if the stack selects such an algorithm.
+    pub(super) fn if_enabled(stack: &Stack<'_>) -> Option<Self> {
+        match stack.shared.hystart {
+            Axis::Off | Axis::Hystart => None,
+            Axis::Rfc9406 => Some(Self::HyStartPp(Box::new(HyStartPp::new(stack.paced)))),
+            Axis::Search => Some(Self::Search(Box::new(Search::new(stack)))),
+        }
+    }
+
+    /// Returns true during the first slow start. A loss or an ECN echo ends it as well.
+    #[inline]
+    pub(super) fn applies(w: &Window) -> bool {
+        w.ssthresh.is_infinite()
+    }
+
+    /// Takes the round-trip time of the handshake, `us` microseconds.
+    pub(super) fn on_handshake(&mut self, now: Time, us: u32) {
+        if let Self::Search(search) = self {
+            search.begin(now, us);
+        }
+    }
+
+    /// Processes an ACK of the first slow start; `credit` segments count for growth.
+    pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
+        match self {
+            Self::HyStartPp(start) => start.on_ack(w, s, credit),
+            Self::Search(search) => search.on_ack(w, s, credit),
+        }
+    }
+
+    /// Reports the state.
+    pub(super) fn probe(&self, out: &mut Reading<'_>) {
+        match self {
+            Self::HyStartPp(start) => start.probe(out),
+            Self::Search(search) => search.probe(out),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! SEARCH: ends the first slow start once the bytes delivered in a window of time no longer double from one round trip to the
+//! next.
+//!
+//! ```text
+//! window = 3.5 INITIAL_RTT = W bins,  W = 10;  INITIAL_RTT = first round trip of the connection
+//! each ACK:            cwnd += N, the segments newly acknowledged
+//! at the end of a bin: curr_delv = bytes delivered in the last W bins
+//!                      prev_delv = bytes delivered in W bins that ended one round trip (the newest sample) earlier;
+//!                                  a round trip that is not a whole number of bins takes a share of the two outer bins
+//!                      norm_diff = (2 prev_delv - curr_delv) / (2 prev_delv)
+//!                      norm_diff >= 0.35 --> cwnd -= bytes delivered in the last floor(2 INITIAL_RTT / bin) bins;  ssthresh = cwnd
+//! ```
+//!
+//! While each round trip delivers twice as much as the one before it, norm_diff is 0; long after the link is full, it is 1/2. It
+//! reaches 0.35 about 2.2 round trips after the link is full, if the round trip stays constant. In a queue that grows, the samples
+//! grow by half of the time since the link was full, so prev_delv is from further back, and norm_diff reaches 0.35 only after 5.3
+//! INITIAL_RTT. A drop-tail buffer below about 2.2 bandwidth-delay products overflows before that, and the loss ends slow start. At
+//! the exit, cwnd returns to its value of about two INITIAL_RTT earlier. No test runs before there are enough bins, or if the round
+//! trip is longer than 15 bins (5.25 INITIAL_RTT).
+//!
+//! Source: draft-chung-ccwg-search, SEARCH 3.0 (June 2024), §3. Later versions of the draft compare with the bytes sent, not with
+//! the bytes delivered, and replace the single reduction by a phase that drains the queue; they are not modelled.
+//! Departs: the draft's listing clears the newest complete bin whenever a bin ends, which would leave one bin; here, only the bins
+//! that ended without an ACK are cleared, as its text says. There is one bin more, since the oldest one would otherwise be
+//! overwritten when the round trip has 15 bins. As with HyStart++, only the first slow start is observed. The window is not
+//! reduced below the initial window, which the draft leaves open.
+
+use super::control::{AckSample, Stack, Window};
+use packet::{Reading, Unit};
+use units::{Duration, Time};
+
+/// The window in percent of INITIAL_RTT.
+const WINDOW_PERCENT: u64 = 350;
+/// W: bins of a window.
+const W: usize = 10;
+/// EXTRA_BINS: largest round trip in bins.
+const EXTRA_BINS: usize = 15;
+/// Bins kept: those of a window that ends EXTRA_BINS bins ago, with the share of one bin before it.
+const NUM_BINS: usize = W + EXTRA_BINS + 1;
+/// THRESH: smallest norm_diff that ends slow start.
+const THRESH: f64 = 0.35;
+
+/// The bins of one flow, and its first round trip.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Search {
+    mss: f64,
+    /// Smallest window after the reduction, segments.
+    initial_window: f64,
+    /// INITIAL_RTT; zero before the first sample.
+    initial_rtt: Duration,
+    /// Newest sample of the round trip.
+    rtt: Duration,
+    /// End of the current bin; `NEVER` before the first sample.
+    bin_end: Time,
+    /// Bytes delivered in each bin; the bin with number `n` is at `n % NUM_BINS`.
+    bins: [u64; NUM_BINS],
+    /// Number of complete bins; the newest is number `complete - 1`.
+    complete: usize,
+    /// SND.UNA at the end of the newest complete bin.
+    prev_una: u64,
+    /// Result of the newest test.
+    norm_diff: Option<f64>,
+}
+
+impl Search {
+    pub(super) fn new(stack: &Stack<'_>) -> Self {
+        Self {
+            mss: f64::from(stack.mss),
+            initial_window: stack.initial_window,
+            initial_rtt: Duration::default(),
+            rtt: Duration::default(),
+            bin_end: Time::NEVER,
+            bins: [0; NUM_BINS],
+            complete: 0,
+            prev_una: 0,
+            norm_diff: None,
+        }
+    }
+
+    /// Returns BIN_DURATION.
+    fn bin(&self) -> Duration {
+        Duration((self.initial_rtt.0 * WINDOW_PERCENT / 100 / W as u64).max(1))
+    }
+
+    /// Takes the first round trip, `us` microseconds, and begins the first bin.
+    pub(super) fn begin(&mut self, now: Time, us: u32) {
+        if self.bin_end == Time::NEVER {
+            self.initial_rtt = Duration::from_micros(u64::from(us));
+            self.rtt = self.initial_rtt;
+            self.bin_end = now + self.bin();
+        }
+    }
+
+    /// Processes an ACK of the first slow start; `credit` segments count for growth.
+    pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
+        if let Some(us) = s.rtt_us {
+            self.begin(s.now, us);
+            self.rtt = Duration::from_micros(u64::from(us));
+        }
+        if self.prev_una == 0 {
+            self.prev_una = s.una.saturating_sub(s.delivered);
+        }
+        if s.cwnd_limited {
+            w.cwnd += credit;
+        }
+        if self.bin_end != Time::NEVER && s.now > self.bin_end {
+            self.update_bins(s);
+            self.test(w);
+        }
+    }
+
+    /// Ends the current bin, and those that ended without an ACK.
+    fn update_bins(&mut self, s: &AckSample) {
+        let bin = self.bin();
+        let passed = s.now.since(self.bin_end).0 / bin.0 + 1;
+        self.bin_end += Duration(bin.0 * passed);
+        // clearing each bin once is enough, however many have passed
+        let first = self.complete;
+        self.complete += passed as usize;
+        for n in first.max(self.complete.saturating_sub(NUM_BINS))..self.complete {
+            self.bins[n % NUM_BINS] = 0;
+        }
+        self.bins[(self.complete - 1) % NUM_BINS] = s.una - self.prev_una;
+        self.prev_una = s.una;
+    }
+
+    /// Returns the bytes delivered in the bins after `from`, up to and including `to`. A `fraction` of the bin at `to` is replaced
+    /// by that of the bin at `from`.
+    fn sum_bins(&self, from: usize, to: usize, fraction: f64) -> f64 {
+        let bin = |n: usize| self.bins[n % NUM_BINS] as f64;
+        let inner: f64 = (from + 1..to).map(bin).sum();
+        inner + bin(from) * fraction + bin(to) * (1.0 - fraction)
+    }
+
+    fn test(&mut self, w: &mut Window) {
+        let (curr, bin) = (self.complete - 1, self.bin().0);
+        let back = (self.rtt.0 / bin) as usize;
+        if back > EXTRA_BINS || curr < back + W {
+            return;
+        }
+        let (prev, fraction) = (curr - back, (self.rtt.0 % bin) as f64 / bin as f64);
+        let curr_delv = self.sum_bins(curr - W, curr, 0.0);
+        let expected = 2.0 * self.sum_bins(prev - W, prev, fraction);
+        if expected == 0.0 {
+            return;
+        }
+        let norm_diff = (expected - curr_delv) / expected;
+        self.norm_diff = Some(norm_diff);
+        if norm_diff >= THRESH {
+            let overshoot = self.sum_bins(curr - (2 * self.initial_rtt.0 / bin) as usize, curr, 0.0) / self.mss;
+            w.cwnd = (w.cwnd - overshoot).max(self.initial_window);
+            w.ssthresh = w.cwnd;
+        }
+    }
+
+    /// Reports the state.
+    pub(super) fn probe(&self, out: &mut Reading<'_>) {
+        out.duration("initial_rtt", Some(self.initial_rtt).filter(|rtt| !rtt.is_zero()));
+        out.value("norm_diff", Unit::One, self.norm_diff);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::{TcpParams, stack};
+
+    const RTT: f64 = 0.1;
+    const MSS: f64 = 1000.0;
+
+    /// Bytes delivered by `t` seconds: the rate doubles in each RTT up to the link's, `full`, at `until`, and stays there.
+    fn delivered(t: f64, until: f64, full: f64) -> f64 {
+        let grown = |t: f64| full * RTT / std::f64::consts::LN_2 * (((t - until) / RTT).exp2() - (-until / RTT).exp2());
+        grown(t.min(until)) + full * (t - until).max(0.0)
+    }
+
+    /// Acknowledges every millisecond what [`delivered`] returns, until slow start ends. Returns the time of this, and the window
+    /// before and after.
+    fn run(s: &mut Search, until: f64, full: f64, last: f64) -> Option<(f64, f64, f64)> {
+        run_with(s, until, full, last, |_| RTT)
+    }
+
+    /// As [`run`], with the round trip at each time.
+    fn run_with(s: &mut Search, until: f64, full: f64, last: f64, rtt: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
+        let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        s.begin(Time(0), (RTT * 1e6) as u32);
+        let mut una = 1;
+        for ms in 1u32.. {
+            let t = f64::from(ms) / 1000.0;
+            if t > last {
+                return None;
+            }
+            let next = 1 + delivered(t, until, full) as u64;
+            let (now, rtt_us) = (Time(u64::from(ms) * 1_000_000), Some((rtt(t) * 1e6) as u32));
+            let ack =
+                AckSample { now, una: next, rtt_us, delivered: next - una, cwnd_limited: true, ..AckSample::default() };
+            let before = w.cwnd + (next - una) as f64 / MSS;
+            s.on_ack(&mut w, &ack, (next - una) as f64 / MSS);
+            una = next;
+            if !w.slow_start() {
+                return Some((t, before, w.cwnd));
+            }
+        }
+        unreachable!()
+    }
+
+    fn search() -> Search {
+        let p = TcpParams::preset("linux-6").unwrap().with(|p| p.wire.mss = MSS as u32);
+        Search::new(&stack(&p))
+    }
+
+    #[test]
+    fn slow_start_ends_when_the_closed_form_reaches_the_threshold() {
+        // in units of the RTT and of the link's rate, with x RTTs since the link was full, 1 <= x <= 3.5:
+        //   curr_delv = (1 - 2^-(3.5 - x)) / ln 2 + x,   prev_delv = (1 - 2^-(4.5 - x)) / ln 2 + x - 1
+        // 1 - curr_delv / (2 prev_delv) = 0.35 at x = 2.203. The test runs when a bin of 0.35 RTT ends, so at most 0.36 later
+        let norm_diff = |x: f64| {
+            let curr = (1.0 - (x - 3.5).exp2()) / std::f64::consts::LN_2 + x;
+            let prev = (1.0 - (x - 4.5).exp2()) / std::f64::consts::LN_2 + x - 1.0;
+            1.0 - curr / (2.0 * prev)
+        };
+        assert!(norm_diff(2.2) < THRESH && norm_diff(2.21) > THRESH);
+        for until in [0.95, 1.0, 1.013, 1.2] {
+            let (t, before, after) = run(&mut search(), until, 1e7, 3.0).unwrap();
+            let x = (t - until) / RTT;
+            assert!((2.2..2.21 + 0.36).contains(&x), "{until}: {x}");
+            // five bins of 0.35 RTT, of 1 MB each per RTT: 1.75 MB, or 1750 segments
+            assert!((before - after - 1750.0).abs() < 15.0, "{until}: {before} to {after}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_grows_delays_the_end_by_three_round_trips() {
+        // after the link is full, a sender that doubles sends at twice its rate, so the queue grows by one RTT's worth per RTT; a
+        // packet that leaves it at x RTTs arrived at x / 2, so the sample is 1 + x / 2 RTTs, and the earlier window ends at y = x / 2 - 1. For x >= 3.5, curr_delv is 3.5, and
+        // 1 - 3.5 / (2 ((1 - 2^-(3.5 - y)) / ln 2 + y)) = 0.35 at x = 5.30
+        let norm_diff = |x: f64| {
+            let y = x / 2.0 - 1.0;
+            1.0 - 3.5 / (2.0 * ((1.0 - (y - 3.5).exp2()) / std::f64::consts::LN_2 + y))
+        };
+        assert!(norm_diff(5.29) < THRESH && norm_diff(5.31) > THRESH);
+        for until in [0.95, 1.0, 1.013, 1.2] {
+            let rtt = |t: f64| RTT + (t - until).max(0.0) / 2.0;
+            let (t, before, after) = run_with(&mut search(), until, 1e7, 3.0, rtt).unwrap();
+            let x = (t - until) / RTT;
+            assert!((5.29..5.31 + 0.36).contains(&x), "{until}: {x}");
+            // the overshoot still counts bins of the first round trip
+            assert!((before - after - 1750.0).abs() < 15.0, "{until}: {before} to {after}");
+        }
+    }
+
+    #[test]
+    fn deliveries_that_double_do_not_end_slow_start() {
+        let mut s = search();
+        assert_eq!(run(&mut s, 9.0, 1e30, 1.5), None);
+        // 15 round trips, of which the first are too small to double exactly
+        assert!(s.norm_diff.unwrap().abs() < 0.01, "{:?}", s.norm_diff);
+    }
+
+    #[test]
+    fn a_link_that_is_always_full_ends_slow_start_at_the_first_test() {
+        // at a constant rate, norm_diff is 1/2. The first test needs W bins and a round trip of 1 / 0.35 = 2.86 bins before the
+        // newest, so it runs at the end of the 13th bin, number 12 from 0, and is an ACK at most 1 ms later
+        let (t, before, after) = run(&mut search(), 0.0, 1e6, 3.0).unwrap();
+        assert!((t - 13.0 * 0.035).abs() < 0.0021, "{t}");
+        // 175 segments were delivered in the last five bins
+        assert!((before - after - 175.0).abs() < 2.0, "{before} to {after}");
+    }
+
+    #[test]
+    fn the_window_stays_above_the_initial_one() {
+        let mut s = search();
+        let (_, _, after) = run(&mut s, 0.0, 1e4, 3.0).unwrap();
+        // 10 segments/s deliver 4.5 segments until the test; the overshoot of 1.75 leaves 10 + 4.55 - 1.75
+        assert!((after - 12.8).abs() < 0.05, "{after}");
+        // without growth, the reduction would go below the initial window
+        let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+        s.test(&mut w);
+        assert_eq!((w.cwnd, w.ssthresh), (10.0, 10.0));
+    }
+
+    #[test]
+    fn a_round_trip_of_more_than_fifteen_bins_has_no_test() {
+        let mut s = search();
+        assert!(run(&mut s, 0.0, 1e6, 3.0).is_some());
+        for (rtt, tests) in [(15 * 35 + 34, true), (16 * 35, false)] {
+            let mut s = s.clone();
+            (s.bins, s.complete) = ([1; NUM_BINS], 40);
+            (s.norm_diff, s.rtt) = (None, Duration::from_millis(rtt));
+            s.test(&mut Window { cwnd: 1000.0, ssthresh: f64::INFINITY });
+            assert_eq!(s.norm_diff.is_some(), tests, "{rtt}");
+        }
+    }
+
+    #[test]
+    fn bins_without_an_ack_are_empty() {
+        let mut s = search();
+        s.begin(Time(0), 100_000);
+        let ack = |ms: u64, una: u64| AckSample { now: Time(ms * 1_000_000), una, ..AckSample::default() };
+        s.prev_una = 1;
+        for (ms, una) in [(36, 101), (71, 301), (36 + 35 * 5, 1001)] {
+            s.update_bins(&ack(ms, una));
+        }
+        // bins end at 35 and 70 ms; at 211 ms, bins 2 to 4 have ended empty, and the newest has all that arrived since
+        assert_eq!((s.complete, &s.bins[..7]), (6, &[100, 200, 0, 0, 0, 700, 0][..]));
+        // after a long pause, all bins but the newest are empty
+        s.update_bins(&ack(10_000_000, 1201));
+        assert_eq!(s.bins.iter().sum::<u64>(), 200);
+    }
+}
