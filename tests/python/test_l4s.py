@@ -52,7 +52,7 @@ def test_closed_forms_by_hand():
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
     keys = [str(case) for case in cases()]
-    assert len(set(keys)) == len(keys) == 466
+    assert len(set(keys)) == len(keys) == 490
     assert {str(case) for case in quick()} <= set(keys)
     assert {build(case, 1).name for case in cases()} == {f"l4s {key}" for key in keys}
     assert {want.run for want in itertools.chain(*VALUES.values())} <= set(keys)
@@ -121,6 +121,32 @@ def test_netems_slots_are_a_trace():
     # the slots are 0.8 to 5 ms apart, 2.9 ms on average
     assert sum(int(ms) for ms, _ in steps) / len(steps) == pytest.approx(2.9, abs=0.1)
     assert source != slots("slots", 2, 60) != slots("slots back", 2, 60)
+
+
+def test_bursts_in_front_of_two_flows_are_of_one_link():
+    # issue 1 of the L4S tests: CUBIC beside Prague, each pair of equal round trips at both rates, in two versions
+    assert [(x.rtt, x.rate) for x in c.BURSTY] == 2 * [
+        (rtt, rate) for rate in (50.0, 10.0) for rtt in (10.0, 20.0, 80.0)
+    ]
+    assert [[load.stack for load in x.loads] for x in c.BURSTY] == 6 * [["cubic", "prague"]] + 6 * [
+        ["cubic", "prague7"]
+    ]
+    data = build(c.BURSTY[1], 1).data["link"]
+    assert (data["in0"]["to"], data["in1"]["to"], data["slots"]["to"]) == ("slots' begin", "slots' begin", "r")
+    assert (data["slots back"]["from"], data["out0"]["from"], data["out1"]["from"]) == ("r", *2 * ("slots back's end",))
+    # the path of each flow has its delays as without bursts
+    assert [data[name]["delay"] for name in ("in0", "out0", "in1", "out1")] == 4 * ["10ms"]
+
+
+def test_bursts_take_the_link_from_prague_and_a_deeper_step_returns_it():
+    # a burst of 16 packets waits up to 15 * 0.24 = 3.6 ms at 50 Mbit/s, above the step of 1 ms and below one of 5 ms
+    smooth, bursty, deeper = (measure(run(build(of[1], 1, seconds=60))) for of in (c.SMOOTH, c.BURSTY, c.DEEPER))
+    assert smooth["ratio"] > 1.3 > 1 / 1.3 > bursty["ratio"]
+    assert deeper["ratio"] > 1.3
+    assert bursty["l_step"] > 0.03
+    assert max(smooth["l_step"], deeper["l_step"]) < 0.005
+    # both flows together still fill the link
+    assert bursty["total_mbit"] == pytest.approx(smooth["total_mbit"], rel=0.05)
 
 
 def test_a_step_of_the_rate_is_measured_by_its_round_trip():

@@ -93,6 +93,19 @@ def steps_table(runs: Runs) -> TextTable:
     return medians_table("Steps of the rate", runs, c.STEPS, columns, note=DECLARED.text("steps"))
 
 
+def bursty_table(runs: Runs) -> TextTable:
+    """Makes a table of CUBIC beside Prague through DualPI2: without bursts, with them, and with a deeper step."""
+    kinds = (("none", c.SMOOTH), ("bursts", c.BURSTY), ("bursts, step of 5 ms", c.DEEPER))
+    rows = [
+        ((case.senders, f"{case.rate:g}", kind), made[n])
+        for n, case in enumerate(c.SMOOTH)
+        for kind, made in kinds
+    ]  # fmt: skip
+    note = DECLARED.text("bursty", slots=number(sum(c.SLOT_MS) / 4, 1))
+    heads = ("pair (round trips in ms)", "Mbit/s", "in front")
+    return medians_table("CUBIC beside Prague", runs, rows, DECLARED.columns("bursty"), heads, note)
+
+
 def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
     """Returns a table of the numbers of ratios within tolerance, by queue."""
     ratios = [x for name in ("pairs", "shared") for x in groups.get(name, ()) if x.metric in RATIOS]
@@ -138,6 +151,7 @@ BLOCKS: Mapping[str, Blocks] = {
     "pairs": pairs_tables,
     "shared": shared_tables,
     "steps": lambda results: [steps_table(results.runs), *group_tables(results, "steps")],
+    "bursts": lambda results: [bursty_table(results.runs)],
     "delay": lambda results: group_tables(results, "beside", "alone"),
     "why": lambda results: why_tables(results.runs),
     "laws": lambda results: group_tables(results, "laws", "floods"),
