@@ -344,7 +344,7 @@ def search_worker() -> str:
 
 
 def answer(folder: Path, name: str, runs: Path | None) -> str:
-    """Returns a study's answer and its figure from the report of a stored run, and copies its figures."""
+    """Returns a study's answer with a figure, from the report of a stored run. Copies all its figures."""
     kept, target = (runs or Path()) / name, folder / "studies" / name
     for file in [*kept.glob("report.html"), *(kept / "figures").glob("*.svg")] if runs else []:
         target.mkdir(parents=True, exist_ok=True)

@@ -151,8 +151,8 @@ def _name(of: str, label: str, measure: Measure) -> Name:
 #: Measures with at most this rank are reported first.
 _LAST = 1001
 
-#: For measures of other programs, which rank after bloatlab's: rank and better direction, by the unit that ends the
-#: name.
+#: Rank and better direction of other programs' measures, by the unit at the end of their names. They rank after
+#: bloatlab's own.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),

@@ -1,4 +1,4 @@
-"""qlog files: what they say equals the result, the traces and the schema of the drafts."""
+"""qlog files agree with the result and with the traces, and conform to the schema of the drafts."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ struct Place {
     app: u16,
     /// The endpoints at other nodes, in the order of the application's `to`.
     peers: Vec<usize>,
-    /// Time of the earliest scheduled wake; at first, of the start.
+    /// Time of the earliest scheduled wake: at first the start of the run; `NEVER` if none is scheduled.
     armed: Time,
     moment: Moment,
 }

@@ -70,9 +70,9 @@ def places(study: str) -> Sequence[Place]:
 
 
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
-    """Returns, by case and metric, a function that reads our value of a row of a study's `readback.csv`.
+    """Returns a function for each row of a study's `readback.csv`, by case and metric: it reads our value of the parameter.
 
-    `resolved` returns the resolved scenario of a name.
+    `resolved` returns the resolved scenario with a name.
     """
 
     def read(place: Place) -> float:

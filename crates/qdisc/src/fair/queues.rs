@@ -35,7 +35,7 @@ pub(crate) struct FlowQueue {
     pub listed: Listed,
     /// Time of the last arrival or departure.
     pub last_active: Time,
-    /// The session to which the queue was last assigned as its own (serial search).
+    /// With serial search: the session that owns the queue, which was the last to be given it while it was free.
     pub owner: (u32, u16),
 }
 

@@ -25,7 +25,8 @@ pub(super) struct Subqueues {
 }
 
 impl Subqueues {
-    /// Reads the subqueues; returns the subqueue that has grown, or `None` if there is no such subqueue or more than one.
+    /// Reads the subqueues. Returns the only one that has grown since the last reading; `None` if none or several have, and at the
+    /// first reading.
     pub(super) fn read(&mut self, now: Time, state: &dyn Probed) -> Option<u16> {
         let Self { names, now: counts, .. } = self;
         counts.fill(0);

@@ -247,7 +247,7 @@ pub(crate) enum Turn {
 pub(crate) enum Responder {
     /// The sender, which reduces the window at most once per window of data.
     Sender,
-    /// The controller, by the window that it sets. On an ECN echo, the sender neither reduces the window nor suspends its
+    /// The controller, which sets the window itself. On an ECN echo, the sender neither reduces the window nor suspends its
     /// growth. It still sends CWR once per window, if the receiver waits for it.
     Controller,
     /// Marks are ignored.

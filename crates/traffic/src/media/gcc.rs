@@ -251,8 +251,8 @@ pub(super) struct Gcc {
     /// Fates of the last second: time, packets and lost packets.
     fates: VecDeque<(Time, u32, u32)>,
     updated: Option<Time>,
-    /// Times of the last increase and of the last decrease of the loss-based estimate.
-    loss_increase: Time,
+    /// Time of the last change of the loss-based estimate, and of its last decrease.
+    loss_changed: Time,
     loss_decrease: Option<Time>,
     /// Least one-way delay so far, and the last one.
     delays: Option<[Duration; 2]>,
@@ -271,7 +271,7 @@ impl Gcc {
             convergence: None,
             fates: VecDeque::new(),
             updated: None,
-            loss_increase: Time::ZERO,
+            loss_changed: Time::ZERO,
             loss_decrease: None,
             delays: None,
         }
@@ -369,14 +369,14 @@ impl Gcc {
         let p = f64::from(lost) / f64::from(packets.max(1));
         let due = self.loss_decrease.is_none_or(|at| now.since(at) >= rtt + Duration::from_millis(300));
         if p < 0.02 {
-            if now.since(self.loss_increase) >= LOSS_WINDOW {
+            if now.since(self.loss_changed) >= LOSS_WINDOW {
                 self.loss_based *= 1.05;
-                self.loss_increase = now;
+                self.loss_changed = now;
             }
         } else if p > 0.1 && due {
             self.loss_based = self.rate() * (1.0 - 0.5 * p);
             self.loss_decrease = Some(now);
-            self.loss_increase = now;
+            self.loss_changed = now;
         }
     }
 }

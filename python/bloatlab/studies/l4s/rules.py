@@ -311,7 +311,7 @@ def _of_alone(case: Case, packet: str) -> Iterator[tuple[Case, str]]:
 # -------------------------------------------------------------------------------------------------------------- claims
 
 
-#: The pairs through fq_codel with one round trip.
+#: Pairs of flows through fq_codel with equal round-trip times.
 _FQ = [x for x in c.of_queue("fq_codel") if x.loads[0].rtt == x.loads[1].rtt]
 
 #: Claims from the L4S tests' sentences, and our expectations of Prague 0.7 and of the mechanisms that explain differences.

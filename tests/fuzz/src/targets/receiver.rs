@@ -12,7 +12,7 @@ use packet::Flags;
 use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
-/// Any segments, for a receiver of any stack.
+/// Sends any segments to a receiver with the parameters of any stack.
 pub(crate) const RECEIVER: Target = Target {
     name: "receiver",
     minute: 20_000,

@@ -57,7 +57,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Returns the state without bounds.
+    /// Returns the initial bounds, which are infinite.
     pub(super) fn new() -> Self {
         let none = f64::INFINITY;
         Self {
