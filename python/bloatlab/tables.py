@@ -41,7 +41,9 @@ class TextTable:
     Each row has a cell for each of `columns`. Columns are numbers, flush right, except that the first `left` columns
     are text, and with `words_last` also the last one. With `below`, a page puts the last column under its row, over the
     full width. With `keep`, the text columns on the left are repeated in every block of a table that is too wide for
-    one. `groups` are optional headings above adjacent columns, as (heading, number of columns); they cover all columns.
+    one. With `stacked`, a page narrower than the table shows each row as a list of its cells with the names of their
+    columns. `groups` are optional headings above adjacent columns, as (heading, number of columns); they cover all
+    columns.
     """
 
     title: str
@@ -53,6 +55,7 @@ class TextTable:
     words_last: bool = False
     below: bool = False
     keep: bool = False
+    stacked: bool = False
 
     def as_html(self) -> str:
         """Renders the table as plain HTML, styled by the page around it, such as a notebook."""

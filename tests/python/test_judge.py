@@ -54,7 +54,42 @@ def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_p
     page = (out / "index.html").read_text()
     assert "The document" in page
     assert "scenarios/a3.toml" in page
+    # a narrow screen shows criteria as lists, and the phases are drawn
+    assert 'class="stacked"' in page
+    assert 'data-column="limit by"' in page
+    assert '"title":"Phase"' in page
+    assert "probe_bw_cruise" in page
     assert say("run", out / "scenarios" / "a3.toml")[0] == 0
+
+
+def test_the_folder_has_the_last_run_only_and_others_are_refused(say: Say, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    fixed = ("--suite", "bbr", "--cc", "fixed", "--no-store", "--out", out)
+    say("judge", *fixed, "--case", "A.3")
+    say("judge", *fixed, "--case", "A.4")
+    assert [path.name for path in (out / "scenarios").iterdir()] == []  # A.4 needs DRAIN
+    say("judge", *fixed, "--case", "A.1")
+    assert [path.name for path in (out / "scenarios").iterdir()] == ["a1.toml"]
+    (tmp_path / "mine.txt").write_text("mine")
+    code, _, err = say("judge", "--suite", "bbr", "--cc", "fixed", "--out", tmp_path)
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert "has files, but no verdicts.json of an earlier run; give another folder" in " ".join(err.split())
+
+
+def test_a_class_that_fails_gets_its_line_alone(say: Say, tmp_path: Path) -> None:
+    methods = (
+        "def on_ack(self, sample):\n  return sample.aked\n def on_congestion(self, moment, kind, base):\n  return 2\n"
+    )
+    (tmp_path / "bad.py").write_text(f"class Bad:\n {methods}")
+    code, _, err = say("judge", "--suite", "bbr", "--cc", f"{tmp_path}/bad.py:Bad", "--case", "A.1")
+    assert code == 2
+    assert "bad.py:3: on_ack raised AttributeError" in err
+    assert "same command" not in err
+
+
+def test_a_case_needs_no_document_if_only_one_has_it() -> None:
+    assert [case.section for case in suite("aqm").only("5.2").cases] == ["RFC 7928 5.2"]
+    assert [case.section for case in suite("rfc9743").only("5.2").cases] == ["5.2"]
 
 
 def test_a_controller_without_phases_is_not_judged_by_phases(say: Say) -> None:
@@ -67,7 +102,8 @@ def test_a_controller_without_phases_is_not_judged_by_phases(say: Say) -> None:
 def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:
     criterion = Criterion("rate", "apps.x.rate", ">= 0.5", "ours", against=["reno", "cubic"])
     own, rivals = {"apps.x.rate": 1.0, "phases": ""}, [{"apps.x.rate": 4.0}, {"apps.x.rate": 2.0}]
-    assert ruling(criterion, [own], [rivals], []).figure == 0.5
+    one = ruling(criterion, [own], [rivals], [])
+    assert (one.figure, one.measured) == (0.5, "0.5 (1 / 2)")
     none = [{"apps.x.rate": 0.0}, {"apps.x.rate": 0.0}]
     assert ruling(criterion, [own], [none], []).word == "cannot be judged here"
     # 0.5 and 0.7 have a mean of 0.6, but its interval reaches below 0.5
@@ -160,6 +196,11 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
         (("--suite", "aqm", "--queue", "codel", "--cc", "bbr3"), "cannot be combined"),
         (("--suite", "bbr", "--cc", "bbr33"), 'did you mean "bbr3"?'),
         (("--suite", "bbr", "--cc", "bbr3", "--case", "A.99"), "bbr has no case A.99"),
+        (
+            ("--suite", "aqm", "--queue", "codel", "--case", "6.2"),
+            "has 2 cases 6.2; expected one of",
+        ),
+        (("--suite", "aqm", "--queue", "codel", "--case", "12"), "aqm RFC 7928 12 cannot be judged here"),
         (("--suite", "bbr", "--cc", "none.py:X"), "none.py: no such file"),
         (("--suite", "bbr", "--cc", "none.toml:x"), "none.toml: no such file"),
         (("--suite", "bbr"), "give --suite"),

@@ -9,7 +9,7 @@ from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.files import write
 from bloatlab.judge import STACK, Judged, Suite, judged, names, suite
-from bloatlab.judge.page import table, write_pages
+from bloatlab.judge.page import claim, table, write_pages
 from bloatlab.judge.verdicts import junit
 from bloatlab.sweep import watch
 from bloatlab.terminal import Console, show
@@ -47,6 +47,8 @@ def command(
     """
     suites = _suites(suite_name, cc, queue, case)
     name = str(cc or queue)
+    if out is not None:
+        writing(out, lambda: claim(out))
     console = Console(stderr=True)
     kept = run.opened(console)
     done: list[Judged] = []

@@ -111,7 +111,10 @@ def _visits(flow: pl.DataFrame) -> pl.DataFrame:
 def _frames(result: Result) -> dict[str, pl.DataFrame]:
     """Returns what the figures of the page show: the judged sender, and the rate of each application."""
     frames: dict[str, pl.DataFrame] = {}
-    if "trace_flows" in result.tables and (flow := _tables(result)["flow"]).height:
+    tables = _tables(result)
+    if "visits" in tables:
+        frames["judge_phases"] = tables["visits"].select("phase", "start_s").head(_POINTS)
+    if "trace_flows" in result.tables and (flow := tables["flow"]).height:
         own = [
             c
             for c in ("t_s", "phase", "cwnd_bytes", "in_flight_bytes", "pacing_rate_mbit", "max_bw_mbit", "srtt_ms")

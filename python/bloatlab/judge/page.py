@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from bloatlab import files
+from bloatlab.judge.suites import JudgeError
 from bloatlab.judge.verdicts import TONES, WORDS, Judged, Ruling, Tried, Word, junit
 from bloatlab.plots import Panel, Series
 from bloatlab.report import (
@@ -55,12 +56,30 @@ def _cells(r: Ruling) -> list[str | TextCell]:
     return [verdict, says, r.measured, r.criterion.expect + against, _BY[r.criterion.by]]
 
 
+def claim(folder: Path) -> None:
+    """Makes the folder of the pages.
+
+    Raises `OSError`, and `JudgeError` if the folder has files that are not of an earlier run.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()) and not (folder / "verdicts.json").is_file():
+        raise JudgeError(
+            f"judge: --out {folder}: has files, but no verdicts.json of an earlier run; give another folder"
+        )
+
+
 def write_pages(done: Sequence[Judged], folder: Path) -> None:
     """Writes a page, verdicts and scenarios into the folder; for several controllers, the matrix and their pages.
 
-    Raises `OSError`.
+    Replaces the pages and scenarios of an earlier run. Raises `JudgeError`, `OSError`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    claim(folder)
+    for page in (folder, *(path.parent for path in folder.glob("*/*/index.html"))):
+        for old in (page / "index.html", *(page / "scenarios").glob("*.toml")):
+            old.unlink(missing_ok=True)
+        for empty in (page / "scenarios", page, page.parent):
+            if page != folder and empty.is_dir() and not any(empty.iterdir()):
+                empty.rmdir()
     files.write(folder / "verdicts.json", json_text([one.as_data() for one in done]))
     files.write(folder / "junit.xml", junit(done))
     if len(done) == 1:
@@ -138,7 +157,7 @@ def _section(judged: Judged, one: Tried) -> Section:
     lines = [f"bloatlab run scenarios/{case.id}.toml", again] if one.scenario is not None else [again]
     blocks: list[Block] = [
         Prose([f"The document{level}: {case.says}", f"The run: {case.run}"]),
-        TableBlock(TextTable("", columns, rows, left=len(columns))),
+        TableBlock(TextTable("", columns, rows, left=len(columns), stacked=True)),
         *([Prose(changed)] if changed else []),
         *_figures(case.section, one.frames or {}),
         Lines("Repeat it", lines),
@@ -151,6 +170,7 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
     panels: list[Panel] = []
     flow: pl.DataFrame | None = frames.get("judge_flow")
     rates: pl.DataFrame | None = frames.get("judge_rates")
+    phases: pl.DataFrame | None = frames.get("judge_phases")
     if flow is not None:
         t = flow["t_s"].to_numpy()
         sizes = [("window", "cwnd_bytes"), ("in flight", "in_flight_bytes")]
@@ -169,8 +189,20 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
     if queue is not None and queue.height:
         delay = Series("mean time in the queue", queue["t_s"].to_numpy(), queue["sojourn_ms_mean"].to_numpy(), "line")
         panels.append(Panel("Queue", "time (s)", "ms", [delay]))
+    if phases is not None and phases.height and flow is not None:
+        panels.append(_phases(phases, float(flow["t_s"].max())))  # type: ignore[arg-type]
     if panels:
-        yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(3, len(panels)), section))
+        yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(2, len(panels)), section))
+
+
+def _phases(phases: pl.DataFrame, end_s: float) -> Panel:
+    """Draws the phase of the judged sender over time: a step for each stay."""
+    words = [str(phase) for phase in phases["phase"]]
+    names = list(dict.fromkeys(words))
+    places = [float(names.index(word)) for word in words]
+    stays = Series("phase", [*phases["start_s"], end_s], [*places, *places[-1:]], "step")
+    ticks = [(float(place), name) for place, name in enumerate(names)]
+    return Panel("Phase", "time (s)", "", [stays], y_range=(-0.5, len(names) - 0.5), y_ticks=ticks)
 
 
 def matrix_page(done: Sequence[Judged]) -> Page:

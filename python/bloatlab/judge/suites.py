@@ -20,7 +20,7 @@ import copy
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -130,16 +130,26 @@ class Suite:
         return "--queue" if self.queues else "--cc"
 
     def only(self, *sections: str) -> Suite:
-        """Returns the suite with these cases. Raises `JudgeError`."""
+        """Returns the suite with these cases; a section without its document will do if only one case has it.
+
+        Raises `JudgeError`.
+        """
         known = {case.section: case for case in self.cases}
+        chosen = {self._section(section, known) for section in sections}
+        return replace(self, cases=[case for section, case in known.items() if section in chosen], outside=())
+
+    def _section(self, given: str, known: Iterable[str]) -> str:
         reasons = {one.section: one.reason for one in self.outside}
-        for section in sections:
-            if section in reasons:
-                raise JudgeError(f"judge: {self.name} {section} cannot be judged here: {reasons[section]}")
-            if section not in known:
-                valid = f"it has {', '.join(known)}{nearest(section, known)}"
-                raise JudgeError(f"judge: {self.name} has no case {section}; {valid}")
-        return replace(self, cases=[case for section, case in known.items() if section in sections], outside=())
+        every = [*known, *reasons]
+        near = [given] if given in every else [one for one in every if f" {given} " in f" {one} "]
+        if len(near) > 1:
+            raise JudgeError(f"judge: {self.name} has {len(near)} cases {given}; expected one of {', '.join(near)}")
+        if not near:
+            valid = f"it has {', '.join(known)}{nearest(given, known)}"
+            raise JudgeError(f"judge: {self.name} has no case {given}; {valid}")
+        if near[0] in reasons:
+            raise JudgeError(f"judge: {self.name} {near[0]} cannot be judged here: {reasons[near[0]]}")
+        return near[0]
 
 
 def names() -> list[str]:

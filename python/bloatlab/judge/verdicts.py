@@ -30,12 +30,16 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The verdict on one criterion, the figure, and the reason if there is no figure."""
+    """The verdict on one criterion, the figure, and the reason if there is no figure.
+
+    `parts` are the means of a ratio's two numbers: that of the judged subject, and that of what it is compared with.
+    """
 
     criterion: Criterion
     word: Word
     over: Interval | None = None
     reason: str = ""
+    parts: tuple[float, float] | None = None
 
     @property
     def figure(self) -> float | None:
@@ -48,7 +52,10 @@ class Ruling:
         if self.over is None:
             return self.reason
         low, high = self.over.ends
-        return f"{self.over.mean:.4g}" + (f" ({low:.3g} to {high:.3g}, {self.over.n} seeds)" if self.over.n > 1 else "")
+        seeds = [f"{low:.3g} to {high:.3g}, {self.over.n} seeds"] if self.over.n > 1 else []
+        parts = [f"{self.parts[0]:.4g} / {self.parts[1]:.4g}"] if self.parts is not None else []
+        more = "; ".join([*seeds, *parts])
+        return f"{self.over.mean:.4g}" + (f" ({more})" if more else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,7 @@ def _as_data(one: Tried) -> dict[str, Any]:
             "changed_after_run": r.criterion.changed or None,
             "verdict": r.word,
             "figure": r.figure,
+            "compared": list(r.parts) if r.parts is not None else None,
             "interval": list(r.over.ends) if r.over is not None and r.over.n > 1 else None,
             "reason": r.reason or None,
         }
@@ -181,6 +189,7 @@ def ruling(
     figures = [float(value) for value in values if value is not None and math.isfinite(value)]
     if len(figures) < len(values):
         return Ruling(criterion, "not met", reason="no value")
+    parts: tuple[float, float] | None = None
     if criterion.against:
         rivals = [[other.get(criterion.measure) for other in ones] for ones in others]
         worse = min if criterion.expect.startswith(">") else max
@@ -188,9 +197,10 @@ def ruling(
         if not all(worst):
             reason = f"{' and '.join(criterion.against)} give no figure"
             return Ruling(criterion, "cannot be judged here", reason=reason)
+        parts = (sum(figures) / len(figures), sum(worst) / len(worst))
         figures = [figure / rival for figure, rival in zip(figures, worst, strict=True)]
     over = interval(figures).of_amount()
-    return Ruling(criterion, "met" if keeps(criterion.expect, *over.ends) else "not met", over)
+    return Ruling(criterion, "met" if keeps(criterion.expect, *over.ends) else "not met", over, parts=parts)
 
 
 def junit(every: Sequence[Judged]) -> str:

@@ -59,7 +59,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. Labels end in their unit. Limits of `None` follow the data; `x_ticks` label the x axis."""
+    """One pair of axes.
+
+    Labels end in their unit. Limits of `None` follow the data; `x_ticks` and `y_ticks` label an axis.
+    """
 
     title: str
     x_label: str
@@ -72,6 +75,7 @@ class Panel:
     log_y: bool = False
     whole_x: bool = False
     x_ticks: Sequence[tuple[float, str]] = ()
+    y_ticks: Sequence[tuple[float, str]] = ()
 
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
@@ -222,13 +226,18 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_yscale("log" if panel.log_y else "linear")
     if panel.whole_x:
         axes.locator_params(axis="x", integer=True)
-    if panel.x_ticks:
-        axes.set_xticks([at for at, _ in panel.x_ticks], [words for _, words in panel.x_ticks])
-        axes.tick_params(axis="x", length=0)
+    for axis, ticks in ((axes.xaxis, panel.x_ticks), (axes.yaxis, panel.y_ticks)):
+        _named_ticks(axis, ticks)
     axes.set_xlim(*panel.x_range)
     axes.set_ylim(*panel.y_range)
     for axis, limits in [(axes.xaxis, axes.get_xlim())] * panel.log_x + [(axes.yaxis, axes.get_ylim())] * panel.log_y:
         _log_ticks(axis, limits)
+
+
+def _named_ticks(axis: Any, ticks: Sequence[tuple[float, str]]) -> None:
+    if ticks:
+        axis.set_ticks([at for at, _ in ticks], labels=[words for _, words in ticks])
+        axis.set_tick_params(length=0)
 
 
 def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:

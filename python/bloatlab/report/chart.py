@@ -131,7 +131,7 @@ def _panel(panel: Panel, axes: Axes) -> dict[str, Any]:
     return {
         "title": panel.title,
         "x": _axis(panel.x_label, panel.log_x, axes.get_xlim(), panel.x_ticks),
-        "y": _axis(panel.y_label, panel.log_y, axes.get_ylim(), ()),
+        "y": _axis(panel.y_label, panel.log_y, axes.get_ylim(), panel.y_ticks),
         "xs": columns,
         "series": lines,
         "marks": [{"label": m.label, "value": m.value, "axis": m.axis} for m in panel.marks],

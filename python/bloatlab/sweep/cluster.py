@@ -32,7 +32,7 @@ from bloatlab.errors import InputError
 from bloatlab.scenario import problems
 from bloatlab.simulation import Progress
 from bloatlab.sweep import fingerprint
-from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, Point, Reduced, RunError, Stopped, Work
+from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, ClassFailed, Point, Reduced, RunError, Stopped, Work
 from bloatlab.sweep.progress import Watch
 
 #: Seconds of work in a batch, and the largest number of runs in it.
@@ -356,7 +356,7 @@ class _Sending:
             return
         for run in found:
             if run.failure:
-                kind = Stopped if run.own else RunError
+                kind = ClassFailed if run.own else RunError
                 raise kind(f"{self.points[run.index]}: {run.failure}")
             self.done(run.index, run.value)
             self.watch.done(run.index)

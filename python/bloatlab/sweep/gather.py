@@ -11,7 +11,7 @@ from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep import fingerprint, pasts
 from bloatlab.sweep.grid import labels
 from bloatlab.sweep.pasts import Pasts
-from bloatlab.sweep.pool import Executor, Point, RunError, Stopped, Threads
+from bloatlab.sweep.pool import ClassFailed, Executor, Point, RunError, Stopped, Threads
 from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Shelf, Store, StoreFull, plain
 
@@ -144,7 +144,8 @@ def gather(
         raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:
         why = error.__cause__ if isinstance(error, RunError) else error
-        if not isinstance(why, (Stopped, StoreFull)):
+        # if the user's class failed, the same command would fail again
+        if isinstance(why, ClassFailed) or not isinstance(why, (Stopped, StoreFull)):
             raise
         raise Stopped(f"{why}; {stored()}") from None
     finally:

@@ -63,6 +63,10 @@ class Stopped(Exception):  # noqa: N818  not an error of bloatlab
     """A sweep cannot continue: a full disk, a lost machine, a failing law of the user's. The message is one line."""
 
 
+class ClassFailed(Stopped):
+    """A class of the user failed in a run, so the same command fails again."""
+
+
 #: The function that works on a point. It reports its progress in [0, 1], and must not catch an exception that the
 #: report raises.
 Work = Callable[[Point[Any], Progress], Reduced]
@@ -184,5 +188,5 @@ def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) 
     for point, future in zip(points, futures, strict=True):
         if future.done() and not future.cancelled() and (error := future.exception()):
             if isinstance(error, ClassError):
-                raise Stopped(f"{point}: {problems(error)[0]}") from error
+                raise ClassFailed(f"{point}: {problems(error)[0]}") from error
             raise RunError(f"{point}: {type(error).__name__}: {error}") from error

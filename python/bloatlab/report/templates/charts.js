@@ -53,7 +53,7 @@
 
   function axis(given, side) {
     const made = {
-      label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font, gap: 4, size: side === 3 ? 52 : given.ticks && given.ticks.some(([, words]) => words.includes("\n")) ? 46 : 30,
+      label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font, gap: 4, size: side === 3 ? (given.ticks ? 16 + 6 * Math.max(...given.ticks.map(([, words]) => words.length)) : 52) : given.ticks && given.ticks.some(([, words]) => words.includes("\n")) ? 46 : 30,
       stroke: () => css("--axis"), grid: { stroke: () => css("--line"), width: 1 }, ticks: { show: false },
       values: (u, splits) => splits.map((v) => (v == null ? "" : short(v))),
     };
