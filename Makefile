@@ -46,8 +46,9 @@ TIME ?= 600
 UV_VERSION := 0.13.8
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# pip reads only the hashed files; a leftover PYTHONPATH must not shadow the package.
-unexport PYTHONPATH
+# pip reads only the hashed files; a leftover PYTHONPATH must not shadow the package. With PYTHONDONTWRITEBYTECODE, every process would
+# compile all modules that it imports, for two seconds.
+unexport PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # The hashed files name every package, so nothing is left to resolve. Python compiles a module when it is first imported: most of scipy

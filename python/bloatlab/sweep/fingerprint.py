@@ -10,11 +10,11 @@ Data files that a reducing function reads are not hashed. Give the `Measure` a n
 import ast
 import functools
 import hashlib
-import importlib.util
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -129,12 +129,16 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
     for name in names:
         if _source(name, own) is None:
             raise Unsure(f"the source of {name} cannot be read")
+    seen = set(names)
     waiting = list(names)
-    while waiting:  # the loop ends, because each module enters `found` once
+    while waiting:  # the loop ends, because each name waits once
         name = waiting.pop()
-        if name not in found and (path := _source(name, own)) is not None:
+        if (path := _source(name, own)) is not None:
             found[name] = path
-            waiting += _imports(name, path)
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            new = _imports(package, path.read_bytes()) - seen
+            seen |= new
+            waiting += new
     return found
 
 
@@ -142,10 +146,7 @@ def _source(name: str, own: set[str]) -> Path | None:
     """Returns the source file of a module that is bloatlab's or the user's; None for libraries and for other names."""
     file = getattr(sys.modules.get(name), "__file__", None)
     if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on its first use
-        try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError):
-            return None
+        spec = _spec(name)
         file = spec.origin if spec is not None else None
     if not file or not file.endswith(".py"):
         return None
@@ -154,19 +155,36 @@ def _source(name: str, own: set[str]) -> Path | None:
     return path if name.partition(".")[0] == _OWN or not library else None
 
 
-def _imports(name: str, path: Path) -> Iterator[str]:
-    """Yields all names that a module's source imports. Some are not modules; `_source` returns None for them."""
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in _statements(ast.parse(path.read_bytes())):
+def _spec(name: str) -> ModuleSpec | None:
+    """Finds a module. Unlike `importlib.util.find_spec`, does not import the packages around it."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__spec__", None)
+    above = name.rpartition(".")[0]
+    if not above:
+        return PathFinder.find_spec(name)
+    package = _spec(above)
+    folders = package.submodule_search_locations if package is not None else None
+    return None if folders is None else PathFinder.find_spec(name, folders)
+
+
+@functools.cache
+def _imports(package: str, source: bytes) -> frozenset[str]:
+    """Returns all names that the source of a module in `package` imports.
+
+    Some are not modules; `_source` returns None for them.
+    """
+    names: set[str] = set()
+    for node in _statements(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*above, base] if base else above)
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            names.add(base)
+            names.update(f"{base}.{alias.name}" for alias in node.names)
+    return frozenset(names)
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
