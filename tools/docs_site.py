@@ -87,6 +87,7 @@ NAMED = {
     "hystart": "HyStart",
     "hystart_pp": "HyStart++",
     "search": "SEARCH",
+    "rapid_start": "Rapid Start",
     "bbr": "BBR",
     "bbr3": "BBR version 3",
     "ledbat": "LEDBAT",

@@ -142,6 +142,7 @@ impl Bbr {
     fn drive(&self, w: Window) -> Drive {
         Drive {
             reduction: false,
+            converges: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: self.burst(),
             // with a window of four segments, delivery rates do not show the bandwidth

@@ -63,6 +63,9 @@ pub struct Drive {
     /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
     /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
     pub reduction: bool,
+    /// True if the controller itself reduces the window during a recovery, so that its output is also followed where
+    /// [`AckSample::rests`] is set.
+    pub converges: bool,
     /// True if the window is small on purpose, so the delivery rates of the data in flight do not show the bandwidth.
     pub probing_delay: bool,
 }
@@ -78,6 +81,7 @@ impl From<Window> for Drive {
             quantum: u32::MAX,
             max_payload: 0,
             reduction: true,
+            converges: false,
             probing_delay: false,
         }
     }

@@ -103,6 +103,19 @@ impl Control for CubicLinux {
     }
 
     #[inline]
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        if let Some(start) = &mut self.start
+            && let Some(d) = start.on_any_ack(w, s)
+        {
+            return d;
+        }
+        if !s.rests {
+            self.grow(&mut w, s);
+        }
+        w.into()
+    }
+
+    #[inline]
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
         let settled =
             self.growth.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.growth.epoch_start) + SETTLE;
@@ -130,12 +143,17 @@ impl Control for CubicLinux {
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.growth.reduce(self.growth.law.backoff.left(w, kind), base), ..w }.into()
+        let beta = self.growth.law.backoff.left(w, kind);
+        let d = Window { ssthresh: self.growth.reduce(beta, base), ..w }.into();
+        self.start.as_mut().map_or(d, |start| start.on_congestion(w, beta, d))
     }
 
     /// Resets everything but the state of the first slow start, because the timeout may prove spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
+        if let Some(start) = &mut self.start {
+            start.on_rto();
+        }
         self.growth = Growth::new(self.growth.law);
     }
 

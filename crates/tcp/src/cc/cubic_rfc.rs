@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
-//! Departs: none known. `hystart` selects how slow start ends: by HyStart, by HyStart++ as RFC 9438 §4.10 recommends, or by
-//! SEARCH.
+//! Departs: none known. `hystart` selects how slow start ends: by HyStart, by HyStart++ as RFC 9438 §4.10 recommends, by
+//! SEARCH or by Rapid Start.
 
 use super::abe::Backoff;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
@@ -137,6 +137,19 @@ impl Control for Cubic {
     }
 
     #[inline]
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        if let Some(start) = &mut self.start
+            && let Some(d) = start.on_any_ack(w, s)
+        {
+            return d;
+        }
+        if !s.rests {
+            self.grow(&mut w, s);
+        }
+        w.into()
+    }
+
+    #[inline]
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
         self.hystart.on_ack(w, s);
         if let Some(start) = &mut self.start
@@ -157,13 +170,18 @@ impl Control for Cubic {
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.ssthresh(self.law.backoff.left(w, kind), base), ..w }.into()
+        let beta = self.law.backoff.left(w, kind);
+        let d = Window { ssthresh: self.ssthresh(beta, base), ..w }.into();
+        self.start.as_mut().map_or(d, |start| start.on_congestion(w, beta, d))
     }
 
     fn on_rto(&mut self, _: Window) {
         self.epoch_start = Time::NEVER;
         self.after_rto = true;
         self.hystart.restart();
+        if let Some(start) = &mut self.start {
+            start.on_rto();
+        }
     }
 
     /// Excludes the idle period from the time of the epoch.   Source: RFC 9438 §5.8.

@@ -1,7 +1,8 @@
 //! The algorithm of the first slow start, if `hystart` selects one that replaces its growth.
 
-use super::control::{AckSample, Stack, Window};
+use super::control::{AckSample, Drive, Stack, Window};
 use super::hystart_pp::HyStartPp;
+use super::rapid_start::RapidStart;
 use super::search::Search;
 use super::shared::HyStart as Axis;
 use packet::Reading;
@@ -12,6 +13,7 @@ use units::Time;
 pub(super) enum FirstStart {
     HyStartPp(Box<HyStartPp>),
     Search(Box<Search>),
+    RapidStart(Box<RapidStart>),
 }
 
 impl FirstStart {
@@ -21,6 +23,7 @@ impl FirstStart {
             Axis::Off | Axis::Hystart => None,
             Axis::Rfc9406 => Some(Self::HyStartPp(Box::new(HyStartPp::new(stack.paced)))),
             Axis::Search => Some(Self::Search(Box::new(Search::new(stack)))),
+            Axis::RapidStart => Some(Self::RapidStart(Box::new(RapidStart::new(stack)))),
         }
     }
 
@@ -42,6 +45,38 @@ impl FirstStart {
         match self {
             Self::HyStartPp(start) => start.on_ack(w, s, credit),
             Self::Search(search) => search.on_ack(w, s, credit),
+            Self::RapidStart(start) => start.on_ack(w, s, credit),
+        }
+    }
+
+    /// Processes any ACK before all else, also one after which the window must not grow. Returns the output for an ACK of the
+    /// first recovery, if the algorithm has a recovery of its own.
+    #[inline]
+    pub(super) fn on_any_ack(&mut self, w: Window, s: &AckSample) -> Option<Drive> {
+        let Self::RapidStart(start) = self else { return None };
+        if start.recovers()
+            && let Some(d) = start.on_recovery_ack(w, s)
+        {
+            return Some(d);
+        }
+        start.note(s);
+        None
+    }
+
+    /// Responds to congestion; `d` is the controller's response, which keeps `beta` of the window.
+    pub(super) fn on_congestion(&mut self, w: Window, beta: f64, d: Drive) -> Drive {
+        match self {
+            Self::RapidStart(start) if Self::applies(&w) => {
+                start.on_congestion(Window { cwnd: w.cwnd, ssthresh: d.ssthresh }, beta)
+            }
+            _ => d,
+        }
+    }
+
+    /// Processes a timeout.
+    pub(super) fn on_rto(&mut self) {
+        if let Self::RapidStart(start) = self {
+            start.on_rto();
         }
     }
 
@@ -50,6 +85,7 @@ impl FirstStart {
         match self {
             Self::HyStartPp(start) => start.probe(out),
             Self::Search(search) => search.probe(out),
+            Self::RapidStart(start) => start.probe(out),
         }
     }
 }

@@ -24,6 +24,7 @@ mod linux;
 pub(crate) mod list;
 pub(crate) mod params;
 pub(crate) mod prague;
+mod rapid_start;
 mod reno;
 mod search;
 pub(crate) mod shared;

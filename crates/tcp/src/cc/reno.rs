@@ -6,7 +6,7 @@
 //! congestion:            ssthresh = max(beta * base, 2), beta = 1/2 for a loss, or beta_ecn for a mark (`abe.rs`)
 //! ```
 //!
-//! `hystart` may select HyStart++ or SEARCH for the first slow start (`first_start.rs`).
+//! `hystart` may select HyStart++, SEARCH or Rapid Start for the first slow start (`first_start.rs`).
 //!
 //! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
@@ -89,6 +89,11 @@ impl Control for RenoFlow {
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        if let Some(start) = &mut self.start
+            && let Some(d) = start.on_any_ack(w, s)
+        {
+            return d;
+        }
         match &mut self.start {
             Some(start) if FirstStart::applies(&w) && !s.rests => {
                 start.on_ack(&mut w, s, s.credit);
@@ -99,7 +104,15 @@ impl Control for RenoFlow {
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
-        self.reno.on_congestion(w, kind, base)
+        let d = self.reno.on_congestion(w, kind, base);
+        let beta = self.reno.backoff.left(w, kind);
+        self.start.as_mut().map_or(d, |start| start.on_congestion(w, beta, d))
+    }
+
+    fn on_rto(&mut self, _: Window) {
+        if let Some(start) = &mut self.start {
+            start.on_rto();
+        }
     }
 
     fn probe(&self, out: &mut Reading<'_>) {

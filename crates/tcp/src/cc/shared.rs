@@ -49,5 +49,8 @@ words! {
         /// SEARCH, only in the first slow start: when the bytes delivered in a window of time no longer double from one round trip
         /// to the next, the window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).
         "search" Search,
+        /// Rapid Start: the window triples per round trip while no queue grows; the first recovery reduces it by what arrived and
+        /// what was lost.   Source: draft-kazuho-ccwg-rapid-start-02.
+        "rapid-start" RapidStart,
     }
 }

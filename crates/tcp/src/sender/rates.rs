@@ -66,14 +66,14 @@ impl Sender {
         }
     }
 
-    /// Runs the controller for an ACK. Its output is ignored if `s.rests` is set.
+    /// Runs the controller for an ACK. Its output is ignored if `s.rests` is set, unless the controller reduces the window itself.
     #[inline]
     pub(super) fn run_controller(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(pacing) = &mut self.pacing {
             pacing.sample(p, now, s);
         }
         let d = self.cc.on_ack(self.window, s);
-        if !s.rests {
+        if !s.rests || d.converges {
             self.follow(&d);
         }
         if d.probing_delay

@@ -25,6 +25,7 @@ impl Bbr3 {
     fn drive(&self, w: Window, cwnd: f64) -> Drive {
         Drive {
             reduction: false,
+            converges: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: (self.send_quantum() / self.mss) as u32,
             probing_delay: self.is_in_probe_rtt(),
