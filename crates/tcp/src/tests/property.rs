@@ -99,6 +99,9 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
                 p.quirks.rtt_from_every_ack = b[14];
                 p.quirks.damped_rttvar = b[15];
                 p.quirks.backoff_until_new_data = b[16];
+                let starts = [HyStart::Hystart, HyStart::Off, HyStart::Rfc9406, HyStart::Search, HyStart::RapidStart];
+                p.control.shared.hystart =
+                    starts[(4 * usize::from(b[14]) + 2 * usize::from(b[15]) + usize::from(b[16])) % 5];
                 p.window.idle_restart = if b[17] { IdleRestart::OneAfterAck } else { p.window.idle_restart };
                 p.reduction.reduction = reduction;
                 p.opening.handshake = b[0];
