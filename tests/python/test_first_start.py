@@ -103,7 +103,7 @@ def test_ledbat_pp_keeps_its_target_and_yields_to_cubic():
 
 def test_bad_parameters_have_one_line():
     for key, value, line_ in (
-        ("hystart", "serch", 'did you mean "search"'),
+        ("hystart", "searchh", 'did you mean "search"'),
         ("ledbat_pp", {"target": "1us"}, "ledbat_pp.target: 1us is not valid; expected 1ms to 10s"),
         ("ledbat_pp", {"constant": 0}, "ledbat_pp.constant: 0 is not valid; expected more than 0, at most 100"),
         ("ledbat_pp", {"targt": "5ms"}, 'ledbat_pp: unknown key "targt"; did you mean "target"?'),
