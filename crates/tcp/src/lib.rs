@@ -53,6 +53,7 @@ mod undo;
 pub use cc::control::{AckSample, Congestion, Drive, LostSegment, Origin, RateSample, Silence, Window};
 pub use cc::foreign;
 pub use cc::params::CongestionControl;
+pub use cc::shared::HyStart;
 pub use endpoint::Endpoint;
 pub use params::{ReceiveWindow, Recovery, TcpParams};
 pub use presets::PRESETS;

@@ -18,11 +18,12 @@
 //! The constant growth and the proportional reduction lead several flows to equal windows. The slowdowns show each flow the
 //! empty path, which LEDBAT's late-comer never sees; they cost at most a tenth of the link.
 //!
-//! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5.
-//! Departs: none known. Left open by the draft, and decided here: a round trip of a slowdown is the smoothed round-trip time when
-//! it begins; the slow start after a slowdown is that of §4.1, so GAIN applies; an increase needs a window that limited the sender,
-//! by the stack's `cwnd_validation`, in place of LEDBAT's ALLOWED_INCREASE; ACKs that arrive during fast recovery do not enter
-//! the filters.
+//! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not at hand,
+//! and version 06 (January 2026) was not compared.
+//! Departs: none known from the quotations. Left open by them, and decided here: a round trip of a slowdown is the smoothed
+//! round-trip time when it begins; the slow start after a slowdown is that of §4.1, so GAIN applies; an increase needs a window that
+//! limited the sender, by the stack's `cwnd_validation`, in place of LEDBAT's ALLOWED_INCREASE; ACKs that arrive during fast
+//! recovery do not enter the filters.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::delay_filters::DelayFilters;
