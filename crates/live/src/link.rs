@@ -111,6 +111,10 @@ pub(crate) struct Exits {
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that left.
     pub lateness: Histogram,
+    /// Time since the device was last empty, for each packet that was read.
+    pub unread: Histogram,
+    /// Time at which each device was last known to be empty.
+    empty: [Time; 2],
     /// Packets that a kernel did not accept from the bench.
     pub unwritten: u64,
     /// Packets handled, in and out.
@@ -167,8 +171,17 @@ impl Exits {
 impl<S: Sink> LinkThread<S> {
     /// Returns the state of a thread that is ready to run.
     pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], app_counters: AppCounters, pcaps: [Option<Capture>; 2]) -> Self {
-        let lateness = Histogram::default();
-        let exits = Exits { tuns, exits: Default::default(), app_counters, pcaps, lateness, unwritten: 0, handled: 0 };
+        let exits = Exits {
+            tuns,
+            exits: Default::default(),
+            app_counters,
+            pcaps,
+            lateness: Histogram::default(),
+            unread: Histogram::default(),
+            empty: [Time::ZERO; 2],
+            unwritten: 0,
+            handled: 0,
+        };
         Self { bench, exits, real_time: false, ended: Time::ZERO }
     }
 
@@ -202,6 +215,8 @@ impl<S: Sink> LinkThread<S> {
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();
+                // the devices were empty before, so a packet in them has just woken this thread
+                self.exits.empty = [slept; 2];
             }
         }
         self.ended = clock.now().min(end);
@@ -222,8 +237,12 @@ impl<S: Sink> LinkThread<S> {
         let mut packets = 0;
         while packets < BATCH {
             let Self { bench, exits, .. } = self;
-            let Some(n) = exits.tuns[side.index()].read(buffer)? else { return Ok(false) };
+            let Some(n) = exits.tuns[side.index()].read(buffer)? else {
+                exits.empty[side.index()] = clock.now();
+                return Ok(false);
+            };
             let now = clock.now().min(end);
+            exits.unread.record(now.since(exits.empty[side.index()]));
             let mut segments = Segments::new(&buffer[..n]);
             while let Some(n) = segments.next(&mut segment) {
                 let bytes = &segment[..n];

@@ -1,11 +1,11 @@
 //! The result of a live run: the same account as for a simulation, plus the part `live`.
 //!
 //! `summary.live` holds the verdict. A run is invalid if too many packets left the bench too late: the 99th percentile of the
-//! lateness must not exceed 1 ms, nor 5 % of the shortest round-trip propagation delay between two communicating hosts. The table
-//! `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
+//! lateness must not exceed 1 ms, nor 5 % of the shortest round-trip propagation delay between two communicating hosts. It is also
+//! invalid if the bench was overloaded: the median of the time since a device was empty must not exceed 1 ms. The table `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
 
 use crate::flows::Flow;
-use crate::link::LinkThread;
+use crate::link::{Exits, LinkThread};
 use crate::plan::{Plan, Side, addresses};
 use crate::programs::Programs;
 use measure::{Account, Column, Outcome, Table, Verdict};
@@ -79,8 +79,17 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     }
 }
 
+/// Explains why a run with this median of the time since a device was empty is invalid; `None` if it is valid.
+fn overload(median: Option<Duration>) -> Option<String> {
+    let median = median.filter(|m| *m > LATE)?.millis();
+    Some(format!(
+        "the bench is overloaded: half of the packets may have waited {median:.3} ms or longer until it read them"
+    ))
+}
+
 fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake: bool) -> Value {
-    let late = too_late(link.exits.lateness.percentile(99.0), plan.rtt);
+    let Exits { lateness, unread, .. } = &link.exits;
+    let late = too_late(lateness.percentile(99.0), plan.rtt).or_else(|| overload(unread.percentile(50.0)));
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut verdict = json!({
         "invalid_because": late, "kernel": kernel.trim(),
@@ -89,7 +98,8 @@ fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake:
     });
     let numbers = Verdict {
         valid: late.is_none(),
-        lateness: &link.exits.lateness,
+        lateness,
+        unread,
         rtt: plan.rtt,
         real_time: link.real_time,
         awake,
@@ -164,6 +174,13 @@ mod tests {
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
         assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);
+    }
+
+    #[test]
+    fn the_rule_of_overload() {
+        assert_eq!(overload(None), None);
+        assert_eq!(overload(Some(LATE)), None);
+        assert!(overload(Some(Duration(LATE.0 + 1))).unwrap().contains("1.000 ms"));
     }
 
     #[test]
