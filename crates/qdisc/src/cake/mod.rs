@@ -14,19 +14,18 @@
 //!
 //! With `bandwidth` the discipline shapes: even if the link is free, it sends nothing before its clock is due, and reports
 //! that time by [`QueueDiscipline::next_wake`]. Each mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (whose
-//! lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`). `mq` has several instances that share a rate.
+//! lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`).
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts
 //! only).
 //! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, some 50 % more. `limit`
-//! counts packets; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. The host splits
+//! counts packets; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq. The host splits
 //! packets of several segments (`split-gso`).
 
 mod ack_filter;
 mod flows;
 mod hosts;
 mod lists;
-mod mq;
 mod overhead;
 mod params;
 mod shaper;
@@ -40,7 +39,6 @@ use crate::law::Verdict;
 use crate::law::cobalt::Head;
 use crate::{ClassProbe, Context, Params, QueueDiscipline, Room};
 use flows::Flows;
-use mq::CakeMq;
 use overhead::Overhead;
 use packet::{Backlog, ClassCount, DropReason, Flags, LinkView, PacketMeta, Point, Reading};
 use shaper::Shaper;
@@ -48,7 +46,7 @@ use tins::Plan;
 use units::{BitRate, Limit, Problem, Time, ensure, positive, positive_or_none};
 
 impl Params for CakeParams {
-    type Discipline = Instances;
+    type Discipline = Cake;
     fn validate(&self) -> Result<(), Problem> {
         let stopped = self.bandwidth == Some(BitRate(0));
         ensure!(!stopped, "bandwidth", "0bit is not valid; expected a positive rate, or null for unlimited");
@@ -59,17 +57,11 @@ impl Params for CakeParams {
         for (path, n) in [("mpu", self.mpu), ("header", self.header)] {
             ensure!(n <= 256, path, "{n} is not valid; expected at most 256 bytes");
         }
-        let n = self.instances;
-        ensure!((1..=64).contains(&n), "instances", "{n} is not valid; expected 1 to 64");
         Room::holds("memory_limit", self.memory_limit.map(Limit::Bytes))?;
         Room::validate(self.limit, false)
     }
-    fn build(&self) -> Instances {
-        if self.instances > 1 {
-            Instances::Several(CakeMq::new(self))
-        } else {
-            Instances::One(Box::new(Cake::new(self)))
-        }
+    fn build(&self) -> Cake {
+        Cake::new(self)
     }
     fn limit(&self) -> Option<Limit> {
         Some(self.limit)
@@ -104,25 +96,6 @@ struct Tin {
     deficit: i64,
     backlog: Backlog,
     counts: ClassCount,
-}
-
-/// CAKE, or cake_mq.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Instances {
-    /// One instance.
-    One(Box<Cake>),
-    /// One for each transmit queue.
-    Several(CakeMq),
-}
-
-impl Instances {
-    #[inline(always)]
-    fn of(&self) -> &dyn QueueDiscipline {
-        match self {
-            Self::One(cake) => &**cake,
-            Self::Several(mq) => mq,
-        }
-    }
 }
 
 /// CAKE's state.
@@ -174,13 +147,6 @@ impl Cake {
             salt: None,
             current: 0,
             wake_at: None,
-        }
-    }
-
-    /// Sets the rate of the shaper, if there is one.
-    fn set_rate(&mut self, rate: BitRate) {
-        if let Some(shaper) = &mut self.shaper {
-            shaper.set_rate(rate);
         }
     }
 
@@ -350,27 +316,6 @@ impl Cake {
     }
 }
 
-/// Reports the sums over instances with the same parameters, of which there is at least one. Clocks are the earliest.
-fn report<'a>(of: impl Iterator<Item = &'a Cake> + Clone, out: &mut Reading<'_>) {
-    let flows = |out: &mut Reading<'_>, tins: &dyn Fn(fn(&Flows) -> u32) -> u32| {
-        out.number("sparse_flows", tins(Flows::sparse));
-        out.number("bulk_flows", tins(Flows::bulk));
-        out.number("unresponsive_flows", tins(Flows::unresponsive));
-    };
-    flows(out, &|count| of.clone().flat_map(|cake| &cake.tins).map(|tin| count(&tin.flows)).sum());
-    out.bytes("memory_used", of.clone().map(|cake| cake.total.bytes).sum());
-    out.moment("time_next_packet", of.clone().filter_map(|cake| cake.shaper.as_ref().map(Shaper::due)).min());
-    let Some(first) = of.clone().next().filter(|_| out.queues()) else { return };
-    for (t, Tin { plan, .. }) in first.tins.iter().enumerate() {
-        let tins = of.clone().map(|cake| &cake.tins[t]);
-        out.queue_of(plan.name, mq::sum(tins.clone().map(|tin| tin.backlog)));
-        flows(out, &|count| tins.clone().map(|tin| count(&tin.flows)).sum());
-        out.duration("target", plan.law.target);
-        out.duration("interval", plan.law.interval);
-        out.moment("time_next_packet", tins.map(|tin| tin.next).min().filter(|_| first.shaper.is_some()));
-    }
-}
-
 impl QueueDiscipline for Cake {
     #[inline]
     fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
@@ -442,53 +387,25 @@ impl QueueDiscipline for Cake {
 
     /// Reports the state under the names of `tc -s qdisc`: first the totals, then each tin.
     fn probe(&self, out: &mut Reading<'_>) {
-        report(std::iter::once(self), out);
+        let flows = |of: fn(&Flows) -> u32| self.tins.iter().map(|tin| of(&tin.flows)).sum::<u32>();
+        out.number("sparse_flows", flows(Flows::sparse));
+        out.number("bulk_flows", flows(Flows::bulk));
+        out.number("unresponsive_flows", flows(Flows::unresponsive));
+        out.bytes("memory_used", self.total.bytes);
+        out.moment("time_next_packet", self.shaper.as_ref().map(Shaper::due));
+        let each = out.queues();
+        for tin in self.tins.iter().filter(|_| each) {
+            out.queue_of(tin.plan.name, tin.backlog);
+            out.number("sparse_flows", tin.flows.sparse());
+            out.number("bulk_flows", tin.flows.bulk());
+            out.number("unresponsive_flows", tin.flows.unresponsive());
+            out.duration("target", tin.plan.law.target);
+            out.duration("interval", tin.plan.law.interval);
+            out.moment("time_next_packet", Some(tin.next).filter(|_| self.shaper.is_some()));
+        }
     }
 
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         self.tins.iter().map(|tin| ClassProbe { name: tin.plan.name, counts: tin.counts, marked: None }).collect()
-    }
-}
-
-impl QueueDiscipline for Instances {
-    #[inline]
-    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>) {
-        match self {
-            Self::One(cake) => cake.enqueue(packet, cx),
-            Self::Several(mq) => mq.enqueue(packet, cx),
-        }
-    }
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
-        match self {
-            Self::One(cake) => cake.dequeue(cx),
-            Self::Several(mq) => mq.dequeue(cx),
-        }
-    }
-    #[inline]
-    fn next_wake(&self) -> Option<Time> {
-        match self {
-            Self::One(cake) => cake.next_wake(),
-            Self::Several(mq) => mq.next_wake(),
-        }
-    }
-    fn wake(&mut self, cx: &mut Context<'_>) {
-        match self {
-            Self::One(cake) => cake.wake(cx),
-            Self::Several(mq) => mq.wake(cx),
-        }
-    }
-    #[inline]
-    fn backlog(&self) -> Backlog {
-        match self {
-            Self::One(cake) => cake.backlog(),
-            Self::Several(mq) => mq.backlog(),
-        }
-    }
-    fn probe(&self, out: &mut Reading<'_>) {
-        self.of().probe(out);
-    }
-    fn classes(&self) -> Vec<ClassProbe<'_>> {
-        self.of().classes()
     }
 }
