@@ -28,7 +28,7 @@ impl World<()> {
     }
 }
 
-/// The known future of a world.
+/// The tasks and the application starts that the scenario fixes in advance.
 pub(crate) struct Schedule {
     /// The end of the warm-up and the changes of links, latest first.
     tasks: Vec<(Time, Task)>,

@@ -49,7 +49,7 @@ pub struct Capture<W: Write> {
     failed: io::Result<()>,
 }
 
-/// Properties of an application that are needed for headers, and are not in its packets.
+/// Properties of an application that its packets lack, but their headers need.
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,

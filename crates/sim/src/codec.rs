@@ -59,8 +59,8 @@ impl Form {
         }
     }
 
-    /// Returns the form of a segment that [`Form::of`] does not find plain: it has a flag of [`SPECIAL`], is data with an ACK
-    /// other than 1, or is an ACK whose timestamp the other side reads.
+    /// Returns the form of the rarer segments. [`Form::of`] calls it for a segment with a flag of [`SPECIAL`], for data with an ACK
+    /// other than 1, and for an ACK whose timestamp the other side reads.
     fn of_special(segment: &Segment, ack_time: bool) -> Self {
         match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
             (true, true) if !ack_time => Self::CountingAck,
@@ -157,8 +157,8 @@ struct Body {
     sent: Time,
 }
 
-/// The part of a pure ACK with SACK blocks that is stored in the arena. It is half a cache line, because thousands of flows may
-/// lose packets at the same time.
+/// The part of a pure ACK with SACK blocks that is stored in the arena. It fits in half a cache line, because thousands of such
+/// ACKs are in flight when thousands of flows lose packets at the same time.
 ///
 /// Blocks are (start - ACK, length). The first block is not empty, and lies below the ACK if it reports a duplicate (RFC
 /// 2883). With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the echoed stamp
@@ -185,8 +185,8 @@ impl Sacks {
     }
 
     /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. This is certain only
-    /// for one or two blocks (three blocks may be a selection from more). Neither block may report a duplicate, which would lie
-    /// below the ACK or within the second block.
+    /// for one or two blocks (three blocks may be a selection from more), and only if the first block reports no duplicate: it may
+    /// lie neither below the ACK nor within the second block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);
@@ -363,8 +363,8 @@ mod tests {
         assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
     }
 
-    /// Encodes and decodes random segments of the kind that ends send. The fields kept by a form must be the same after
-    /// decoding.
+    /// Encodes and decodes random segments of every kind that an endpoint sends. The fields that a form keeps must be unchanged
+    /// after decoding.
     #[test]
     fn a_segment_comes_out_as_it_went_in() {
         let mut rng = Rng::named(1, "codec");

@@ -27,7 +27,7 @@ pub(crate) struct Path {
     pub peer: NodeId,
     pub direction: Flags,
     pub dscp: u8,
-    /// ECN field of its datagrams.
+    /// ECN field of the datagrams on this path.
     pub datagram_ecn: u8,
     /// Index into the world's stacks.
     pub stack: u16,
@@ -43,7 +43,7 @@ pub(crate) struct Path {
 }
 
 /// One end: its TCP machine, its host's state, and the earliest event of its timer. The layout follows cache lines: [`Endpoint`]
-/// begins 32 bytes after the start of the first.
+/// begins 32 bytes into the first line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
@@ -211,8 +211,8 @@ impl<S: Sink> Io for Wire<'_, S> {
         let side = u8::from(self.path.direction.has(Flags::REVERSE));
         let kind = match event {
             Event::Received { bytes } => {
-                // the series belongs to the other side, which sent the payload; the endpoint itself keeps the sum of the
-                // bytes
+                // the other side sent the payload, so the bytes are added to the other side's series; the endpoint itself keeps
+                // their sum
                 if self.path.series {
                     self.tally.goodput_series(self.info.row, usize::from(1 - side), self.net.now(), bytes);
                 }

@@ -50,7 +50,7 @@ pub struct TcpState {
     pub sacked: u64,
     /// Counters since the start of the connection.
     pub stats: tcp::Stats,
-    /// The settings of this sender.
+    /// The limits of the values that can be set.
     pub can: Steerable,
 }
 

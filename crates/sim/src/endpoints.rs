@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The program steps the world by [`World::run_to_wake`], and calls the code of endpoints between two steps. So this crate contains
-//! no foreign code, and a world stays plain data. A datagram leaves at the current time, as the datagrams of any application do. In
+//! no foreign code, and a world stays plain data. A datagram leaves at the current time, like the datagrams of any application. In
 //! a run without endpoints, no code of this file runs.
 
 use crate::conn::{Path, SlotUse};

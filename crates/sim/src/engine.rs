@@ -31,7 +31,7 @@ pub(crate) struct AppState {
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// A world without its applications. The world passes it to an application, which then acts on it.
+/// Everything in a world except its applications. An application that handles an event can change it.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine<S> {
     pub net: Net<S>,
@@ -188,8 +188,8 @@ impl<S: Sink> Engine<S> {
             self.collect_drops(slot);
         }
         for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
-            // if several connections share a row, only the latest is sampled; the order of slots would depend on other
-            // applications
+            // if several connections share a row, only the latest is sampled. The choice must not depend on the order of slots,
+            // because that order depends on other applications
             let first = &conn.ends[0];
             if self.tally.rows[conn.info.row as usize].latest != first.flow {
                 continue;

@@ -219,7 +219,7 @@ impl Fifo {
         let first = self.ring.is_empty();
         self.ring.push(Transmission { start, packet });
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
-        // no waiting packet could have started by now, so on a free link this packet is sent at once
+        // `catch_up` has started every packet that could start by now. So if the link is free, no other packet waits
         let at_once = start <= now;
         if let Some(meter) = meter {
             meter.enqueued(now, with.packets);

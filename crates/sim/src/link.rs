@@ -20,10 +20,10 @@ pub(crate) type Link = port::Link<Carrier>;
 pub(crate) enum Carrier {
     /// Computed at enqueue.
     Fifo(Box<Fifo>),
-    /// Any other link.
+    /// A port, for any other link.
     ///
-    /// A port. Its arrivals have separate events, scheduled at the same points as the events of a [`Fifo`]. So the
-    /// order of simultaneous events does not depend on whether a `Fifo` or a port runs the link.
+    /// Arrivals have events of their own, scheduled at the same points as the events of a [`Fifo`]. So the order of simultaneous
+    /// events does not depend on whether a `Fifo` or a port runs the link.
     Port {
         port: Box<Port>,
         /// Time of the earliest event for the port's work; [`Time::NEVER`] without one.
@@ -39,7 +39,7 @@ pub(crate) enum Carrier {
     },
 }
 
-/// Builds link number `i`, idle. The link is a [`Fifo`] if possible, and if only its counts are `observed`.
+/// Builds link number `i`, idle: a [`Fifo`] if possible. An `observed` link, whose single packets are recorded, is always a port.
 pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, observed: bool) -> Result<Link, Problem> {
     let carrier = match fast_path(link).filter(|_| !observed) {
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),

@@ -29,7 +29,7 @@ pub(crate) struct Net<S> {
     pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
-    /// Packets dropped between the end hosts, by flow and direction: `2 * slot + direction`.
+    /// Packets dropped between the end hosts, indexed by `2 * slot + direction` of their flow.
     pub flow_drops: Vec<u64>,
     /// The packets that arrive together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
@@ -84,7 +84,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Drops a packet for which a queue has no room. Its parameters are a [`Packed`], which stays in registers.
+    /// Drops a packet for which a queue has no room. The parameters are the fields of a [`Packed`], so that they stay in registers.
     #[inline(never)]
     fn full(&mut self, seq: u64, flow_body: u64, rest: u64) {
         let packet = &Packed { seq, flow_body, rest }.at(self.events.now());

@@ -7,8 +7,8 @@
 //!   past       a world in which only acts before a time are scheduled; it continues as any scenario with the same earlier acts
 //! ```
 //!
-//! [`Timeline::of`] is the only rule. The rule is conservative: everything counts as acting from the start, except for the acts
-//! that it lists. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
+//! [`Timeline::of`] alone decides what two runs share. It is conservative: whatever it does not list as an act counts as acting
+//! from the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
 //! acts at its start, with all its parameters. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so the
 //! presence of changes counts from the start.
 //!
@@ -29,7 +29,7 @@ use units::{Problem, Time};
 /// The acts in the run of a scenario, in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Everything that acts from the start, as a text.
+    /// Everything that acts from the start, as text.
     pub always: String,
     /// Times of later acts, and a text for each; equal acts have equal texts. The last act is the end of the run.
     pub acts: Vec<(Time, String)>,
@@ -81,7 +81,7 @@ impl Timeline {
             return Time::ZERO;
         }
         let mut pairs = self.acts.iter().zip(&other.acts);
-        // both timelines have the end, at the same time
+        // without a difference, the runs are the same until their ends, which are at the same time
         let differing = pairs.find(|(one, other)| one != other).or(self.acts.last().zip(other.acts.last()));
         differing.map_or(Time::ZERO, |(one, other)| one.0.min(other.0))
     }
@@ -118,7 +118,8 @@ impl Past {
         Ok(self.world.run_unrecorded_before(until, &mut |world| observe(world.now().secs() / end)))
     }
 
-    /// Continues as `scenario` to the end; returns the outcome. `observe` and the condition are those of [`Past::advance`].
+    /// Continues as `scenario` to the end; returns the outcome. `observe` is called as in [`Past::advance`], and the same condition
+    /// holds for the timeline of `scenario`.
     ///
     /// Errors: those of [`World::build`].
     pub fn finish(

@@ -20,7 +20,7 @@ struct Tag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// Flow and next new byte, by slot and direction. Packets of pure ACKs omit `seq`, which is the next new byte.
+    /// Flow and next new byte, by slot and direction. The next new byte is the `seq` of a pure ACK, which its packet omits.
     next: Vec<(FlowId, u64)>,
 }
 

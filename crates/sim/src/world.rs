@@ -4,8 +4,9 @@
 //! and runs share this loop; [`World::run`] adds only the end and a way to stop.
 //!
 //! A run is made in slices and calls its observer between them. The work of a slice is bounded, even if simulated time does not
-//! advance: by [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and by a time of [`CATCH_UP`] on idle
-//! links. The work of one event is bounded when the scenario is checked (crates/scenario/src/work.rs).
+//! advance: at most [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and at most [`CATCH_UP`] of missed
+//! delivery opportunities on idle links. The work of one event is bounded when the scenario is checked
+//! (crates/scenario/src/work.rs).
 //!
 //! The result depends on the scenario and its seed only.
 

@@ -107,7 +107,7 @@ impl Events {
         self.now
     }
 
-    /// Advances the time to `at`. No event before it may be pending.
+    /// Advances the time to `at`. No event before `at` may be pending.
     pub(crate) fn advance(&mut self, at: Time) {
         let next = lesser(self.arrivals.top(), self.other);
         assert!(at >= self.now && Time((next >> 64) as u64) >= at, "an event before {at} is pending");

@@ -2,7 +2,8 @@
 
 use super::heap::Heap;
 
-/// Width of a slot as a power of two of nanoseconds (4 ms), shifted by the 64 lower bits of a key.
+/// Right shift that turns a key into its slot number. It removes the lower 64 bits of the key, which are not time, and 22 bits of
+/// the time, because a slot is 2^22 ns (4 ms) wide.
 pub(super) const SLOT_SHIFT: u32 = 64 + 22;
 /// Number of slots: the wheel reaches 4.3 s ahead.
 pub(super) const SLOTS: usize = 1024;

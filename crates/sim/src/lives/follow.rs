@@ -61,7 +61,7 @@ impl Lives {
         Some(leg)
     }
 
-    /// Adds a row for a part of a packet of several segments.
+    /// Adds a row for one segment of a packet of several segments (GSO).
     fn piece(&mut self, now: Time, key: Key) -> u32 {
         let flow = self.flow(key.flow, key.reverse);
         let Key { seq, size, .. } = key;

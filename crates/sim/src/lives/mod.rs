@@ -117,7 +117,7 @@ pub struct Lives {
     flows: Vec<DirectedFlow>,
     slots: Vec<Slot>,
     arriving: Option<Arriving>,
-    /// The leg that entered a queue since the last reading of its link.
+    /// Row of the leg that began after the last reading of its link; [`NONE`] without one.
     entered: u32,
 }
 

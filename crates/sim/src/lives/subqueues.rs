@@ -1,5 +1,5 @@
-//! Finds the subqueue in which each packet waits: the subqueues of a discipline are its queues, if it has several. They are
-//! read from its probe.
+//! Finds the subqueue in which each packet waits. The probe of a discipline with several queues reports each of them as a
+//! subqueue.
 //!
 //! A reading follows each event of a link. A packet that has entered the discipline waits in the subqueue that has grown since the
 //! last reading. If no subqueue has grown, because another packet of the same subqueue left in the same event, the packet is
@@ -58,7 +58,7 @@ impl Subqueues {
         self.of_flow[at] = subqueue;
     }
 
-    /// Returns the last known subqueue of the flow in row `flow`.
+    /// Returns the last known subqueue of the flow in row `flow`; `None` if it is unknown.
     pub(super) fn of(&self, flow: u32) -> Option<u16> {
         self.of_flow.get(flow as usize).copied().filter(|subqueue| *subqueue != NO_SUBQUEUE)
     }

@@ -53,14 +53,13 @@ pub struct Leg {
     pub drop_reason: u8,
     /// Time of arrival at the queue.
     pub entered: Time,
-    /// Time at which the packet left the queue for transmission; [`Time::NEVER`] if this did not happen (also in the
-    /// following times).
+    /// Time at which the packet left the queue for transmission; [`Time::NEVER`] if it did not.
     pub left: Time,
-    /// Time of arrival at the far end.
+    /// Time of arrival at the far end, or [`Time::NEVER`].
     pub arrived: Time,
-    /// Time of the drop.
+    /// Time of the drop, or [`Time::NEVER`].
     pub dropped: Time,
-    /// Time at which the packet was marked with CE.
+    /// Time at which the packet was marked with CE, or [`Time::NEVER`].
     pub marked: Time,
     /// Row of the packet's previous leg.
     pub(super) before: u32,

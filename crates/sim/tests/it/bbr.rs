@@ -43,8 +43,8 @@ fn the_model_knows_the_path() {
     // for ten seconds, the RTT of the handshake is the minimum: 4 ms plus 48 us for 60 bytes at 10 Mbit/s
     let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
     assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
-    // from then on it is 4 ms plus the transmission of a segment, 1.2 ms. It may be higher for 0.3 s in every 10 s, after the
-    // old minimum has expired and before ProbeRTT finds the new minimum
+    // from then on, the minimum is 4 ms plus the transmission of a segment, 1.2 ms. The estimate may be higher for 0.3 s in every
+    // 10 s, after the old minimum has expired and before ProbeRTT finds the new minimum
     let known = late.iter().filter(|(_, rt)| (5.0..=9.0).contains(rt)).count();
     assert!(known as f64 > 0.95 * late.len() as f64, "{known} of {}", late.len());
 }

@@ -72,7 +72,7 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
         let out = run(&path(40, 0.0, 60, &[form]));
         let share = number(&out, "links.up.dropped_packets") / number(&out, "links.up.offered_packets");
         // a probe for bandwidth comes every 2 to 3 s, so after 4000 segments or more. A probe loses at most 2 % of the data in
-        // flight, plus up to a quarter of a BDP (20 segments) in the round before BBR reacts
+        // flight, plus up to a quarter of a BDP (20 segments) in the round before BBR reacts: about 23 of 4000, or 0.6 %
         assert!(share < 0.01, "{form}: {share}");
         assert!(number(&out, "links.up.utilisation") > 0.85, "{form}: {}", number(&out, "links.up.utilisation"));
     }

@@ -46,7 +46,7 @@ fn window(s: &Scenario, from: u64, until: u64, most: usize) -> World<Lives> {
     lived(s, Lives::new(s, Time(from), Time(until), most).unwrap())
 }
 
-/// Packets in each queue at `t`, according to the records: enqueued, and neither dequeued nor dropped.
+/// Counts the packets in each queue at `t`, according to the records: enqueued, and neither dequeued nor dropped.
 fn waiting(tape: &Tape, t: Time) -> BTreeMap<(u16, Name), i64> {
     let mut found = BTreeMap::new();
     // a packet that is dropped on arrival was never enqueued
@@ -72,7 +72,7 @@ fn waiting(tape: &Tape, t: Time) -> BTreeMap<(u16, Name), i64> {
     found
 }
 
-/// Packets in each queue at `t`, according to the lives.
+/// Counts the packets in each queue at `t`, according to the lives.
 fn alive(lives: &Lives, t: Time) -> BTreeMap<(u16, Name), i64> {
     let mut found = BTreeMap::new();
     let waits = |leg: &&Leg| leg.entered <= t && leg.left > t && leg.dropped > t;

@@ -322,7 +322,8 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
 
 #[test]
 fn a_wire_with_impairments_is_no_plain_one() {
-    // a request sent at k s arrives with the next batch after 10 ms, the first multiple of 70 ms, and its reply one batch later
+    // batches arrive at multiples of 70 ms. A request sent at k s arrives with the first batch that is at least 10 ms later, and
+    // its reply arrives one batch after it
     let text = format!(
         "duration = \"10s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nboth_ways = true\ndelay = \"10ms\"\n\
          impairments.batches = \"70ms\"\n{}",
@@ -332,7 +333,7 @@ fn a_wire_with_impairments_is_no_plain_one() {
     let expected: Vec<f64> =
         (0..10u64).map(|k| ((k * 1000 + 10).next_multiple_of(70) + 70 - k * 1000) as f64).collect();
     assert_eq!(rtt, expected);
-    // the policer's bucket holds no packet
+    // the policer's bucket of 10 B is too small for any packet
     let none = run(&text.replace("batches = \"70ms\"", "policer = { rate = \"1mbit\", burst = \"10B\" }"));
     assert_eq!(number(&none, "links.up.drops.link_loss"), 10.0);
 }

@@ -5,7 +5,7 @@ use record::{Mask, Record, Sink};
 use sim::World;
 use units::Time;
 
-/// Maximum backlog of link 0 from the third second on: packets and bytes.
+/// Largest backlog of the link `up` (number 1) after 3 s: packets and bytes.
 #[derive(Default)]
 struct Most(u32, u64);
 
