@@ -80,7 +80,7 @@ pub(crate) struct LinkThread<S: Sink> {
     pub ended: Time,
 }
 
-/// A packet that leaves with the packet to which it is joined.
+/// A packet that leaves as a part of a joined packet.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     due: Time,

@@ -16,10 +16,10 @@ use std::net::IpAddr;
 /// Length of the header in front of each packet.
 pub(crate) const VNET: usize = 10;
 
-/// Length of a packet with several segments, at most.
+/// Largest length of a packet with several segments, in bytes.
 pub(crate) const LARGEST: usize = 65_535;
 
-/// Segments joined into one packet, at most.
+/// Largest number of segments joined into one packet.
 const MOST: u16 = 64;
 
 const NEEDS_CSUM: u8 = 1;
@@ -57,11 +57,11 @@ struct VnetHeader {
     gso_type: u8,
     /// Bytes of IP and TCP headers; a hint.
     hdr_len: u16,
-    /// Payload of a segment.
+    /// Payload bytes of a segment.
     gso_size: u16,
     /// Start of the bytes that the incomplete checksum covers.
     csum_start: u16,
-    /// Place of the checksum, from `csum_start`.
+    /// Offset of the checksum from `csum_start`.
     csum_offset: u16,
 }
 
@@ -158,7 +158,7 @@ pub(crate) struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Takes what the kernel wrote: a header and a packet.
+    /// Reads the bytes that the kernel wrote: a header and a packet.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         let (header, packet) = bytes.split_at(VNET.min(bytes.len()));
         let vnet = if header.len() == VNET { VnetHeader::read(header) } else { VnetHeader::default() };
@@ -222,7 +222,8 @@ impl<'a> Segments<'a> {
         if end < self.packet.len() {
             out[tcp + 13] &= !(FIN | PSH);
         }
-        // the field holds the sum of the pseudo-header of the whole packet; `!` subtracts its length
+        // the field holds the sum of the pseudo-header of the whole packet, including the length of its TCP part. Adding the
+        // one's complement of this length removes it from the sum
         let whole = !((self.packet.len() - tcp) as u16);
         let pseudo = u32::from(u16_at(out, tcp + TCP_CHECKSUM)) + u32::from(whole) + (out.len() - tcp) as u32;
         put_u16(out, tcp + TCP_CHECKSUM, 0);
@@ -239,7 +240,7 @@ pub(crate) struct Joined {
     bytes: Vec<u8>,
     /// The layout of the packet, if other segments may follow it.
     open: Option<Layout>,
-    /// Payload of the first segment.
+    /// Payload bytes of the first segment.
     size: usize,
     segments: u16,
 }
@@ -251,7 +252,7 @@ impl Default for Joined {
 }
 
 impl Joined {
-    /// Adds a packet. Returns false if it cannot be joined to those added before; then call [`Self::finish`] first.
+    /// Adds a packet. Returns false if it cannot be joined to the packets added so far; then call [`Self::finish`] first.
     pub(crate) fn add(&mut self, packet: &[u8]) -> bool {
         if self.segments == 0 {
             self.bytes.extend_from_slice(packet);
@@ -389,7 +390,7 @@ mod tests {
     }
 
     proptest! {
-        /// A large packet is split into the segments that `craft` builds one by one, and these are joined into it again.
+        /// A large packet is split into the segments that `craft` builds one by one. Joining these segments gives the packet again.
         #[test]
         fn split_and_joined(
             v6 in any::<bool>(), seq in any::<u32>(), size in 1u16..1400, segments in 2usize..40, last in 1u16..1400,

@@ -73,7 +73,7 @@ impl Tun {
         let mut request = named(NAME);
         put(&mut request, &((libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16).to_ne_bytes());
         step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
-        // without it, the kernel itself splits packets and computes checksums
+        // if the kernel refuses the offload, it splits packets and computes checksums itself
         let _ = sys::set_offload(&file, libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN);
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {

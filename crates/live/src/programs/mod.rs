@@ -177,7 +177,7 @@ impl Programs {
                 AppEvent::Connected(conn, side) => machine.connected(conn, side, host),
                 AppEvent::Received(conn, side, bytes) if counts => machine.received(conn, side, bytes, host),
                 AppEvent::Datagram(side, number) if counts => {
-                    // a program cannot read the field, so media with an ECN field is refused (`plan`)
+                    // the ECN field of a received datagram is unknown; `plan` refuses media, the only application that reads it
                     machine.datagram_received(side, number, packet::Ecn::NotEct, host);
                 }
                 AppEvent::Received(..) | AppEvent::Datagram(..) => {}
