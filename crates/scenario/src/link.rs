@@ -28,8 +28,7 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Maximum jitter. Jitter is a delay added to the propagation delay, drawn for each packet uniformly from zero to
-    /// this.
+    /// Maximum jitter. Each packet's propagation delay is increased by a random time, uniform from zero to this value.
     #[serde(default)]
     pub jitter: Duration,
     /// Percentiles of a random delay that is added to the propagation delay, such as those of `summary.live.lateness_ms` of a live
