@@ -219,7 +219,7 @@ class ControllerSample:
         """Segments newly acknowledged cumulatively."""
     @property
     def credit(self) -> float:
-        """Segments that count for growth."""
+        """Segments that count for growth: newly delivered, at most `abc_limit`."""
     @property
     def delivered(self) -> int:
         """Bytes newly delivered, cumulatively or by SACK."""
@@ -267,7 +267,7 @@ class ControllerSample:
         """The next new byte to send."""
     @property
     def rests(self) -> bool:
-        """True if the window must not grow by this ACK; what `on_ack` returns is then ignored."""
+        """True if the window must not grow by this ACK; the return value of `on_ack` is then ignored."""
     @property
     def cwnd_limited(self) -> bool:
         """True if the window limited the sender. Otherwise the window must not grow."""

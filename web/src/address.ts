@@ -5,7 +5,7 @@ import { decode, encode, type Experiment } from "./fragment";
 import type { Lab } from "./lab";
 import { bottleneck } from "./topology";
 
-/** Opens what an address names: a step of an essay or a preset. Both return false if the page has none of this name. */
+/** Opens what an address names: a step of an essay, or a preset. Both functions return false if the page has nothing of this name. */
 export interface Places {
   essay(id: string, step: number): boolean;
   preset(id: string): Promise<boolean>;
@@ -18,7 +18,7 @@ export class Address {
   private changes = 0;
   /** The fragment that the page itself wrote last. */
   private own = "";
-  /** The fragment that the page wrote or read last. If the address differs from it, the page must read the address before it may overwrite it. */
+  /** The fragment that the page wrote or read last. While the address differs from this fragment, the page does not overwrite the address. */
   private seen = location.hash;
 
   constructor(private readonly lab: Lab, private readonly places: Places) {

@@ -17,8 +17,9 @@ export interface Card {
   number: number | null;
   /** 1: more is better; -1: less is better. */
   better: 1 | -1;
-  /** Name and kind of the application; empty for the link. */
+  /** Name of the application; empty for the link. */
   app: string;
+  /** Kind of the application; empty for the link. */
   kind: string;
 }
 

@@ -13,7 +13,7 @@ const colours = (): string[] => (isDark() ? DARK : LIGHT);
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
-/** The dashes of curves: once all colours are used, the next curves have the next dashes. */
+/** The dashes of curves: once all colours are used, they are used again with the next dashes. */
 const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 /** The dashes of a pinned run. */
 const DASH = [6, 5];
@@ -227,7 +227,7 @@ function axis(now: Charts, pinned: Charts | null): number[] {
   return pinned === null ? now.t_s : [...new Set([...now.t_s, ...pinned.t_s])].sort((a, b) => a - b);
 }
 
-/** Resamples values to the times of `grid`: each takes the value of the bin that holds it. */
+/** Resamples values to the times of `grid`: each time gets the value of the bin that contains it. */
 function onto(grid: number[], charts: Charts, values: (number | null)[]): (number | null)[] {
   if (grid === charts.t_s) return values;
   const end = (charts.t_s[charts.t_s.length - 1] ?? 0) + charts.width_s;
@@ -300,8 +300,8 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-/** The flows of the rate chart: each has more than 5 % of the largest flow of its application. This leaves out requests and ACKs,
- * but also a transfer that is starved. */
+/** The flows of the rate chart: each sends more than 5 % of the bytes of its application's largest flow. This leaves out requests
+ * and ACKs, but also a transfer that is starved. */
 function watched(charts: Charts): FlowCurve[] {
   const greatest = new Map<string, number>();
   const sum = (line: FlowCurve) => line.mbit.reduce((a, b) => a + b, 0);

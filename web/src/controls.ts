@@ -349,7 +349,7 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** The parameters with which an application starts in this scenario: one server, and a rate if it has no default. */
+  /** The parameters with which an application is added: one server, and a rate if the schema has no default for it. */
   private needed(kind: string): Tree {
     const schema = this.schema.variants(this.schema.definition("Traffic")).find((v) => v.name === kind)?.params;
     const shape = schema ? this.schema.shape(schema) : null;

@@ -84,7 +84,7 @@ export class Essays {
         h("button", { type: "button", onclick: () => this.restart() }, "Back to the call at home")));
   }
 
-  /** Opens the experiment with which the page began, and its buttons. */
+  /** Opens the experiment with which the page began, so that the buttons of the first minute appear again. */
   private restart(): void {
     this.close();
     this.lab.pinned = null;

@@ -6,8 +6,9 @@ import { webm, type Frame } from "./webm";
 
 export interface FilmRequest {
   kind: "webm" | "gif";
-  /** Begin and end of the film, in seconds of the run. */
+  /** Begin of the film, in seconds of the run. */
   from: number;
+  /** End of the film, in seconds of the run. */
   until: number;
   /** Simulated time divided by the time of the film. */
   speed: number;

@@ -79,7 +79,7 @@ function ran(lab: Lab, ms: number): void {
   byId("stats").textContent = `${seconds.toFixed(0)} s simulated in ${ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`}`;
 }
 
-/** Shows each problem at its field, and those without a field above the charts. */
+/** Shows each problem at its field. Problems without a field are shown above the charts. */
 function report(lab: Lab, problems: Problem[]): void {
   const rest = mark(byId("controls"), problems);
   const lines = rest.map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`));

@@ -18,11 +18,13 @@ export interface LinkCharts {
   delay_ms: (number | null)[];
   delay_ms_max: (number | null)[];
   queue_packets: (number | null)[];
-  /** Numbers of packets in each bin. */
+  /** Packets dropped in each bin. */
   dropped: number[];
+  /** Packets marked in each bin. */
   marked: number[];
-  /** The waits in the queues L and C of a dual-queue discipline. */
+  /** The mean wait in the L queue of a dual-queue discipline. */
   wait_l_ms?: (number | null)[];
+  /** The mean wait in the C queue of a dual-queue discipline. */
   wait_c_ms?: (number | null)[];
   cdf: Cdf | null;
 }
@@ -40,8 +42,9 @@ export interface FlowCurve {
 export interface CallFrames {
   app: string;
   direction: "forward" | "reverse";
-  /** The time at which frame 0 was sent, and the time between frames, s. */
+  /** The time at which frame 0 was sent, s. */
   start_s: number;
+  /** The time between frames, s. */
   interval_s: number;
   late_after_s: number;
   /** A letter for each frame: p played, l late, d dropped, - in transit at the end. */

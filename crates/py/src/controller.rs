@@ -97,7 +97,7 @@ sample_properties! {
     now_ns: u64 = |s| s.now.0;
     /// Segments newly acknowledged cumulatively.
     acked: f64 = |s| s.acked;
-    /// Segments that count for growth.
+    /// Segments that count for growth: newly delivered, at most `abc_limit`.
     credit: f64 = |s| s.credit;
     /// Bytes newly delivered, cumulatively or by SACK.
     delivered: u64 = |s| s.delivered;
@@ -129,7 +129,7 @@ sample_properties! {
     una: u64 = |s| s.una;
     /// The next new byte to send.
     next: u64 = |s| s.next;
-    /// True if the window must not grow by this ACK; what `on_ack` returns is then ignored.
+    /// True if the window must not grow by this ACK; the return value of `on_ack` is then ignored.
     rests: bool = |s| s.rests;
     /// True if the window limited the sender; if false, the window must not grow.
     cwnd_limited: bool = |s| s.cwnd_limited;
@@ -362,7 +362,7 @@ impl Default for Paced {
     }
 }
 
-/// The value that a number as the return value of a method sets.
+/// The variable that a method sets by returning a plain number.
 #[derive(Clone, Copy, PartialEq)]
 enum Sets {
     Cwnd,

@@ -59,7 +59,7 @@ impl DrivenRun {
         Ok(Self { run, outside })
     }
 
-    /// The time up to which the run has got, ns.
+    /// Time that the run has reached, ns.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.run.now().0

@@ -55,7 +55,7 @@ impl Method {
     const NAMES: [&str; 4] = ["handle", "poll_transmit", "next_timeout", "on_timeout"];
 }
 
-/// An endpoint whose methods are those of a Python object. A network copies its endpoints in Python.
+/// An endpoint whose methods are those of a Python object. For a fork, Python copies the objects.
 struct PythonEndpoint {
     methods: [Py<PyAny>; Method::NAMES.len()],
     framing: Framing,
@@ -164,7 +164,7 @@ struct Over {
 /// A network with endpoints in Python; see `bloatlab.Network`. Times are in nanoseconds.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct NetworkRun {
-    /// `None` after the end. A network is not shared between threads, which the lock states.
+    /// `None` after the end. The lock is needed only because a Python class must be `Sync`: threads do not share a network.
     run: Mutex<Option<Run>>,
     over: Option<Over>,
     duration: Duration,
@@ -195,7 +195,7 @@ impl NetworkRun {
         Ok(())
     }
 
-    /// Returns the exception for the failure of an endpoint: Ctrl-C unchanged.
+    /// Returns the exception for the failure of an endpoint. Ctrl-C is returned unchanged.
     fn failure(&self, py: Python<'_>, failure: &Failure) -> PyErr {
         let cause = self.error.raise().err();
         if let Some(error) = cause.as_ref().filter(|error| error.is_instance_of::<PyKeyboardInterrupt>(py)) {
@@ -222,7 +222,7 @@ impl NetworkRun {
         Ok(Self { run, over, duration, until, captures, framings: Vec::new(), outside, error })
     }
 
-    /// The time up to which the run has got, ns.
+    /// Time that the run has reached, ns.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.until.0

@@ -2,8 +2,8 @@
 //!
 //! The caller allocates input with [`bl_input`], writes UTF-8 text there, calls a function that takes only numbers, and reads the
 //! answer at [`bl_output`], [`bl_output_length`] bytes long. Answers are JSON objects, whose keys are listed below as `{"tree",
-//! "resolved"}`. Invalid input is answered with `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic the
-//! module is not used again; its message is the output.
+//! "resolved"}`. Invalid input is answered with `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic, the
+//! output is the panic's message, and the module must not be used again.
 //!
 //! No bindings are generated: there are few functions, and all arguments and results are numbers.
 

@@ -16,7 +16,7 @@ const ARROW = 2.5e8;
 
 export class Bar {
   readonly root: HTMLElement;
-  /** True once the visitor has moved the clock or changed its speed. The page then no longer changes either. */
+  /** True once the visitor has moved the clock or changed its speed. From then on, only the visitor changes them. */
   touched = false;
   private readonly play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
   private readonly speed = h("select", { "aria-label": "speed", onchange: () => this.setSpeed(SPEEDS[this.speed.selectedIndex] ?? 1) });

@@ -16,8 +16,9 @@ export const speedText = (speed: number): string => (speed === 1 ? "real time" :
 const LONGEST_STEP = 100;
 
 export class Clock {
-  /** The time of the run and its end, in ns. */
+  /** The current time of the run, ns. */
   t = 0;
+  /** The end of the run, ns. */
   end = 0;
   speed = 0.05;
   playing = false;

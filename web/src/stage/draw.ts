@@ -35,8 +35,9 @@ export class Painter {
   private readonly still: CanvasRenderingContext2D;
   private readonly moving: CanvasRenderingContext2D;
   private ratio = 1;
-  /** The style of each packet in the scene, and the packets sorted by style. Both arrays are reused in every frame. */
+  /** The style of each packet in the scene. The array is reused in every frame. */
   private style = new Uint16Array(0);
+  /** The packets in the scene, sorted by style. The array is reused in every frame. */
   private order = new Uint32Array(0);
   private readonly begins = new Uint32Array(512);
   private styles: { colour: string; alpha: number }[] = [];

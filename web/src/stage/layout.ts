@@ -23,18 +23,22 @@ export interface Hop {
   queue: Box;
   /** A modem between queue and wire; its width is 0 without one. */
   modem: Box;
-  /** The wire, from where packets leave the queue to the far end. */
+  /** The begin of the wire, where packets leave the queue. */
   x0: number;
+  /** The far end of the wire. */
   x1: number;
+  /** The height of the wire. */
   y: number;
-  /** The side of the square for one packet: `cell` in the queue, `onWire` on the wire, where many may travel at once. */
+  /** The side of the square for one packet in the queue. */
   cell: number;
+  /** The side of the square for one packet on the wire, where many packets may travel at once. */
   onWire: number;
   columns: number;
   /** The numbers of the queue's lines (its inner queues), from the bottom up. */
   lines: number[];
-  /** The box of each line, and the bottom of its packets. */
+  /** The box of each line. */
   boxes: Box[];
+  /** The bottom of the packets in each line. */
   bases: number[];
   /** The name of each line: its own, or the names of the flows whose packets wait in it. */
   names: string[];
@@ -97,7 +101,7 @@ function fullest(table: PacketTable, link: number): Map<number, number> {
 /** The greatest number of packets that wait at once in one line of a link's queue. */
 export const fullestLine = (table: PacketTable, link: number): number => (link < 0 ? 1 : Math.max(1, ...fullest(table, link).values()));
 
-/** The boxes of the lines in a queue, from the bottom up. Each is high enough for its name; the remaining height is shared by numbers of packets. */
+/** The boxes of the lines in a queue, from the bottom up. Each is high enough for its name; the remaining height is divided in proportion to the numbers of packets. */
 function boxesOf(queue: Box, most: number[]): Box[] {
   const least = Math.min(20, queue.h / most.length);
   const sum = most.reduce((a, b) => a + b, 0);

@@ -19,14 +19,16 @@ export class Scene {
   leg = new Uint32Array(0);
   hop = new Uint8Array(0);
   kind = new Uint8Array(0);
-  /** For a packet that waits or is in the modem, its place, 0 for the head. For one on the wire or falling, the share of the way. */
+  /** For a packet that waits or is in the modem, its place, 0 for the head. For a packet that travels or falls, the share of its way so far. */
   place = new Float32Array(0);
   x = new Float32Array(0);
   y = new Float32Array(0);
   side = new Float32Array(0);
-  /** For each hop, the number of packets that wait, that are in the modem, and that are on the wire. */
+  /** The number of packets that wait at each hop. */
   waiting: number[] = [];
+  /** The number of packets in the modem of each hop. */
   modem: number[] = [];
+  /** The number of packets on the wire of each hop. */
   wire: number[] = [];
 
   /** Makes room for `count` packets. */
@@ -51,7 +53,7 @@ export interface Motion {
 
 /** For each line of one hop's queue, the number of its packets so far. Reused in every frame. */
 const inRow = new Uint32Array(64);
-/** For each line of one hop's queue, how far it has moved up. Reused in every frame. */
+/** For each line of one hop's queue, how far it still has to move up, in places. Reused in every frame. */
 const moved = new Float32Array(64);
 
 /** Fills `out` with the packets at `t`. */
@@ -115,7 +117,7 @@ function rowOf(table: PacketTable, hop: Hop, leg: number): number {
   return row < 0 ? hop.lines.length - 1 : row;
 }
 
-/** Computes how far the line of the packet that is being sent has moved up: by one place until the packet is sent. */
+/** Computes how far a line still has to move up. While a packet is sent, the line that it has left moves up by one place. */
 function slide(table: PacketTable, hop: Hop, legs: Uint32Array, lo: number, hi: number, t: number, delay: number): void {
   let last = -1;
   let at = -Infinity;
