@@ -1,4 +1,4 @@
-"""Reno, as RFC 5681 §3.1 has it, in the arithmetic of the core's `reno`: both send the same packets."""
+"""Reno by RFC 5681 §3.1, in the arithmetic of the core's `reno`: both send the same packets."""
 
 from __future__ import annotations
 

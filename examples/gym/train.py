@@ -60,7 +60,7 @@ TASKS = {
 
 
 def made(name: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
-    """Makes an environment whose observations are the last `FRAMES` ones, in one vector."""
+    """Makes an environment whose observation is a vector of its last `FRAMES` observations."""
     return FlattenObservation(
         FrameStackObservation(gymnasium.make(name, disable_env_checker=True, **arguments), FRAMES)
     )

@@ -1,4 +1,4 @@
-"""CoDel, as RFC 8289 §5 has it: the loops of its pseudo-code, which take a packet at every `yield`."""
+"""CoDel by RFC 8289 §5: the loops of its pseudo-code, which take a packet at every `yield`."""
 
 from __future__ import annotations
 

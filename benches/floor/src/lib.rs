@@ -44,8 +44,9 @@ pub fn cpu_ns() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Sizes of a data packet and of an ACK in bytes.
+/// Size of a data packet in bytes.
 const DATA: u32 = 1500;
+/// Size of an ACK in bytes.
 const ACK: u32 = 52;
 /// Index of the bottleneck among the hops. Data takes hops 0, 1 (the bottleneck) and 2; ACKs take hops 3, 4 and 5.
 const BOTTLENECK: usize = 1;

@@ -11,7 +11,7 @@ from stack import Aioquic
 
 import bloatlab
 
-#: The queues by name, as a scenario has them.
+#: The queues by name, in the syntax of a scenario.
 QUEUES: dict[str, object] = {
     "droptail": {"droptail": {"limit": "100ms"}},
     "codel": {"codel": {"ecn": True}},
@@ -23,7 +23,7 @@ QUEUES: dict[str, object] = {
 def network(queue: str, mbit: int, seconds: int, *, beside_cubic: bool, **configuration: object) -> bloatlab.Network:
     """Returns the network, with aioquic at the nodes `client` and `server`. The round trip is 40 ms.
 
-    `configuration` is that of the client.
+    `configuration` is passed to aioquic for the client.
     """
     line = {"rate": f"{mbit}mbit", "delay": "20ms"}
     scenario: dict[str, object] = {

@@ -79,7 +79,7 @@ class Aioquic:
     """A QUIC stack with at most one connection."""
 
     def __init__(self, server: Address | None = None, **configuration: object) -> None:
-        """Makes a client that sends to `server`, or without one a server. `configuration` is that of aioquic."""
+        """Makes a client that sends to `server`, or a server if this is None. `configuration` is passed to aioquic."""
         self._server = server
         self._random = Random(1 if server else 2)
         self._configuration = QuicConfiguration(is_client=server is not None, alpn_protocols=["x"], **configuration)
@@ -96,7 +96,7 @@ class Aioquic:
     def _begin(self, now_ns: int) -> float:
         """Prepares a call of aioquic; returns the time in s.
 
-        The added half nanosecond makes due timers compare as due.
+        The half nanosecond is added so that a timer that is due now also compares as due.
         """
         SOURCE.random, SOURCE.now = self._random, (now_ns + 0.5) / 1e9
         return SOURCE.now

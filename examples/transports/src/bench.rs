@@ -4,7 +4,7 @@ use crate::quic::Quic;
 use crate::smol::Smol;
 use net::{Failure, Network, Outcome};
 
-/// The queues by name, as a scenario writes them, with ECN marking where the discipline has it.
+/// The queues by name, in the syntax of a scenario, with ECN marking where the discipline supports it.
 pub const QUEUES: [(&str, &str); 4] = [
     ("droptail", "{ droptail = { limit = \"100ms\" } }"),
     ("codel", "{ codel = { ecn = true } }"),

@@ -361,7 +361,7 @@ pub fn line(target: &Target, seed: u64, report: &Report, took: Duration) -> Stri
         let _ = write!(line, ", slowest {:.0} s", report.slowest.as_secs_f64());
     }
     if report.cut_short {
-        line.push_str(", CUT SHORT: a minute's inputs took five");
+        line.push_str(", CUT SHORT: inputs for one minute took five");
     }
     match &report.finding {
         None => line.push_str(", no finding"),

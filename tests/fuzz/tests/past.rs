@@ -84,7 +84,7 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
             }
             4..7 => (app.start, app.stop) = (at, None),
             7..9 => app.stop = Some(at),
-            // the applications of the donor have other traffic, rows, servers and stacks; those that would start early differ early
+            // the application gets the traffic, rows, servers and stack of the donor's, but keeps its own start
             9..13 => {
                 if let Some(other) = donor.app.values().nth(rng.below(3) as usize) {
                     app.traffic = other.traffic.clone();
@@ -168,7 +168,7 @@ fn a_common_past_gives_the_same_bytes() {
     assert!(3 * sharing > runs, "too few runs share a past for this test to mean anything");
 }
 
-/// A rule by which pasts are common for too long is detected.
+/// The comparison detects a rule that makes the common past too long.
 #[test]
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);

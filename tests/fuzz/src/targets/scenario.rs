@@ -46,7 +46,7 @@ pub(crate) const BUILD: Target = Target {
     start: Vec::new,
 };
 
-/// Number of events at one time above which time does not advance, in scenarios as small as these.
+/// Largest number of events at one time in scenarios as small as these. With more, the test concludes that time does not advance.
 const MOST_AT_ONCE: u64 = 2_000_000;
 /// Number of events between two checks of the books.
 const AUDIT: u64 = 32;
