@@ -102,7 +102,7 @@ class Wanted:
     """A measure of an objective: the place of its value in a summary, and its thresholds.
 
     With `kinds`, the measure is the mean of `value` over the applications of these kinds. If `less` is given, the value
-    at that path is subtracted. A `direction` leaves only the file transfers in that direction. Without `kinds`, the
+    at that path is subtracted. With a `direction`, only file transfers in that direction count. Without `kinds`, the
     measure is a value of the link in `direction`. `noticed` is the smallest difference, in the measure's unit, that a
     user notices.
     """

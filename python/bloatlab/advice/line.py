@@ -31,7 +31,7 @@ PLANT_S = 0.001
 #: would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
-#: Valid round trips, s.
+#: Smallest and largest valid round trip, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
 
 #: A scenario into which flags are written, so that the core parses a flag exactly as it parses a scenario's value.

@@ -4,7 +4,8 @@
     4bdp        four times the largest BDP
     50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
 
-A size is at least two full packets. Of sizes within a twelfth of each other only one is kept, preferably a BDP.
+A size is at least two full packets. If two sizes are within a twelfth of each other, only one is kept, preferably a
+BDP.
 
 If a device's setting applies to both directions, the downstream has the same discipline. Its buffer has the same number
 of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same time.

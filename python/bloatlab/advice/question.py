@@ -43,7 +43,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A question in words, as options of the command line and arguments of `recommend`.
+    """The question as a user writes it: the options of the command line, and the arguments of `recommend`.
 
     Args:
         up: Upstream rate, such as 10mbit: a service flow's Maximum Sustained Traffic Rate, or a line's rate.

@@ -43,7 +43,7 @@ SHOWN_SEEDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The leader's points minus a setting's: their bounds over the common seeds, and the verdict."""
+    """A setting compared with the leader: bounds of the leader's points minus the setting's, and the verdict."""
 
     judged: Judged
     by: Interval

@@ -14,14 +14,14 @@ from bloatlab.advice.score import Judged, Value
 from bloatlab.scenario import Scenario
 from bloatlab.tables import counted, listed, number
 
-#: A setting that the race did not separate from the best may be chosen if its mean is less than this many points lower.
+#: A setting that the race did not separate from the best may be chosen if its mean is lower by fewer points than this.
 CLOSE = 5.0
 
 #: Size of a file whose upload time illustrates the line's use, bytes.
 UPLOAD_BYTES = 100e6
 
-#: Smallest number of seeds for which tables show an interval. With two, the interval would be about a dozen times as
-#: wide as the difference of their values.
+#: Smallest number of seeds for which tables show an interval. With two seeds, the interval would be about a dozen times
+#: as wide as the difference of the two values.
 FEW_SEEDS = 3
 
 
@@ -42,8 +42,8 @@ class Recommendation:
     """The answer: every setting with its points, the choice, the last comparisons, and the cost of a wrong round trip.
 
     The leader has the most points. `best` is the setting to choose: the leader, or the device's default or a setting of
-    its standard, if the comparison does not show that to be worse. `failing` are the measures in which the choice
-    fails, if every setting fails in some; `remedies` are then changes outside the device that were tried.
+    its standard, if the comparison does not show that setting to be worse. If every setting fails in some measure,
+    `failing` are the measures in which the choice fails, and `remedies` are changes outside the device that were tried.
     """
 
     question: Question
@@ -105,7 +105,7 @@ class Recommendation:
 
 
 def alike(raced: Raced) -> list[Judged]:
-    """Returns the leader, the settings tied with it, and those neither separated from it nor far from its mean."""
+    """Returns the leader, the settings tied with it, and those that are not separated from it and close to its mean."""
     close = [
         c.judged
         for c in raced.others

@@ -19,7 +19,7 @@ from bloatlab.advice.score import Judged
 #: Share of the line to which a router in front of a modem shapes, so that the queue is in the router.
 SHAPED = 0.95
 
-#: Seeds of a remedy.
+#: Number of seeds for each remedy.
 SEEDS = 2
 
 

@@ -1,6 +1,6 @@
 """The points of each setting.
 
-    points of a run        weighted geometric mean over the measures that the load has, each 1 to 100 by its thresholds
+    points of a run        weighted geometric mean over the measures of the load, each 1 to 100 by its thresholds
     points of a setting    mean over the round trips for each seed; then mean over seeds, with its 95 % interval
 
 The mean is geometric, as for desirability functions (Derringer & Suich, J. Quality Technology 1980): a full line does
@@ -22,7 +22,8 @@ from bloatlab.statistics import Interval, interval
 #: The numbers of a run's summary by dotted path.
 Row = Mapping[str, Any]
 
-#: Points of a measure that fails completely: not 0, so that two such settings still differ by their other measures.
+#: Points of a measure that fails completely: not 0, so that two settings that fail in it still differ by their other
+#: measures.
 LEAST = 1.0
 
 #: The measure of time in the queue (ms), which tables show but which gives no points.

@@ -5,7 +5,7 @@
       .2        Target Buffer
       .3        Maximum Buffer
     24.40       AQM (MULPIv3.1 C.2.2.7.15)
-      .1        AQM Disable: 0 leaves it on, 1 turns it off; 1 octet
+      .1        AQM Disable: 0 leaves the AQM on, 1 turns it off; 1 octet
       .2        AQM Latency Target, ms; 1 octet
 
 Minimum and Maximum are the smallest and the largest of the neighbouring buffers that are as good as the target: tied

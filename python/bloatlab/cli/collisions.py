@@ -35,10 +35,10 @@ def command(
     """Compute the probability that sessions must share a queue under hashing with serial search.
 
     A hash chooses a group of queues, and each session takes an unused queue of its group. ARRIS 2013 proposes this (64
-    groups of 4 queues) and simulates its Figure 9 because it found no closed form. This command uses one. It prints the
-    exact probability next to a Monte Carlo experiment with exact 95 % intervals, the classifier of the discipline
-    sfq_hss fed with random 5-tuples, and ordinary hashing into the same number of queues and into one queue per group:
-    in percent as text, from 0 to 1 in csv and json. json also has the exact fractions.
+    groups of 4 queues) and simulates its Figure 9 because it found no closed form. This command has a closed form. Next
+    to the exact probability it prints a Monte Carlo experiment with exact 95 % intervals, the classifier of the
+    discipline sfq_hss fed with random 5-tuples, and ordinary hashing into the same number of queues and into one queue
+    per group. Probabilities are in percent as text, and from 0 to 1 in csv and json; json also has the exact fractions.
 
     Args:
         groups: Number of groups that the hash chooses from.

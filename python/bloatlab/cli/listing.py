@@ -163,7 +163,7 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 
 def _of_measure(measure: Measure) -> Entry:
-    """Makes the entry of a measure. `keys` has its shorter names, ends of its path: `sojourn_ms`, `voip.mos`."""
+    """Makes the entry of a measure. `keys` has shorter names, which are ends of its path: `sojourn_ms`, `voip.mos`."""
     own = [part for part in measure.path.split(".") if part not in {"links", "apps", "*"}]
     return {
         "name": measure.path,

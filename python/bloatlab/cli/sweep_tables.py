@@ -82,7 +82,7 @@ def said(of: Interval, *, whole: bool = False) -> str:
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
     """Makes a table of the differences from the baseline over common seeds.
 
-    Significant ones are marked. Raises `ValueError`.
+    Significant differences are marked. Raises `ValueError`.
     """
     columns = [
         {place: interval(less, method) for place, less in paired(frame, axes, column, against).items() if less}
