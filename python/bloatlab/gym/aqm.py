@@ -8,7 +8,7 @@
     loss                  packets dropped / packets offered
 
 The rate of a TCP such as Reno is proportional to 1 / sqrt(p), so with the square it is proportional to 1 / p' (RFC 9332
-§2.1 has the same square). The change of p' is what PIE computes, too (RFC 8033 §4.2).
+§2.1 has the same square). PIE, too, computes a change of its probability (RFC 8033 §4.2).
 """
 
 from __future__ import annotations

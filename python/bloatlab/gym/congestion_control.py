@@ -47,13 +47,13 @@ LINE_AXES: Mapping[str, Any] = {
     "link.line.queue.droptail.limit": {"from": "20ms", "to": "500ms", "log": True},
 }
 
-#: Length of a step, if none is given: the smallest round trip so far, but at least this, s.
+#: Smallest length of a step in s, if `interval` is not given. The length is then the smallest round trip so far.
 SHORTEST = 0.01
 #: Smallest window, segments (RFC 5681 §3.1: the loss window is one), and the largest one, bytes.
 LEAST, MOST = 2.0, 2.0**26
 #: Largest pacing rate, bit/s.
 FASTEST = 1e11
-#: Number of steps over which the largest delivery rate is taken, as the ten round trips of BBR.
+#: Number of steps over which the largest delivery rate is taken, like the ten round trips of BBR.
 MEMORY = 10
 #: IP and TCP headers of a data segment with time stamps, and of a SYN, bytes.
 HEADERS, SYN = 52, 60
@@ -184,13 +184,14 @@ class CongestionControl(DrivenEnv):
         mss, srtt = self._state["mss"], self._state["srtt"]
         if self._control == "rate":
             self._pace = min(max(self._pace * 2**action, mss / self._least), FASTEST)
-            # the window only bounds what a stalled path can collect: twice what the rate sends in a round trip
+            # here the window only limits the data in flight on a stalled path: twice what the rate sends in a round
+            # trip
             self._window = min(max(2 * self._pace * srtt / 8, 2 * LEAST * mss), MOST)
             self._flow.pacing_rate = int(self._pace)
         else:
             self._window = min(max(self._window * 2**action, LEAST * mss), MOST)
         self._flow.ssthresh = int(self._window)
-        # after a timeout, slow start leads to the window
+        # after a timeout, slow start opens the window up to the agent's
         slow = self._state["state"] == "loss"
         self._flow.cwnd = max(int(min(self._window, self._state["cwnd"]) if slow else self._window), mss)
 

@@ -135,7 +135,7 @@ Value = tuple[str, str] | Callable[[Runs], Any]
 class Claim:
     """A claim about several values: `holds` is an expression over them, `ours` a sentence that states them.
 
-    Both take the values in order. If `ours` is a text, `str.format` puts the values in. A value that is None was not run.
+    Both take the values in order. If `ours` is a text, `str.format` inserts the values. A value that is None was not run.
     """
 
     ident: str

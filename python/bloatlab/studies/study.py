@@ -202,8 +202,8 @@ class PageSection:
 class Study:
     """A study: runs, published values, claims, tables, figures, answer.
 
-    A simple one has `cases`, `build` and `measure`, and `published` values of those cases. With several kinds of runs it has
-    `batches` instead; with rules of its own for published values, it has `cells`.
+    A simple study has `cases`, `build` and `measure`, and `published` values of those cases. A study with several kinds of runs has
+    `batches` instead; a study with rules of its own for published values has `cells`.
     """
 
     name: str

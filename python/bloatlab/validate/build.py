@@ -22,9 +22,9 @@ PAGE = "page"
 #: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
 MSS, TCP_HEADER = 1448, 54
 ACCECN_OPTION = 12
-#: A full segment on the wire, without the frame's checksum.
+#: A full segment on the wire in bytes, without the frame's checksum.
 FRAME = 1514
-#: Ethernet, IPv4 and UDP.
+#: The headers of a datagram in bytes: Ethernet, IPv4 and UDP.
 UDP_HEADER = 42
 PAGE_BYTES = 177_669
 #: Size on the wire of a ping with 56 data bytes.

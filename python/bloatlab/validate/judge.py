@@ -59,13 +59,13 @@ class Cell:
 
     @property
     def ours(self) -> float:
-        """Mean over the seeds that have a value."""
+        """Our value: the mean over the seeds that have one."""
         known = [v for v in self.by_seed if math.isfinite(v)]
         return math.fsum(known) / len(known) if known else math.nan
 
     @property
     def within(self) -> bool | None:
-        """Whether our value is within tolerance; None without a value."""
+        """True if our value is within tolerance; None without a value."""
         return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
 
     def as_data(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def plateau() -> list[Trial]:
 def alone() -> list[Trial]:
     """Returns trials of the transfers of §4.1, of Figures 2 to 9 and of D02, without pages.
 
-    The first page would begin in the last second. Only D04 has the paper's full duration, because the paper's sentence about it
+    Pages are put off until the last second of the run. Only D04 has the paper's full duration, because the paper's sentence about it
     covers the whole run.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))

@@ -111,7 +111,7 @@ class Case:
 
     @property
     def packet_ms(self) -> float:
-        """Time to send a full packet of its TCP flows."""
+        """The time to send a full packet of its TCP flows, ms."""
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:

@@ -21,12 +21,12 @@ def queue_wait(ahead: int, service: float) -> float:
     queue = machines.discipline("droptail", limit=f"{ahead + 1}p")
     for _ in range(ahead + 1):
         if queue.enqueue(0, 1500):
-            raise ValueError("a queue that holds them all refused one")
+            raise ValueError("the queue dropped a packet, although it has room for all packets")
     for turn in range(ahead + 1):
         packet, _ = queue.dequeue(turn)
         if packet is not None and packet.number == ahead:
             return turn * service
-    raise ValueError("the last one never came out")
+    raise ValueError("the last packet never left the queue")
 
 
 def drain_s(kilobytes: float, rate_mbit: float) -> float:
