@@ -44,8 +44,8 @@ __all__ = [
     "open_result", "parse", "plot", "recommend", "run", "save", "schema", "sweep", "version",
 ]  # fmt: skip
 
-# The public names of each module. Modules are imported on first use. So a command can report an interruption while
-# polars is still being imported.
+# The public names of each module. Modules are imported on first use, so that a command can report an interruption while
+# polars is being imported.
 _NAMES = {
     "advice": "recommend",
     "controllers": "ControllerError",

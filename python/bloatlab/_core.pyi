@@ -115,13 +115,13 @@ def run(
 ) -> RunOutput:
     """Build and run a scenario (canonical JSON, see `resolve`).
 
-    `seed` replaces the seed of the scenario. `progress` is called a few times a second with the fraction done, in
-    [0, 1]; an exception in it ends the run and is raised here. `captures` is a folder for left.pcap and right.pcap,
+    `seed` replaces the seed of the scenario. `progress` is called a few times a second with the fraction done (0 to
+    1); an exception in it ends the run and is raised here. `captures` is a folder for left.pcap and right.pcap,
     captured at the ends of `capture_link` (by default the slowest link). For each table with a class in Python
-    ("link.up", "tcp.mine"), `factories` has a callable that makes an object; such a run keeps the GIL, all others
-    release it. `trace` receives the chunks of the tables that the scenario's `trace` selects: the table's name, and its
-    columns. Each column is an array; a column of texts is a tuple (index of each row's text, the texts). Raises
-    `ScenarioError`, `OSError`, `ClassFailure`.
+    ("link.up", "tcp.mine"), `factories` has a callable that makes an object. A run with classes in Python keeps the
+    GIL; other runs release it. `trace` receives the chunks of the tables that the scenario's `trace` selects: the
+    table's name, and its columns. Each column is an array; a column of texts is a tuple (index of each row's text, the
+    texts). Raises `ScenarioError`, `OSError`, `ClassFailure`.
     """
 
 class DeliveryTrace(TypedDict):
@@ -154,7 +154,7 @@ class ClassFailure(Exception):  # noqa: N818  users see it as a ClassError
     """
 
 class EndpointFailure(Exception):  # noqa: N818  users see it as an EndpointError
-    """An endpoint misbehaved. `args` are endpoint, time (ns), method and action. The cause is what it raised."""
+    """An endpoint misbehaved. `args` are endpoint, time (ns), method and action. The cause is its exception."""
 
 def quantity(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
     """Parse a number with a unit; return its kind and its value, or None if the text is not valid.
@@ -243,7 +243,7 @@ class ControllerSample:
         """CE-marked packets reported by this ACK."""
     @property
     def ce_bytes(self) -> int:
-        """Payload bytes of these packets."""
+        """Payload bytes of the CE-marked packets reported by this ACK."""
     @property
     def rtt_us(self) -> int | None:
         """Round-trip time measured by this ACK, microseconds; None if it measures none."""
@@ -298,25 +298,25 @@ class ControllerRate:
         """Bytes delivered over the interval."""
     @property
     def interval_ns(self) -> int:
-        """The interval, ns."""
+        """The interval over which `bytes` were delivered, ns."""
     @property
     def prior_delivered(self) -> int:
         """Bytes that had been delivered when the newest acknowledged segment was sent."""
     @property
     def app_limited(self) -> bool:
-        """True if the application limited the sending rate at that time."""
+        """True if the application limited the sending rate when the newest acknowledged segment was sent."""
     @property
     def rtt_us(self) -> int | None:
-        """Round-trip time of that segment, microseconds; None if it was retransmitted."""
+        """Round-trip time of the newest acknowledged segment, microseconds; None if it was retransmitted."""
     @property
     def compressed(self) -> bool:
         """True if the ACKs were compressed, so that the rate is invalid."""
     @property
     def tx_in_flight(self) -> int:
-        """Bytes in flight when that segment was sent."""
+        """Bytes in flight when the newest acknowledged segment was sent."""
     @property
     def lost(self) -> int:
-        """Bytes declared lost since that segment was sent."""
+        """Bytes declared lost since the newest acknowledged segment was sent."""
 
 @final
 class ControllerLoss:
@@ -548,7 +548,7 @@ class DrivenRun:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
-    """Return what affects a scenario's run from the start, and every later action in order: its time (ns) and a text.
+    """Return a text of all that affects a run from its start, and every later action in order, as (time in ns, text).
 
     None if the run depends on more than the scenario: on code in Python, or on endpoints.
     """
@@ -595,7 +595,7 @@ class NetworkRun:
         """True after the end of the run, or the failure of an endpoint."""
     @property
     def scenario(self) -> str:
-        """The scenario, in which each endpoint is an application once the network has run, as canonical JSON."""
+        """The scenario as canonical JSON. Once the network has run, it has an application for each endpoint."""
     def add_endpoint(
         self, node: str, endpoint: object, name: str | None, mtu: int, whole_packets: bool
     ) -> tuple[tuple[str, int], str]:

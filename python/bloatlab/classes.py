@@ -29,7 +29,7 @@ class ClassError(_core.ScenarioError):
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """The purpose of a class: the scenario's table that names it, its methods, and the texts of its errors."""
+    """What a class is for (a law, a controller): the table that names it, its methods, and the texts of its errors."""
 
     #: The noun for such a class ("law"), which is also the key of the table that names the class.
     noun: str
@@ -42,9 +42,11 @@ class Kind:
     required: tuple[tuple[str, ...], ...]
     #: Forbidden modules, with which two runs of one scenario would differ, and what to use instead.
     instead: Mapping[str, str]
-    #: The argument of `bloatlab.run` for classes by name, how a table names one, and what has such a table.
+    #: The argument of `bloatlab.run` that passes classes by name.
     argument: str
+    #: The key in a scenario that names the class.
     written: str
+    #: The noun for the part of a scenario that has such a class.
     place: str
     #: A valid text that names a file and a class.
     example: str
@@ -261,7 +263,7 @@ def libraries() -> list[Path]:
 def _library(name: str) -> bool:
     """Returns whether a module that a class imports belongs to Python, to bloatlab or to an installed package.
 
-    Python reports a missing one.
+    A module that is missing counts as installed, because Python then reports it.
     """
     if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
         return True

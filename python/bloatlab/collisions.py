@@ -1,14 +1,13 @@
 """The probability that sessions share a queue if a hash chooses one of G groups, each with k queues.
 
     ordinary hashing      k = 1: two sessions in a group share its queue
-    serial search         a session takes an unused queue of its group; sessions share only if a group has more than k
+    serial search         a session takes an unused queue of its group; they share only if more than k are in a group
     P(no sharing)         n! / G^n  [x^n] (1 + x + x^2/2! + ... + x^k/k!)^G
     P(a given session is in an overfull group)    1 - sum_{j<k} C(n-1, j) (1/G)^j (1 - 1/G)^(n-1-j)
 
 Reason for the first formula: of the G^n maps of n sessions to G groups, those with at most k sessions in each group
-have the exponential generating function (sum_{j<=k} x^j/j!)^G. A recurrence gives its coefficients, as for any power of
-a polynomial: exactly, for every n at once, with O(n k) rational numbers. ARRIS 2013 considered this out of reach and
-simulated.
+have the exponential generating function (sum_{j<=k} x^j/j!)^G. It is a power of a polynomial, so a recurrence gives its
+coefficients exactly, for every n at once, with O(n k) rational numbers. ARRIS 2013 found no such formula and simulated.
 
 ARRIS 2013 has G = 64 and k = 4. Sessions are always active and the hash is uniform. A group with more than k sessions
 is overfull. The discipline decides which of its sessions share a queue, so the second formula gives the probability of
@@ -81,7 +80,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Results for 0, 1, ... sessions: trials in which any session collides, and in which the first one does."""
+    """Results for 0, 1, ... sessions: trials in which any session collides, and in which the first session does."""
 
     any_session: list[Share]
     first_session: list[Share]
@@ -104,7 +103,7 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 
 
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts, for 0, 1, ... sessions, the trials with any overfull group, and those whose first session is in one.
+    """Counts, for 0, 1, ... sessions, the trials with any overfull group, and those with the first session in one.
 
     `choices` has a row per trial: the groups of the sessions in order of arrival.
     """

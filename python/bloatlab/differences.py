@@ -70,7 +70,7 @@ class Change:
     def size(self) -> float:
         """The size of the change: |ln ratio| after the smallest noticeable step is added to both values.
 
-        The size is infinite if the signs differ, or if one value is missing, or 0 in a unit without such a step.
+        The size is infinite if the signs differ, if one value is missing, or if one is 0 and the unit has no such step.
         """
         first, second = self.first, self.second
         if first is None or second is None:

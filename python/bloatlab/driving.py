@@ -122,7 +122,7 @@ class Snapshot:
 class Simulation:
     """A simulation in progress. All times are in s, rates in bit/s, and sizes in bytes, unless a text has a unit.
 
-    A change happens before all other events of its moment, like one in the `changes` of a scenario's link.
+    A change happens before all other events of its moment, like a change in the `changes` of a scenario's link.
     """
 
     def __init__(self, scenario: Scenario, factories: outside.Factories, run: _core.DrivenRun) -> None:
@@ -151,7 +151,7 @@ class Simulation:
         return self._opened if text == self._opened.text else Scenario(text)
 
     def run_until(self, time: float | str) -> None:
-        """Runs to a time: a number of seconds, or a text such as "250ms". The events of that time still wait.
+        """Runs to a time: a number of seconds, or a text such as "250ms". Events at that time are not handled yet.
 
         Raises `ScenarioError` for a time before now or after the end.
         """
@@ -174,7 +174,7 @@ class Simulation:
     def link(self, name: str) -> Link:
         """Returns a link by its name; a `~` in front means its reverse direction.
 
-        Only links with `both_ways` have one. Raises `ScenarioError`.
+        Only links with `both_ways` have a reverse direction. Raises `ScenarioError`.
         """
         with self._core.use() as run:
             run.link(name)
@@ -283,9 +283,9 @@ class Link(_Part):
     """A link of a simulation.
 
     The queue has the attributes `packets`, `bytes` and `sojourn`: the time in s that its head has waited, or None if no
-    packet waits or the time is not known. `rate` is in bit/s, None without one. The counters since the start are
-    `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`, `marked_packets`, and `drops` (packets
-    by reason). `in_flight_packets` have left the queue and have not yet arrived.
+    packet waits or the time is not known. `rate` is in bit/s, None for a link without a rate. The counters since the
+    start are `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`, `marked_packets`, and
+    `drops` (packets by reason). `in_flight_packets` have left the queue and have not yet arrived.
     """
 
     __slots__ = ()
@@ -338,8 +338,8 @@ class Flow(_Part):
 
     `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a text such as "30KB" or "10mbit".
 
-    After a change of the window, the controller continues from the new one, and may change it at the next ACK. A pacing
-    rate can be set only for a sender that does not pace itself; it then stays as set.
+    After a change of the window, the controller continues from the new window, and may change it at the next ACK. A
+    pacing rate can be set only for a sender that does not pace itself; it then stays as set.
     """
 
     __slots__ = ("_number",)

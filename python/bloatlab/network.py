@@ -121,7 +121,7 @@ class Network:
             return run.now_ns / 1e9
 
     def run_until(self, time: float | str) -> None:
-        """Runs to a time: a number of seconds, or a text such as "250ms". The events of that time still wait.
+        """Runs to a time: a number of seconds, or a text such as "250ms". Events at that time are not handled yet.
 
         Raises `EndpointError` if an endpoint misbehaves, which ends the run; `result` has what happened until then.
         """
@@ -131,7 +131,7 @@ class Network:
 
     @property
     def endpoints(self) -> Mapping[str, Endpoint]:
-        """The stacks by the names of their applications; those of a fork are its copies."""
+        """The stacks by the names of their applications; a fork has its own copies."""
         return dict(self._endpoints)
 
     def fork(self) -> Network:

@@ -64,8 +64,8 @@ class QlogError(InputError):
 def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None) -> list[Path]:
     """Writes a file for each TCP sender of `result` into `folder`, which is made if necessary; returns the files.
 
-    `result` needs the trace of flows, best with the interval "change". `packets` are those of its folder
-    (`bloatlab.traces.packets`); without them, the files have no events of packets. Equal results give equal bytes. A
+    `result` needs the trace of flows, best with the interval "change". `packets` is the packet trace of its folder
+    (`bloatlab.traces.packets`); without it, the files have no events of packets. Equal results give equal bytes. A
     file is named after its application and connection: upload-1.sqlog, and upload-1-reverse.sqlog for the data of the
     server. Raises `QlogError`, `OSError`.
     """

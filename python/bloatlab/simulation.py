@@ -159,7 +159,7 @@ def run(
     bytes.
 
     `laws` has the classes for `queue.python = { law = NAME }` by name: your own laws, see `bloatlab.laws`. An error in
-    one raises `LawError`. `controllers` has those for `tcp.mine.python = { controller = NAME }`, see
+    one raises `LawError`. `controllers` has the classes for `tcp.mine.python = { controller = NAME }`, see
     `bloatlab.controllers`; an error in one raises `ControllerError`.
 
     The scenario's `trace` adds tables (`result.trace("links")`); `packets` is the folder for its packet files, which
