@@ -58,14 +58,14 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: Share of a bound that remains after a round with more losses than this.
+    #: After a round that loses more than the share `loss_threshold`, the share `beta` of a bound remains.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):
         self.phase, self.since_ns, self.rounds, self.first_round = "startup", 0, 0, 0
         self.max_bw = [0.0, 0.0]  # bit/s, of the last cycle and of this one
-        self.latest_bw = 0.0  # of this round
-        self.min_rtt_us, self.min_rtt_ns = 0, 0  # 0 is unknown
+        self.latest_bw = 0.0  # bit/s, of this round
+        self.min_rtt_us, self.min_rtt_ns = 0, 0  # the smallest round trip (0: unknown), and the time of its sample
         self.full_bw, self.flat_rounds, self.full_bw_reached = 0.0, 0, False
         self.delivered = self.lost = 0  # bytes of this round
         self.bw_shortterm = self.inflight_longterm = float("inf")  # bit/s, bytes
@@ -114,7 +114,7 @@ class SmallBbr:
         return Drive(window / self.mss, pacing_rate=pacing_gain * 0.99 * self.bw, reduction=False)
 
     def end_round(self, sample, app_limited):
-        """Ends a round: lowers the bounds after high loss, and returns whether there was any."""
+        """Ends a round: lowers the bounds after high loss, and returns whether the loss was high."""
         high_loss = self.lost > self.loss_threshold * (self.delivered + self.lost)
         probing = self.phase in ("startup", "probe_bw_up")
         if high_loss and probing:
@@ -148,7 +148,7 @@ class SmallBbr:
             self.enter("probe_bw_refill", now_ns)
         elif self.phase == "probe_bw_down" and in_flight <= min(self.bdp, 0.85 * self.inflight_longterm):
             self.enter("probe_bw_cruise", now_ns)
-            self.since_ns = now_ns - passed_ns  # one wait for both phases
+            self.since_ns = now_ns - passed_ns  # the wait until the next probe counts from the start of probe_bw_down
         elif self.phase == "probe_bw_refill" and rounds >= 1:
             self.enter("probe_bw_up", now_ns)
         elif self.phase == "probe_bw_up" and full:

@@ -348,7 +348,7 @@ def test_ctrl_c_ends_with_130_and_a_word(what: str, after_s: float, scenario_fil
         assert process.stdout.readline() == "imported\n"
         time.sleep(after_s)
         assert process.poll() is None, process.communicate()
-        out, err = interrupt(process)  # without it, both commands would run for minutes
+        out, err = interrupt(process)  # without Ctrl-C, both commands would run for minutes
     assert process.returncode == 130, err
     assert err.splitlines()[-1] == "interrupted"
     assert "Traceback" not in out + err

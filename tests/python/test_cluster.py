@@ -1,6 +1,4 @@
-"""Sweeps on a Dask cluster of real processes: the table of one machine even if workers
-die; other builds are refused.
-"""
+"""Sweeps on a Dask cluster of real processes give the same table as one machine, even if workers die."""
 
 from __future__ import annotations
 
@@ -335,9 +333,7 @@ def test_a_run_that_kills_its_workers_is_named(monkeypatch: pytest.MonkeyPatch):
 
 
 def report_every_step() -> None:
-    """Makes a worker report every step of its progress, not one per second, so that a
-    fast machine also reports some.
-    """
+    """Makes a worker report every step of its progress, not one per second, so that a fast machine reports some."""
     cluster.LOOK_SECONDS = 0.0
 
 

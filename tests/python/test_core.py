@@ -191,8 +191,9 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
 
 
 def test_books_balance(result: bloatlab.Result):
-    """Packets offered are delivered, dropped, queued or on the wire, where there are at most 10 ms of 40-byte packets
-    and one more.
+    """Packets offered are delivered, dropped, queued or on the wire.
+
+    The wire holds at most 10 ms of 40-byte packets, and one more.
     """
     for name, rate in (("up", 5e6), ("down", 20e6)):
         link = result.summary["links"][name]

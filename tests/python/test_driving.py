@@ -152,7 +152,7 @@ def test_a_window_that_is_set_is_used():
     flow.cwnd = 4 * mss
     assert (flow.cwnd, flow.in_flight) == (4 * mss, before["in_flight"])
     flow.ssthresh = "3KB"
-    # the threshold stays below the window, so that the sender avoids congestion: a segment per round trip
+    # the threshold stays below the window, so the sender is in congestion avoidance: one more segment per round trip
     sim.run_until(2.5)
     assert flow.cwnd < 20 * mss
     flow.cwnd = 60 * mss

@@ -11,7 +11,7 @@ import bloatlab
 from bloatlab.scenario import from_dict
 
 RTT_S, MBIT, PACKET = 0.04, 50.0, 1500
-#: Packets of a bandwidth-delay product.
+#: The bandwidth-delay product in packets.
 BDP = MBIT * 1e6 * RTT_S / 8 / PACKET
 
 
@@ -61,8 +61,8 @@ def test_search_ends_slow_start_when_the_closed_form_says(control: str):
 
 
 def test_search_comes_before_the_loss_only_in_a_buffer_above_two_bandwidth_delay_products():
-    # a buffer of b products overflows b round trips after the link is full, and the sender notices 1 + b later: before
-    # 5.3 round trips if b is below 2.15
+    # a buffer of b bandwidth-delay products overflows b round trips after the link is full, and the sender notices the
+    # loss 1 + b round trips later. The sum, 1 + 2 b, is less than SEARCH's 5.3 round trips if b is below 2.15
     assert drops(start_of("search", 2.0)) == drops(start_of("off", 2.0)) > 0
     assert drops(start_of("search", 3.0)) < 0.6 * drops(start_of("off", 3.0))
     assert drops(start_of("search", 6.0)) == 0 < drops(start_of("off", 6.0))
@@ -81,8 +81,8 @@ def shares(
 
 
 def test_ledbat_pp_shares_with_a_late_comer_that_takes_the_link_from_ledbat():
-    # LEDBAT's late-comer counts the first flow's queue as its path (RFC 6817 §4.2). LEDBAT++'s slowdowns show it the
-    # empty path
+    # LEDBAT's late-comer takes the first flow's queueing delay for a part of the path's delay (RFC 6817 §4.2). The
+    # slowdowns of LEDBAT++ empty the queue, so its late-comer measures the path's delay alone
     (first, second), wait = shares("ledbat", 30.0)
     assert second > 2.0 * first
     assert wait > 100.0
@@ -117,16 +117,17 @@ def test_bad_parameters_have_one_line():
 
 
 def test_rapid_start_fills_a_long_path_sooner_and_recovers_to_beta_of_what_the_path_holds():
-    # from 10 segments to a product of 167, tripling takes 2.6 round trips and doubling 4.1
+    # from 10 segments to the bandwidth-delay product of 167, tripling takes 2.6 round trips and doubling 4.1
     def filled(run: dict[str, Any]) -> float:
         flow = run["result"].trace("flows").filter(pl.col("direction") == "forward")
         return float(flow["t_s"].to_numpy()[flow["cwnd_bytes"].to_numpy() / 1448 >= BDP][0])
 
     rapid, slow = (start_of(hystart, 1.0, ack_every=1) for hystart in ("rapid-start", "off"))
     assert (filled(slow) - filled(rapid)) / RTT_S == pytest.approx(4.1 - 2.6, abs=0.6)
-    # appendix A of the draft: when the first recovery ends, the window is beta = 0.7 of the product and the buffer
+    # appendix A of the draft: when the first recovery ends, the window is beta = 0.7 times the sum of the
+    # bandwidth-delay product and the buffer
     flow = rapid["result"].trace("flows").filter(pl.col("direction") == "forward")
     during = flow.filter(pl.col("first_recovery"))
     assert during["cwnd_bytes"][-1] / 1448 == pytest.approx(0.7 * 2.0 * BDP, rel=0.1)
-    # the sender's own reduction has not cut the window below that, and the flow goes on to fill the link
+    # the sender's own reduction has not cut the window further, so the flow continues to fill the link
     assert rapid["summary"]["apps"]["up"]["goodput_mbit"] > 0.95 * slow["summary"]["apps"]["up"]["goodput_mbit"]

@@ -163,7 +163,8 @@ def test_a_window_of_one_bandwidth_delay_product_has_the_whole_power():
 
 
 def test_a_doubled_window_doubles_the_round_trip():
-    # from 41 to 82 packets by one action of 1: the link was busy before, so the 41 more wait in the queue, each 1 ms
+    # one action of 1 doubles the window from 41 to 82 packets. The link was busy before, so the additional 41 packets
+    # wait in the queue, which sends one per ms
     stack = {"ack_every": 1, "initial_window": {"segments": 41}}
     env = made(CC, scenario=line(link__line__rate="12mbit", link__line__queue="droptail"), stack=stack)
     env.reset(seed=1)

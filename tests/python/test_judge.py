@@ -142,7 +142,7 @@ def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
     code, text, err = say("judge", "--suite", "aqm", "--queue", "pie", "--case", "RFC 7928 8.2.3", "--no-store")
     assert (code, err) == (0, "")
     assert text.startswith("pie: 1 met")
-    # what is compared with itself is not shorter
+    # drop-tail is compared with itself, so its queue is not shorter
     code, text, _ = say("judge", "--suite", "aqm", "--queue", "droptail", "--case", "RFC 7928 8.2.3", "--no-store")
     assert (code, text[:24]) == (1, "droptail: 0 met, 1 not m")
 

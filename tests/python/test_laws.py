@@ -164,7 +164,7 @@ def test_its_numbers_are_drawn_from_a_stream_of_its_own(written: Write):
     assert equal(one, same)
     drops = [r.summary["links"]["up"]["dropped_packets"] for r in (one, other)]
     assert drops[0] != drops[1] or not equal(one, other)
-    # of 20 000 packets each is dropped with probability 0.1: the mean is 2000, the standard deviation 42
+    # each of 20 000 packets is dropped with probability 0.1: the mean is 2000 drops, the standard deviation 42
     assert all(abs(n - 2000) < 5 * 42 for n in drops)
     # under a fair discipline each queue has a law and a random stream of its own, and two runs are equal again
     hosted = {**sets, "link.up.queue": {"sfq_hss": {"law": {"python": {"law": "law.py:Mine", "share": 0.2}}}}}

@@ -159,7 +159,7 @@ def test_sockets_of_a_command_begin_with_the_congestion_control_that_was_asked_f
 
 
 def packets(path: Path) -> list[bytes]:
-    """Returns the packets of a capture of nanoseconds."""
+    """Returns the packets of a capture with time stamps in ns."""
     data, at, found = path.read_bytes(), 24, []
     while at < len(data):
         length = int.from_bytes(data[at + 8 : at + 12], "little")
@@ -177,7 +177,7 @@ def checksum_holds(packet: bytes) -> bool:
 
 @bench
 def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: Path):
-    """The sender's kernel passes on up to 64 KB at once; the receiver's finds no fault in segments that are joined."""
+    """The sender's kernel passes on up to 64 KB at once; the receiver's kernel accepts joined segments as valid."""
     fast = ["--set", "link.wire.rate=400mbit", "--set", "link.wire.queue.droptail.limit=10000p", "--set", "duration=1s"]
     # the statistics of the receiving kernel before the run ends
     look = ["--side", "right", "--", "sh", "-c", "sleep 0.8; cat /proc/net/snmp"]

@@ -22,11 +22,12 @@ from kernel import bench
 
 pytestmark = [pytest.mark.alone, bench]
 
-#: Standard deviations: a correct count is outside with a probability below 1e-6.
+#: Distance of the bounds from the mean in standard deviations. A correct count is outside with a probability below
+#: 1e-6.
 Z = 5.0
 #: Datagrams of a run, the payload of each, its size with IP and UDP headers, and the time between two.
 SENT, PAYLOAD, SIZE, GAP_S = 2000, 100, 128, 0.0002
-#: One-way delay of the link without impairments.
+#: One-way delay of the link without impairments, ns.
 BASE_NS = 5_000_000
 
 SENDER = f"""
@@ -46,7 +47,7 @@ time.sleep(0.1)
 
 @dataclass(frozen=True)
 class Crossing:
-    """What crossed: each datagram's time of entry, arrivals in their order, and the largest lateness; ns."""
+    """The datagrams of a run: when each entered the link, the arrivals in order, and the largest lateness. In ns."""
 
     entries: Mapping[int, int]
     arrivals: list[tuple[int, int]]
@@ -104,7 +105,8 @@ def agrees(count: int, of: int, share: float, *, spread: float = 1.0) -> bool:
     ("link", "lost", "spread"),
     [
         ("loss = 0.1", 0.1, 1.0),
-        # a state that changes with p and r is bad for p / (p + r) of the time; its correlation falls by 1 - p - r
+        # the state, which changes with the probabilities p and r, is bad for p / (p + r) of the time; its
+        # autocorrelation falls by the factor 1 - p - r per packet
         ("impairments.burst_loss = { p = 0.02, r = 0.2 }", 1 / 11, 1.78 / 0.22),
         # lost if both transmissions fail
         ("impairments.retransmission = { failure = 0.3, delay = '1ms', attempts = 2 }", 0.09, 1.0),
@@ -120,7 +122,7 @@ def test_losses_agree_with_the_parameter(link: str, lost: float, spread: float, 
     if "burst" in link:  # a burst lasts 1 / r packets on average, and its length is geometric
         assert abs(sum(missing) / bursts - 5) <= Z * math.sqrt(0.8 / 0.2**2 / bursts)
     if "retransmission" in link:
-        # at least those that were sent twice are 1 ms late, of those that arrived
+        # of the datagrams that arrived, those that were sent twice are at least 1 ms late
         late = sum(delay >= BASE_NS + 1_000_000 for delay in run.delays.values())
         assert late >= SENT * 0.21 - Z * math.sqrt(SENT * 0.21 * 0.79)
 
@@ -140,7 +142,7 @@ def test_packets_held_back_agree_with_the_parameter(tmp_path: Path) -> None:
     numbers = [number for _, number in run.arrivals]
     newest = itertools.accumulate(numbers, max)
     overtaken = {number for number, most in zip(numbers, newest, strict=True) if number < most}
-    # a late packet may look held, and one behind which nothing was sent for 10 ms is not overtaken
+    # a late packet may look like one that was held back; a held packet is not overtaken if none is sent for 10 ms
     room = Z * math.sqrt(SENT * 0.1 * 0.9)
     assert len(held) >= SENT * 0.1 - room
     assert len(overtaken) <= SENT * 0.1 + room

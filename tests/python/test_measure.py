@@ -55,9 +55,7 @@ def test_full_burst_lasts_five_and_a_third_seconds():
 
 
 def test_slow_ramp_refills_nothing_beyond_the_bucket():
-    """10 s at 5 Mbit/s leave the bucket full, so the burst begins at 10 s; 98 % of the
-    bucket are used 5.227 s later.
-    """
+    """10 s at 5 Mbit/s leave the bucket full, so the burst begins at 10 s; 98 % of it are used 5.227 s later."""
     rate = np.concatenate([np.full(100, 5.0), np.full(200, 20.0)])
     assert measure.burst(made_up(rate))["burst_s"] == pytest.approx(10.0 + 5.227, abs=2 * BIN)
 
@@ -92,7 +90,7 @@ def test_at_most_five_free_slots_of_21():
 
 
 def test_a_drop_tail_of_21_as_ns2_has_it_stores_20():
-    """It has at most 5 free places when 15 packets or more wait; with room for 21 packets, this begins at 16."""
+    """A queue with room for 20 packets has at most 5 free places when 15 packets or more wait; with room for 21, 16."""
     assert measure.queueing(made_up(np.full(300, 20.0), ns2=True))["free5_share"] == pytest.approx(1.0)
 
 

@@ -110,7 +110,7 @@ def test_bytes_and_marks_arrive():
     assert (row["datagrams_sent"], row["goodput_bytes"]) == (sender.sent, 1000 * len(receiver.log)) == (800, 798_000)
     number = [int.from_bytes(data[:8], "big") for *_, data in receiver.log]
     assert number == sorted(number)
-    # 1028 bytes at 10 Mbit/s take 822.4 us; before them at most CUBIC's SYN of 74 bytes (59.2 us); then 10 ms
+    # 1028 bytes at 10 Mbit/s take 822.4 us, and propagation 10 ms; CUBIC's SYN of 74 bytes may be sent first (59.2 us)
     assert 10_822_400 <= receiver.log[0][0] <= 10_881_600
     assert receiver.log[0][1:3] == (("10.0.0.0", 4434), 2)
     marked = sum(ecn == 3 for _, _, ecn, _ in receiver.log)
@@ -125,7 +125,7 @@ def test_a_run_in_steps_is_the_same_run():
     for time in (0, "1ms", 0.5, 1.2345, "3s", 3):
         stepped.run_until(time)
     assert (stepped.now, two.sent) == (3, 600)
-    # the links of the run so far, before its end
+    # before the end, a result has the datagrams sent so far
     assert stepped.result().summary["apps"]["client"]["datagrams_sent"] == 600
     assert digest(straight.finish()) == digest(stepped.finish())
     assert one.log == two.log

@@ -72,7 +72,7 @@ def measured(scenarios: Sequence[Scenario], **options: Any) -> list[tuple[Mappin
 
 
 def alone(scenarios: Sequence[Scenario], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Returns the same as `measured`, of runs that share nothing."""
+    """Returns the same as `measured`, but for runs that share nothing."""
     with monkeypatch.context() as patched:
         patched.setattr(pasts, "planned", lambda of: [(index, None) for index in range(len(of))])
         return measured(scenarios)

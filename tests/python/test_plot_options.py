@@ -1,6 +1,4 @@
-"""Options of figures, the choice of logarithmic axes, and limits: no impossible values
-are drawn and no label is cut.
-"""
+"""Options of figures, the choice of logarithmic axes, and limits: no impossible value is drawn, and no label is cut."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
         assert x.max() <= 900.0
     drawn = plot(*pair, kind="ellipse").axes[0]
     most = max(float(np.max(np.asarray(of.get_ydata(), dtype=float))) for of in drawn.lines)
-    assert most <= 2.0 * 1.05  # the line's rate; a window may contain the rest of a packet that began in the one before
+    assert most <= 2.0 * 1.05  # the line's rate; a window may have the end of a packet that began before it
 
 
 def test_the_scale_is_logarithmic_where_values_span_two_decades():

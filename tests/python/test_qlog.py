@@ -155,7 +155,7 @@ def test_losses_are_the_retransmissions_and_bytes_are_those_that_were_acknowledg
 
 
 def test_the_round_trip_is_that_of_the_packets(folder: Path):
-    # the first segment waits for nothing, so its ACK comes after 40 ms, a segment's and an ACK's transmission
+    # the first segment finds empty queues, so its ACK comes after 40 ms and the transmission of a segment and an ACK
     file = folder / "qlog" / "upload-1.sqlog"
     times = {data["header"]["packet_number"]: time for time, data in of_kind(file, "packet_sent") if "frames" in data}
     first = min(times)

@@ -39,9 +39,7 @@ KNOWN: Mapping[str, Draw] = {
 
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_the_sequence_holds_the_mean_at_every_look(name: str):
-    """Of 400 sequences that are tested after each of 30 values, at most 5 % ever miss the
-    mean, plus 3 standard errors.
-    """
+    """Of 400 sequences, tested after each of 30 values, at most 5 % (plus 3 standard errors) ever miss the mean."""
     rng, missed = np.random.default_rng(22), 0
     for _ in range(400):
         values = KNOWN[name](rng, 30).tolist()
@@ -51,9 +49,7 @@ def test_the_sequence_holds_the_mean_at_every_look(name: str):
 
 
 def test_a_fixed_interval_would_not_hold():
-    """The reason for the sequences: Student's interval, tested after each value, misses
-    far more often than its level.
-    """
+    """The reason for the sequences: Student's interval, tested after each value, misses the mean far too often."""
     rng, missed = np.random.default_rng(22), 0
     for _ in range(200):
         values = rng.normal(0.0, SCATTER, 30).tolist()
@@ -66,7 +62,7 @@ def test_the_sequence_narrows_and_knows_no_scatter_for_many_values():
     values = rng.normal(3.0, 0.5, 400).tolist()
     widths = [b.high - b.low for n in (1, 2, 5, 20, 100, 400) for b in [bounds(values[:n], ERROR, 1.5)]]
     assert widths == sorted(widths, reverse=True)
-    # the assumed scatter is three times the true one, and counts as at least half of it even after many values
+    # the assumed scatter is three times the true one; even after many values, at least half of it is used
     assert widths[-1] < 9.0 * 0.75 / math.sqrt(400)
     assert widths[0] > 2.0 * 1.96 * 1.5
 
@@ -81,7 +77,9 @@ def test_nothing_to_bound_is_refused(values: list[float], error: float, scatter:
 
 
 class Course:
-    """Options with known means. A point is the mean, plus the seed's effect on all options, plus its effect on this
+    """Options with known means.
+
+    The points of an option with a seed are its mean, plus the seed's effect on all options, plus its effect on this
     one.
     """
 
@@ -271,5 +269,5 @@ def test_the_objective_counts_what_the_uploads_wait_and_half_a_line_as_half():
     gamer = asked(up="20mbit", rtt="20ms", device="linux", load="gamer")
     assert {m.name for m in gamer.wanted} == {"call", "game", "wait", "upload", "download"}
     home = asked(up="20mbit", rtt="20ms", device="linux", load="home")
-    # the rate of a video is fixed, so the line used down does not count
+    # the rate of a video is fixed, so the use of the downstream does not count
     assert {m.name for m in home.wanted} == {"call", "pages", "wait", "upload"}

@@ -193,7 +193,7 @@ def test_a_slice_of_each_discipline(discipline: str):
 
 
 def test_identities_of_a_run():
-    """A packet of an empty queue waits for the round: 10 packets of others and itself, 2.4 ms each."""
+    """A packet that joins an empty queue waits for a round: 10 packets of other queues and itself, 2.4 ms each."""
     found = measure(bloatlab.run(build(Case("sfq", buffer_ms=960, seconds=60), 1)))
     assert found["gamer_p1_ms"] == pytest.approx(25.0 + 11 * 2.4, rel=1 / 64)
     # a message has 7 segments

@@ -1,6 +1,4 @@
-"""Intervals, paired differences, warm-ups and effects against textbooks, closed forms,
-and a queue with a known answer.
-"""
+"""Intervals, paired differences, warm-ups and effects against textbooks, closed forms and a queue with a known wait."""
 
 from __future__ import annotations
 
@@ -91,8 +89,8 @@ def frame(rows: list[tuple[str, str, int, float]]) -> pl.DataFrame:
 
 
 def test_variance_is_shared_out_by_hand():
-    # y = 3 a + a b with a and b at -1 and 1, and the seeds add +-0.5. The 8 values have sums of squares 8 x 9, 8 x 1
-    # and 8 x 0.25.
+    # y = 3 a + a b with a and b at -1 and 1, and the seeds add +-0.5. The sums of squares of the 8 values are 8 x 9 for
+    # a, 8 x 1 for a b, and 8 x 0.25 for the seeds.
     rows = [
         (f"{a}", f"{b}", seed, 3.0 * a + a * b + noise)
         for a in (-1, 1)
@@ -157,5 +155,5 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert mean == pytest.approx(0.5, rel=0.01)
     assert lines[1].startswith("t: ")
     held = int(re.findall(r"t: (\d+) of 40", lines[1])[0])
-    # of binomial(40, 0.95), 34 or fewer have a probability of 1 %
+    # the number is binomial(40, 0.95), so it is 34 or less with a probability of 1 %
     assert held >= 34

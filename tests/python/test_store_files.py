@@ -194,9 +194,7 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """Space is reserved ahead: the run during which the disk becomes full is stored, and
-    so are the runs in progress.
-    """
+    """Space is reserved ahead: the run during which the disk becomes full is stored, and so are runs in progress."""
     one = shelf(store)
     assert one.put(scenario(0), value(0))
     monkeypatch.setattr(journal, "RESERVE", 4096)

@@ -231,7 +231,7 @@ def test_ecn_by_group():
 
 
 def test_a_bottleneck_of_the_acks():
-    """ACKs pass h2, the delay, the discipline with its own shaper, a hop of 1.02 of its rate, and h1."""
+    """ACKs pass h2, the delay, the discipline with its own shaper, a hop of 1.02 times the shaper's rate, and h1."""
     links = build(ENTRIES["sf-B-asym20-04-d4-ack-on"], 1).data["link"]
     way = [(links[k]["from"], links[k]["to"], links[k]["rate"]) for k in ("back", "acks", "acks_hop")]
     assert way == [("h2", "s2", "1gbit"), ("s2", "s3", None), ("s3", "h1", "408kbit")]
@@ -264,7 +264,7 @@ def test_senders_have_the_kernels_bursts():
 
 
 def test_a_discipline_of_h1_paces_or_not():
-    """The rate of its access link has no effect: 1514 bytes take 0.12 us at 100 Gbit/s."""
+    """The rate of h1's access link has no effect: 1514 bytes take 0.12 us at 100 Gbit/s."""
     for h1_qdisc, paced in (("fq", True), ("pfifo", False), ("pfifo limit 1000", False)):
         data = build(entry("sf-D-hystart-20M-40-fq", h1_qdisc=h1_qdisc), 1).data
         assert (data["link"]["nic"]["rate"], data["tcp"]["kernel0"]["paced"]) == ("100gbit", paced)
@@ -298,7 +298,7 @@ def series(**columns: list[Any]) -> pl.DataFrame:
 
 
 def test_metrics_by_hand():
-    """Two flows run for 1 s with a warm-up of 0.5 s: one delivers 10 kB after it, the other 30 kB."""
+    """Two flows run for 1 s. After the warm-up of 0.5 s, one delivers 10 kB and the other 30 kB."""
     given = {
         "qdisc": "pfifo",
         "rate_bps": 1_000_000,

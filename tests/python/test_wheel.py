@@ -151,8 +151,8 @@ class Place:
         done(run(self.bin / "python", "-m", "pip", "install", "--quiet", *more, wheel))
         if DIST is None:
             (lib,) = (folder / ".venv" / "lib").glob("python*/site-packages")
-            # the packages of this environment, without the source tree: the .pth file that adds it is not read from
-            # there
+            # the packages of this environment, without the source tree: the .pth file that adds the tree is not read
+            # here
             places = [p for p in sys.path if p.endswith("site-packages")]
             (lib / "neighbours.pth").write_text("\n".join(places) + "\n")
         tools = folder / "tools"
@@ -224,7 +224,7 @@ def test_readme_names_commands():
 
 @pytest.fixture(scope="module")
 def ready(place: Place) -> Place:
-    """Runs README's first command and its Python in the place, whose results the other commands read."""
+    """Runs README's first command and its Python in the environment. The other commands read the results."""
     text, command, shown = blocks("A scenario")
     (place.folder / "upload.toml").write_text(text)
     assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
