@@ -2,7 +2,7 @@
 
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
-With --sweeps 2, two commands share the store and are killed together. Each kill comes some seconds, at random, after
+With --sweeps 2, two commands share the store and are killed together. Each kill comes a random time after
 the first run that the commands have stored since they were started. Exit code 1 if the tables differ in a byte or a
 stored run was lost.
 """

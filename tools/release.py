@@ -4,8 +4,8 @@
 
 The folder then has a wheel for each of Rust's targets, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
 this version from CHANGELOG.md, and SHA256SUMS. Zig links against an old C library, and auditwheel reads from the
-compiled module how old it may be. Exit code 1 if a target is not installed, or if the tag of a wheel promises an older
-C library than its module needs.
+compiled module how old that library may be. Exit code 1 if a target is not installed, or if the tag of a wheel promises
+an older C library than its module needs.
 """
 
 from __future__ import annotations
