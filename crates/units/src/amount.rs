@@ -1,8 +1,8 @@
-//! A text with a unit of any kind, for programs that display, compare or vary the values of a scenario.
+//! A quantity of any kind, read from its text, for programs that display, compare or vary the values of a scenario.
 
 use crate::{BitRate, Bytes, Duration, Limit, Prob};
 
-/// The value of a text with a unit.
+/// A quantity, whose kind follows from the unit in its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// A time, `5ms`.

@@ -5,7 +5,8 @@ use std::fmt::Display;
 
 /// Returns a [`Problem`] from the calling function unless a condition holds.
 ///
-/// `ensure!(n > 0, "flows", "{n} is not valid; expected at least 1")`: condition, path, and the message as for [`format!`].
+/// `ensure!(n > 0, "flows", "{n} is not valid; expected at least 1")` takes a condition, a path, and a message in the syntax of
+/// [`format!`].
 #[macro_export]
 macro_rules! ensure {
     ($holds:expr, $path:expr, $($message:tt)+) => {
@@ -15,7 +16,7 @@ macro_rules! ensure {
     };
 }
 
-/// Refuses the field with `message` unless `valid`.
+/// Returns a [`Problem`] of `field` with `message` unless `valid` is true.
 pub fn require(valid: bool, field: &str, message: impl Into<String>) -> Result<(), Problem> {
     if valid { Ok(()) } else { Err(Problem::new(field, message)) }
 }

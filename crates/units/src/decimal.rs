@@ -1,4 +1,4 @@
-//! Exact decimal numbers, as users write them: a float would round numbers above 2^53.
+//! Exact decimal numbers, as users write them. A float would round whole numbers above 2^53.
 
 /// Number of decimal places kept. Further digits are accepted and ignored.
 const PLACES: u32 = 15;

@@ -1,4 +1,4 @@
-//! Messages about invalid values: the place, the value and what would be valid.
+//! Messages about invalid values. Each names the place, the value and what would be valid.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ const SHOWN: usize = 80;
 /// Maximum number of characters of a message; a longer message is cut.
 const LINE: usize = 1500;
 
-/// Prepares a user's text for a message: keeps at most 80 characters and escapes control characters.
+/// Shortens a user's text to 80 characters for a message, and escapes control characters.
 pub fn shown(text: &str) -> String {
     escaped(text, SHOWN)
 }

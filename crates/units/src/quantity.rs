@@ -5,7 +5,7 @@ use crate::text::{ParseError, Text, split_number, text_serde};
 use std::fmt;
 use std::str::FromStr;
 
-/// Largest size in bytes, 9 PB: below 2^53, so that programs that store numbers as floats read it exactly.
+/// Largest size in bytes: 9 PB. It is below 2^53, so a program that stores numbers as floats reads every size exactly.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 /// Highest rate, 1 Pbit/s.
 const MOST_RATE: u64 = 1_000_000_000_000_000;
@@ -46,7 +46,7 @@ impl Limit {
 }
 
 impl Bytes {
-    /// Reads a bare number.   Errors: a size above 9 PB.
+    /// Converts a number of bytes.   Errors: a size above 9 PB.
     pub fn from_integer(v: u64) -> Result<Self, ParseError> {
         if v > MOST_BYTES { Err(ParseError::new(v.to_string(), "a size of at most 9 PB")) } else { Ok(Self(v)) }
     }
@@ -153,7 +153,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// Suggests how to write a rate that has only a prefix (`20M`) or the unit of a size (`20MB`).
+/// Suggests how to write a rate that was given only a prefix (`20M`) or the unit of a size (`20MB`).
 fn unfinished(v: f64, unit: &str) -> Option<String> {
     let prefix = unit.chars().next().map(|c| c.to_ascii_lowercase()).filter(|c| "kmgt".contains(*c))?;
     let bits = |v: f64| format!("\"{v}{prefix}bit\"");

@@ -1,7 +1,7 @@
 //! Named random streams.
 //!
 //! Every component draws from its own xoshiro256++ stream, keyed by the scenario's seed and the component's name, so that
-//! adding a component never shifts another one's numbers.
+//! adding a component never changes the numbers that another component draws.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -38,7 +38,7 @@ impl Rng {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Draws an integer uniformly from `0..n`, with a bias below n / 2^64. `n` = 0 gives 0.
+    /// Draws an integer uniformly from `0..n`, with a bias below n / 2^64. Returns 0 if `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64

@@ -51,7 +51,7 @@ pub trait Text: fmt::Display + FromStr<Err = ParseError> {
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = None;
 }
 
-/// A visitor that reads a value of a scenario as a [`Text`] or a bare number.
+/// A serde visitor that reads a [`Text`] from its text form or, if its type allows it, from a bare number.
 #[doc(hidden)]
 pub struct TextVisitor<T>(pub PhantomData<T>);
 

@@ -54,7 +54,8 @@ impl Duration {
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
-    /// Converts seconds, rounded to the nearest nanosecond. Negative numbers and NaN become 0, too large ones the maximum.
+    /// Converts seconds, rounded to the nearest nanosecond. Negative numbers and NaN become 0, and numbers that do not fit
+    /// become the maximum.
     pub fn from_secs_f64(s: f64) -> Self {
         Self((s * 1e9 + 0.5) as u64)
     }
@@ -111,7 +112,7 @@ operators! {
     Div::div, DivAssign::div_assign: |d: Duration, k: u64| { Self(d.0 / k) }
 }
 
-/// Longest duration that a user may give: beyond 2^63 ns = 292 years a sum of two spans could overflow.
+/// Longest duration that a user may give. Beyond 2^63 ns (292 years), the sum of two durations could overflow.
 const LONGEST: u64 = 9_200_000_000_000_000_000;
 
 /// Units of the printed text: suffix and nanoseconds, largest first.

@@ -29,8 +29,8 @@ macro_rules! word_or_table {
     )+};
 }
 
-/// Extends the schema of `T`, whose choices are tables of one key: a choice whose table may be empty may also be its key alone, as
-/// a keyword.
+/// Extends the schema of `T`, whose choices are tables of one key. If the table of a choice may be empty, the schema also accepts
+/// the key alone, as a keyword.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();
