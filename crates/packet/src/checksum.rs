@@ -16,11 +16,11 @@ pub fn sum(bytes: &[u8]) -> u32 {
     // 65 535 bytes have 2^14 groups of 32 bits, so two additions of the carries leave 32 bits
     sum = (sum & 0xffff_ffff) + (sum >> 32);
     sum = (sum & 0xffff_ffff) + (sum >> 32);
-    // RFC 1071 §2 (B): the sum is the same in either byte order, except for the order of its own bytes
+    // RFC 1071 §2 (B): summing in the other byte order only swaps the two bytes of the sum
     u32::from(u16::from_be(!folded(sum as u32)))
 }
 
-/// Returns the checksum of a sum: adds the carries at the low end and inverts all bits.   Bound: two iterations.
+/// Returns the checksum for a sum: adds the carries to the low 16 bits and inverts all bits.   Bound: two iterations.
 #[inline]
 pub fn folded(mut sum: u32) -> u16 {
     while sum > 0xffff {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sum is the value of the bytes as one large number modulo 65 535, computed here digit by digit.
+        /// Modulo 65 535, the sum equals the bytes read as one large number, computed here byte by byte.
         #[test]
         fn a_sum_is_a_remainder(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let padded = bytes.iter().copied().chain(std::iter::repeat_n(0, bytes.len() % 2));

@@ -1,4 +1,4 @@
-//! Counters of packets, and of the grants with which they leave.
+//! Counters of packets, and of the grants that a modem sends them in.
 
 use crate::PacketMeta;
 

@@ -1,4 +1,4 @@
-//! The fate of a packet in a queue. A drop is a fact. A loss is an inference of a sender, so losses are in `tcp`.
+//! The fate of a packet in a queue. A queue drops packets; a sender infers losses, so losses are counted in `tcp`.
 
 use crate::PacketMeta;
 use units::Time;
@@ -26,7 +26,7 @@ macro_rules! reasons {
         }
 
         impl $Name {
-            /// All reasons, in the order of their numbers.
+            /// All reasons, in the order of their discriminants.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Variant),+];
 
             /// Returns the name of this reason in tables.

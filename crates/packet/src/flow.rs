@@ -2,8 +2,8 @@
 
 /// A flow's slot (20 bits) and generation (12 bits).
 ///
-/// The slot of a connection is reused after its end. The generation distinguishes late packets of the old connection from packets
-/// of the new one.
+/// When a connection ends, another connection may use its slot. The generation distinguishes late packets of the old connection
+/// from packets of the new one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
@@ -11,7 +11,7 @@ impl FlowId {
     /// Number of slots.
     pub const SLOTS: usize = 1 << 20;
 
-    /// Combines a slot below 2^20 and a generation, which wraps at 2^12.
+    /// Combines a slot, below 2^20, and a generation, taken modulo 2^12.
     #[inline]
     pub const fn new(slot: u32, generation: u32) -> Self {
         Self(slot | generation << 20)

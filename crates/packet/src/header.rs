@@ -1,4 +1,5 @@
-//! Parses real packets, and writes the type of service (a CE mark, a cleared DSCP), the only field that the live bench changes.
+//! Parses real packets, and writes the type of service, the only field that the live bench changes (to mark CE or clear the
+//! DSCP).
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
 //! Departs: the hop limit is not decremented, and no ICMP errors are sent: the live bench is a cable with queues, not a router.
@@ -233,7 +234,7 @@ mod tests {
         out
     }
 
-    /// Computes the sum that a receiver checks (RFC 1071): all ones for a valid header.
+    /// Computes the sum that a receiver checks (RFC 1071). For a valid header, all its bits are ones.
     fn ones_sum(header: &[u8]) -> u16 {
         let mut sum: u32 = header.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c[1]]))).sum();
         while sum > 0xffff {
@@ -263,7 +264,7 @@ mod tests {
             assert!(!h.flags.has(Flags::PURE_ACK) && !h.flags.has(Flags::SACK));
             let syn = parse(&tcp_of(v6, 0xc2, 0, 0, &[], 0)).unwrap();
             assert!(syn.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)) && !syn.flags.has(Flags::PURE_ACK));
-            // AE is the last bit of the byte that has the header's length (bit 0x100 here). The options are AccECN (RFC 9768
+            // AE (bit 0x100 of the flags) is the last bit of the byte with the header length. The options are AccECN (RFC 9768
             // §3.2.3: kind 172, length 11) and then SACK
             let options = [172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 1];
             let h = parse(&tcp_of(v6, 0x190, 1461, 0, &options, 0)).unwrap();

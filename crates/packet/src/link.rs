@@ -74,7 +74,7 @@ pub enum ServiceFlow {
 pub struct Aggregate {
     /// The Maximum Sustained Rates of L and C, counted in Ethernet frames; `None` if only the aggregate's rate limits the flow.
     pub msr: [Option<BitRate>; 2],
-    /// C's own Peak Rate.
+    /// The Peak Rate of C, apart from that of the aggregate.
     pub peak_c: Option<BitRate>,
     /// L's request-grant loop; `None` downstream, where there are no requests.
     pub request_loop: Option<RequestLoop>,
@@ -85,7 +85,7 @@ pub struct Aggregate {
 pub struct RequestLoop {
     /// Time from a request to the end of the MAP with its grant: MinReqGntDelay plus a MAP interval.
     pub delay: Duration,
-    /// Interval at which the queue is sampled: half a MAP interval.
+    /// Interval at which L's backlog is sampled: half a MAP interval.
     pub sample: Duration,
     /// GGR, the rate granted without requests; zero if there are no proactive grants.
     pub guaranteed_rate: BitRate,
@@ -114,7 +114,7 @@ pub fn docsis_frame(ip: u64) -> u64 {
 
 impl Backlog {
     /// Returns the size of all packets as a cable modem sends them. The result is exact if all packets have at least 46 bytes, or
-    /// none of them. Otherwise it may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
+    /// if all have fewer. Otherwise it may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
     pub fn docsis_frames(&self) -> u64 {
         let n = u64::from(self.packets);
         (self.bytes + n * (ETHERNET + MAC_HEADER)).max(n * docsis_frame(0))
@@ -141,10 +141,10 @@ pub struct OpportunityCounts {
 }
 
 impl OpportunityCounts {
-    /// Gaps above this are long. The value is CoDel's interval, because CoDel finds a standing queue in a longer gap.
+    /// A gap longer than this counts as long. The value is CoDel's interval: after a longer gap, CoDel sees a standing queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
-    /// Returns what was counted since `before`, except for `longest_gap`, which covers the whole run.
+    /// Returns the counts since `before`; `longest_gap` still covers the whole run.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn frames_of_a_modem() {
-        // Ethernet adds 14 + 4 bytes, and its smallest frame has 64; the MAC header adds 10. An IP packet of 40 bytes takes 64 +
-        // 10
+        // Ethernet adds 14 + 4 bytes to an IP packet, its smallest frame has 64 bytes, and the MAC header adds 10. So an IP packet
+        // of 40 bytes takes 64 + 10
         assert_eq!([1500, 40, 46, 47].map(docsis_frame), [1528, 74, 74, 75]);
         assert_eq!(Backlog { packets: 3, bytes: 4500 }.docsis_frames(), 3 * 1528);
         assert_eq!(Backlog { packets: 3, bytes: 120 }.docsis_frames(), 3 * 74);

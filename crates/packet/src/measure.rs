@@ -40,8 +40,8 @@ pub struct Kind {
     pub better: Option<Better>,
     /// The smallest difference that matters; `None` selects [`Unit::least`].
     pub least: Option<f64>,
-    /// The rank among the measures that users notice first, from 1, and the statistic that represents the distribution (empty for
-    /// a single number).
+    /// The rank (1 is first) among the measures that users notice most, and the statistic that represents the distribution (empty
+    /// for a single number).
     pub rank: Option<(u8, &'static str)>,
 }
 
@@ -49,7 +49,7 @@ impl Kind {
     const fn of(unit: Unit) -> Self {
         Self { unit: Some(unit), better: Some(Better::Neither), least: None, rank: None }
     }
-    /// The kind of counts, factors, truth values and words.
+    /// The kind of values without a unit: counts, factors, truth values and words.
     pub const ONE: Self = Self::of(Unit::One);
     /// The kind of packet counts.
     pub const PACKETS: Self = Self::of(Unit::Packets);
@@ -90,7 +90,7 @@ impl Kind {
         self.least = Some(least);
         self
     }
-    /// Sets the rank of a single number among the measures that users notice first.
+    /// Sets the rank of a single number among the measures that users notice most.
     #[must_use]
     pub const fn rank(self, place: u8) -> Self {
         self.rank_by("", place)

@@ -58,13 +58,13 @@ impl Flags {
     pub const REVERSE: Self = Self(128);
     /// Accurate ECN (AE), the third ECN bit of the TCP header beside CWR and ECE.   Source: RFC 9768 §3.
     pub const AE: Self = Self(256);
-    /// AE, CWR and ECE are one 3-bit number ([`Flags::ace`]) instead of three signals, as both ends have negotiated. Not a bit on
-    /// the wire.
+    /// AE, CWR and ECE form one 3-bit number ([`Flags::ace`]) instead of three signals, because both ends have negotiated AccECN.
+    /// Not a bit on the wire.
     pub const ACE: Self = Self(512);
     /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
-    /// The SACK blocks cover all data that the receiver holds out of order: there are one or two blocks, and none reports a
-    /// duplicate (RFC 2883). Not a bit on the wire, but derived from the blocks.
+    /// The SACK blocks cover all data that the receiver holds out of order. Set if there are one or two blocks and none reports
+    /// a duplicate (RFC 2883). Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
     /// A datagram whose bytes are in the host's arena, at `body`. Shares its bit with [`Flags::SACK_WHOLE`], which only ACKs
     /// use. Not a bit on the wire.
@@ -121,7 +121,8 @@ impl Flags {
 }
 
 /// Size of the smallest IP packet: an IPv4 header (20 bytes, RFC 791) and a UDP or ICMP header (8 bytes, RFC 768, RFC 792),
-/// without payload. The smallest TCP packet has 40 bytes. A queue with less room could not hold any packet.   Unit: bytes.
+/// without payload. The smallest TCP packet has 40 bytes. A queue with room for fewer than 28 bytes could not hold any packet.
+/// Unit: bytes.
 pub const LEAST_BYTES: u64 = 28;
 
 /// A packet: 32 bytes, plain data.
@@ -150,7 +151,7 @@ pub struct PacketMeta {
 
 const _: () = assert!(size_of::<PacketMeta>() == 32);
 
-/// A packet without its `stamp`, packed into three integers.
+/// A packet without its `stamp`, packed into three integers for speed.
 ///
 /// A packet whose fields were just written one by one can be copied only after all fields have reached the cache. Integers
 /// stay in registers from the sender to the slot in a link's ring.
@@ -311,7 +312,8 @@ mod tests {
         t.set_frames(flow, [1514, 600]);
         let packet = |flow, size, flags| PacketMeta { flow, size, flags, ..Default::default() };
         let counted = |p: PacketMeta| (p.segments(&t), p.frame(&t));
-        // first a packet of three full segments; then one with a fourth segment, of 66 bytes of headers and 1 byte of payload
+        // the first packet has three full segments; the second also has a fourth, with 66 bytes of headers and 1 byte of
+        // payload
         assert_eq!(counted(packet(flow, 3 * 1514, Flags::GSO)), (3, 1514));
         assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
         assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));

@@ -1,5 +1,5 @@
 //! Algorithms that are implemented outside the core. A scenario holds the name of a class, its source text and its parameters. The
-//! program that runs the scenario supplies a factory, which creates objects from these.
+//! program that runs the scenario supplies a factory, which creates objects of that class.
 //!
 //! ```text
 //! scenario --read--> parameters, without a factory     data, hashed and stored like other parameters
@@ -19,7 +19,7 @@ use units::{Problem, shown};
 pub struct Supplied<M: ?Sized>(Option<Arc<M>>);
 
 impl<M: ?Sized> Supplied<M> {
-    /// Returns the value with this factory.
+    /// Returns a value that holds this factory.
     pub fn by(factory: Arc<M>) -> Self {
         Self(Some(factory))
     }
@@ -29,14 +29,14 @@ impl<M: ?Sized> Supplied<M> {
         self.0.as_deref()
     }
 
-    /// Returns the value with a copy of the factory, created by `copy`.
+    /// Returns a value that holds a copy of the factory, made by `copy`.
     #[must_use]
     pub fn copied(&self, copy: impl FnOnce(&M) -> Arc<M>) -> Self {
         Self(self.factory().map(copy))
     }
 
-    /// Checks that there is a factory. `name` is the class, and `kind` the kind of its objects.   Errors: there is no
-    /// factory.
+    /// Checks that a factory was supplied. The message names the class `name` and the `kind` of its objects.   Errors: no
+    /// factory was supplied.
     pub fn ready(&self, kind: &str, name: &str) -> Result<(), Problem> {
         match self.0 {
             Some(_) => Ok(()),
@@ -81,7 +81,7 @@ fn is_name(name: &str) -> bool {
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Checks that `text`, the value of `key`, names a class: "FILE.py:CLASS", or a name. `example` is a valid text.
+/// Checks that `text`, the value of `key`, names a class, as "FILE.py:CLASS" or as a bare name. The message suggests `example`.
 pub fn class_named(key: &str, text: &str, example: &str) -> Result<(), Problem> {
     let file = text.rsplit_once(':').map(|(file, class)| file.ends_with(".py") && is_name(class));
     if file.unwrap_or_else(|| is_name(text)) {

@@ -1,8 +1,8 @@
 //! Readings of an algorithm's internal state: named values, each with its unit.
 //!
-//! A law, a discipline or a congestion controller reports its state in its `probe()`: always the same names in the same order,
-//! whatever the state, so readings form a table. The names are those in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit
-//! becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
+//! A law, a discipline or a congestion controller reports its state in its `probe()`. It always reports the same names in the
+//! same order, so readings form a table. The names are those in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit becomes
+//! a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
 //!
 //! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section
 //! for each queue or class ([`Reading::queue`]).
@@ -40,8 +40,8 @@ impl Unit {
     pub const NAMED: [Self; 7] =
         [Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit, Self::Percent];
 
-    /// Returns the suffix of a column's name, the symbol, the smallest difference that matters, and the digits after the decimal
-    /// point.
+    /// Returns the suffix of a column's name, the symbol, the smallest difference that matters, and the number of digits after the
+    /// decimal point.
     const fn row(self) -> (&'static str, &'static str, f64, Option<u8>) {
         match self {
             Self::One => ("", "", 0.0, None),
