@@ -1,6 +1,6 @@
 //! Tests the expectations of a scenario (`[expect]`) on the result of its run.
 //!
-//! Departs: `bloatlab check` also tests several seeds and sweeps (docs/check.md). Here the value of one run is tested.
+//! Departs: `bloatlab check` also tests several seeds and sweeps (docs/check.md). This module tests the values of one run.
 
 use crate::Network;
 use record::Sink;
@@ -15,7 +15,7 @@ impl<S: Sink> Network<S> {
     /// expectation, or if the network has not run.
     pub fn check(&self) -> Result<(), Vec<Problem>> {
         let refused = |message: &str| Err(vec![Problem::new("expect", message)]);
-        let Some(outcome) = self.outcome() else { return refused("the network has not run yet; run it before") };
+        let Some(outcome) = self.outcome() else { return refused("the network has not run yet; run it first") };
         let expect = &self.scenario().expect;
         if expect.is_empty() {
             return refused(
@@ -46,7 +46,7 @@ impl<S: Sink> Network<S> {
     }
 }
 
-/// Appends every number, flag and null of a summary by its dotted path; a null has no value.
+/// Appends every number, flag and null of a summary to `to`, each with its dotted path. A null becomes `None`.
 fn numbers(tree: &Value, path: String, to: &mut Vec<(String, Option<f64>)>) {
     match tree {
         Value::Object(children) => {
@@ -68,7 +68,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(mut text) = text.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
-    // the earliest place of each part leaves the most text for the parts after it
+    // the earliest match of a part leaves the most text for the parts after it
     for part in parts {
         let Some((_, after)) = text.split_once(part) else { return false };
         text = after;

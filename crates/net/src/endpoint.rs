@@ -32,8 +32,8 @@ pub enum Framing {
     /// The bytes are the payload of UDP over IPv4, which adds 28 bytes.
     #[default]
     Udp,
-    /// The bytes are a whole IPv4 packet. Its destination is the endpoint at the address of `to`, whose port is ignored. The network
-    /// writes `ecn` into its header.
+    /// The bytes are a whole IPv4 packet. It goes to the endpoint with the address of [`Transmit::to`], whose port is ignored. The
+    /// network writes [`Transmit::ecn`] into its header.
     Ipv4,
 }
 
@@ -58,10 +58,10 @@ pub trait Endpoint {
     /// Returns the next datagram to send now, or `None` if there is none.
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit>;
 
-    /// Returns the time of the next timeout, if one is pending. A time that has passed means now.
+    /// Returns the time of the next timeout, if one is pending. A time in the past means "now".
     fn next_timeout(&mut self) -> Option<Time>;
 
-    /// Handles the timeout that [`Endpoint::next_timeout`] has announced.
+    /// Handles the timeout at the time that [`Endpoint::next_timeout`] returned.
     fn on_timeout(&mut self, now: Time);
 
     /// Returns a copy in the same state, which shares nothing with this endpoint; `None`, the default, if it cannot be forked.

@@ -1,4 +1,4 @@
-//! Calls of foreign code, and the limits that it must keep.
+//! Calls of foreign code (an endpoint's methods), and the limits that it must keep.
 
 use std::any::Any;
 use std::fmt;
@@ -7,7 +7,7 @@ use units::Time;
 
 /// Largest number of timeouts of an endpoint at one moment. A stack handles all timers that are due in a few calls.
 pub const MOST_TIMEOUTS: u32 = 1000;
-/// Largest number of datagrams that an endpoint sends at one moment. As many as fit into a window of 80 MB.
+/// Largest number of datagrams that an endpoint sends at one moment: a window of about 80 MB.
 pub const MOST_SENT: u32 = 65_536;
 /// Largest number of characters of a panic's message in a [`Failure`].
 const MOST_TEXT: usize = 200;
@@ -21,7 +21,7 @@ pub struct Failure {
     pub at: Time,
     /// Name of the method that misbehaved.
     pub method: &'static str,
-    /// The endpoint's action, as a verb with its objects.
+    /// What the endpoint did, as a verb with its objects.
     pub action: String,
 }
 
@@ -33,8 +33,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The payload with which an endpoint unwinds (`std::panic::resume_unwind`) to name its own failure; the text becomes the action of
-/// the [`Failure`]. Adapters of other languages use it.
+/// The payload with which an endpoint unwinds (`std::panic::resume_unwind`) to describe its own failure. The text becomes the
+/// action of the [`Failure`]. Adapters for other languages use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -68,7 +68,7 @@ impl Moment {
         self
     }
 
-    /// Counts a timeout.   Errors: there have been too many.
+    /// Counts a timeout.   Errors: more than [`MOST_TIMEOUTS`] at this moment.
     pub(crate) fn timeout(&mut self, now: Time) -> Result<(), Misbehaviour> {
         self.at(now).timeouts += 1;
         if self.timeouts <= MOST_TIMEOUTS {
@@ -78,7 +78,7 @@ impl Moment {
         Err(Misbehaviour::new("next_timeout", action))
     }
 
-    /// Counts a datagram.   Errors: there have been too many.
+    /// Counts a datagram.   Errors: more than [`MOST_SENT`] at this moment.
     pub(crate) fn sent(&mut self, now: Time) -> Result<(), Misbehaviour> {
         self.at(now).sent += 1;
         if self.sent <= MOST_SENT {

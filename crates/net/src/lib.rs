@@ -8,9 +8,9 @@
 //!   timeout          --> on_timeout(now) --------+--> poll_transmit(now) until None --> next_timeout()
 //! ```
 //!
-//! A stack is sans-I/O: it implements [`Endpoint`], and reads no clock and no socket. Queues read the real size and the ECN field of
-//! its datagrams. The bytes arrive as they were sent, and a CE mark arrives with them. Two runs of a deterministic stack give the same
-//! bytes.
+//! A stack is sans-I/O: it implements [`Endpoint`], and reads no clock and no socket. Queues read the real size and the ECN field
+//! of its datagrams. The receiver gets the bytes that were sent, and the CE mark if a queue set one. Two runs of a deterministic
+//! stack give the same results, byte for byte.
 //!
 //! A stack that misbehaves ends the run with a [`Failure`], which names the endpoint and the time. The results up to then are kept.
 //!

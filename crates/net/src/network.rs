@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use traffic::{EndpointParams, Traffic};
 use units::{Problem, Time, shown};
 
-/// UDP port of the first endpoint; each further endpoint has the next.
+/// UDP port of the first endpoint. Each further endpoint has the next port.
 const FIRST_PORT: u16 = 4433;
 /// Largest number of endpoints.
 const MOST_ENDPOINTS: usize = 1000;
@@ -23,7 +23,7 @@ type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem> + Send>;
 
 /// A network of a scenario, with endpoints at its nodes.
 ///
-/// Built at the first run; endpoints must be added before.
+/// The network is built when it first runs, so endpoints must be added before.
 pub struct Network<S: Sink = ()> {
     scenario: Scenario,
     nodes: Vec<String>,
@@ -64,7 +64,7 @@ impl Network {
         Ok(Self { scenario, nodes, endpoints: Vec::new(), sink: Some(sink), world: None, failure: None })
     }
 
-    /// Captures whole packets at both ends of a link, as [`sim::capture`] does. `None` chooses the slowest link.
+    /// Captures whole packets at both ends of `link`, or of the slowest link if it is `None`, with [`sim::capture`].
     /// [`Network::into_sink`] returns the capture.
     #[must_use]
     pub fn capture<W: Write + Send + 'static>(self, link: Option<&str>, files: [W; 2]) -> Network<Capture<W>> {
@@ -87,8 +87,8 @@ impl<S: Sink> Network<S> {
         Some(Ipv4Addr::from(0x0a00_0000 | number as u32))
     }
 
-    /// Adds an endpoint at a node, with an MTU of 1500 bytes; returns its address. Its application has the name of the
-    /// node, or, if that name is taken, the name with a number: `client-2`.
+    /// Adds an endpoint at a node, with an MTU of 1500 bytes, and returns its address. Its application is named after the node;
+    /// if that name is taken, a number is appended (`client-2`).
     ///
     /// Errors: an unknown node; too many endpoints; a network that has already run.
     pub fn add_endpoint(
@@ -99,7 +99,7 @@ impl<S: Sink> Network<S> {
         self.add_named(&self.free_name(node), node, 1500, endpoint)
     }
 
-    /// Returns the name of a node; if an application has this name, the name with a number.
+    /// Returns the name of a node, with a number appended if an application already has this name.
     pub fn free_name(&self, node: &str) -> String {
         let numbered = (2..).map(|n| format!("{node}-{n}"));
         std::iter::once(node.to_owned()).chain(numbered).find(|name| !self.is_taken(name)).unwrap_or_default()
@@ -112,7 +112,7 @@ impl<S: Sink> Network<S> {
 
     /// Adds an endpoint whose application has the name `name`, and whose IP packets have at most `mtu` bytes; returns its address.
     ///
-    /// Errors: as [`Network::add_endpoint`]; a name that is taken.
+    /// Errors: those of [`Network::add_endpoint`]; a name that is taken.
     pub fn add_named(
         &mut self,
         name: &str,
@@ -151,7 +151,7 @@ impl<S: Sink> Network<S> {
         Ok(address)
     }
 
-    /// Returns the scenario, in which each endpoint is an application once the network has run.
+    /// Returns the scenario. After [`Network::build`], each endpoint is one of its applications.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -209,18 +209,18 @@ impl<S: Sink> Network<S> {
         Ok(())
     }
 
-    /// Runs to the end of the scenario.   Errors and panics: as [`Network::run_until`].
+    /// Runs to the end of the scenario.   Errors and panics: those of [`Network::run_until`].
     pub fn run(&mut self) -> Result<(), Failure> {
         self.run_until(Time::NEVER)
     }
 
     /// Returns the result of the run so far, with the summary and the tables that every run has. If an endpoint has ended the run,
-    /// both cover the time until then. `None` before the network is built.
+    /// both cover the time until then. Returns `None` before the network is built.
     pub fn outcome(&self) -> Option<Outcome> {
         Some(self.world.as_ref()?.outcome(&self.scenario))
     }
 
-    /// Returns the sink of the run, such as its capture; `None` before the network is built.
+    /// Returns the sink of the run, for example its capture; `None` before the network is built.
     pub fn into_sink(self) -> Option<S> {
         Some(self.world?.into_sink())
     }
@@ -242,10 +242,10 @@ impl<S: Sink + Clone> Network<S> {
         self.fork_with(copies)
     }
 
-    /// Returns a second network as [`Network::fork`], with `copies` of the endpoints that the caller has made, in the order in
-    /// which they were added.
+    /// Returns a second network like [`Network::fork`], but with copies of the endpoints made by the caller, in the order in
+    /// which the endpoints were added.
     ///
-    /// Errors: those of [`Network::build`].   Panics: if the number of copies differs from the number of endpoints.
+    /// Errors: those of [`Network::build`].   Panics if the number of copies differs from the number of endpoints.
     pub fn fork_with(&mut self, copies: Vec<Box<dyn Endpoint + Send>>) -> Result<Self, Problem> {
         assert_eq!(copies.len(), self.endpoints.len(), "a copy of each endpoint");
         self.build()?;
@@ -267,7 +267,7 @@ impl<S: Sink + Clone> Network<S> {
     }
 }
 
-/// Returns the application of an endpoint.
+/// Returns the application that represents an endpoint in the scenario.
 fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     let at = || format!("endpoint.{}", shown(&own.name));
     if peers.is_empty() {
@@ -277,14 +277,14 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     let params =
         EndpointParams { mtu: units::Bytes(own.mtu as u64), ..EndpointParams::supplied(own.address.port(), ports) };
     let nodes: Vec<&str> = peers.iter().map(|peer| peer.node.as_str()).collect();
-    // keys that are not given here get the same defaults as in a scenario file
+    // missing keys get the same defaults as in a scenario file
     let tree = serde_json::json!({ "from": own.node, "to": nodes, "traffic": { "endpoint": &params } });
     let mut app: scenario::App = serde_json::from_value(tree).map_err(|e| Problem::new(at(), e.to_string()))?;
     app.traffic = Traffic::Endpoint(params);
     Ok(app)
 }
 
-/// Calls the endpoint that `wake` concerns.   Errors: the index of an endpoint, and its misbehaviour.
+/// Calls the endpoint that `wake` is for.   Errors: the index of the endpoint, and its misbehaviour.
 fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Result<(), (usize, Misbehaviour)> {
     let index = |app: u16| all.iter().position(|e| e.app == app).unwrap_or_default();
     let now = world.now();
@@ -302,7 +302,7 @@ fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Res
     if let Some(datagram) = datagram {
         call("handle", || all[to].code.handle(now, datagram)).map_err(|misbehaviour| (to, misbehaviour))?;
     } else if all[to].armed != now {
-        // wakes cannot be cancelled: this wake was replaced by another
+        // wakes cannot be cancelled; this one is obsolete, because an earlier wake has been scheduled since
         return Ok(());
     } else {
         all[to].armed = Time::NEVER;
@@ -342,7 +342,7 @@ fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, Misbehaviour> {
     call("next_timeout", || endpoint.code.next_timeout())
 }
 
-/// Sends a datagram of endpoint `i`.   Errors: the action, if the datagram cannot be sent.
+/// Sends a datagram of endpoint `i`.   Errors: the action of a [`Failure`], if the datagram cannot be sent.
 fn send<S: Sink>(world: &mut World<S>, all: &[Place], i: usize, transmit: Transmit) -> Result<(), String> {
     let Transmit { to, ecn, mut bytes } = transmit;
     let own = &all[i];

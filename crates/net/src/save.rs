@@ -18,13 +18,13 @@ use std::io::{Error, Result};
 use std::path::Path;
 
 impl<S: Sink> Network<S> {
-    /// Writes the result of the run so far into a folder, which is created if necessary, for `bloatlab check`, `plot`, `diff`
-    /// and `report`.
+    /// Writes the result of the run so far into a folder that `bloatlab check`, `plot`, `diff` and `report` can read. Creates
+    /// the folder if it does not exist.
     ///
     /// Errors: a file that cannot be written; a network that has not run.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
-        let outcome = self.outcome().ok_or_else(|| Error::other("the network has not run yet; run it before"))?;
+        let outcome = self.outcome().ok_or_else(|| Error::other("the network has not run yet; run it first"))?;
         let tables = folder.join("tables");
         std::fs::create_dir_all(&tables)?;
         write(&folder.join("scenario.resolved.json"), self.scenario().canonical())?;
@@ -41,7 +41,7 @@ fn write(file: &Path, text: impl Display) -> Result<()> {
     std::fs::write(file, format!("{text:#}\n")).map_err(|e| Error::new(e.kind(), format!("{}: {e}", file.display())))
 }
 
-/// Returns the rows of a table; a missing number is null.
+/// Returns the rows of a table. A missing number becomes null.
 fn rows(table: &Table) -> Value {
     let length = table.columns.first().map_or(0, |(_, column)| match column {
         Column::U64(values) => values.len(),

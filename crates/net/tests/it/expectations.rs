@@ -1,4 +1,4 @@
-//! Tests of `[expect]`, and of the folder for Python.
+//! Tests of `[expect]`, and of the result folder that Python reads.
 
 use crate::stacks::{Ticker, scenario};
 use net::Network;
@@ -11,7 +11,7 @@ fn expecting(lines: &str) -> Network {
     network
 }
 
-/// Runs it, and returns the problems of its expectations as lines.
+/// Runs the network of [`expecting`], and returns the problems of its expectations as lines.
 fn problems(lines: &str) -> Vec<String> {
     let mut network = expecting(lines);
     network.run().unwrap();
@@ -25,7 +25,7 @@ fn expectations_are_met_or_named_with_what_was_measured() {
         problems("[expect]\n\"apps.client.datagrams_sent\" = \"< 1000\"\n\"apps.*.goodput_mbit\" = \">= 0\"\n"),
         ["expect.apps.client.datagrams_sent: measured 1000; expected < 1000"]
     );
-    // no link can have dropped fewer than 0 bytes, so there is one line for each
+    // no link can have dropped fewer than 0 bytes, so each of the two links gives one line
     assert_eq!(problems("[expect]\n\"links.*.dropped_bytes\" = \"< 0\"\n").len(), 2);
     // the server sends nothing, so the delay of its datagrams has no value
     assert_eq!(
@@ -45,7 +45,7 @@ fn an_expectation_of_nothing_is_a_problem() {
     let none = problems("");
     assert!(none.len() == 1 && none[0].starts_with("expect: the scenario has no [expect] table; add one"), "{none:?}");
     let early = expecting("").check().unwrap_err();
-    assert_eq!(early[0].to_string(), "expect: the network has not run yet; run it before");
+    assert_eq!(early[0].to_string(), "expect: the network has not run yet; run it first");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_saved_run_has_the_same_bytes_twice() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("saved");
     let saved = || {
         let mut network = expecting("");
-        assert!(network.save(&folder).unwrap_err().to_string().contains("run it before"));
+        assert!(network.save(&folder).unwrap_err().to_string().contains("run it first"));
         network.run().unwrap();
         network.save(&folder).unwrap();
         let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();

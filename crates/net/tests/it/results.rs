@@ -1,4 +1,4 @@
-//! Tests of what arrives, and of the results.
+//! Tests of the datagrams that arrive, and of the results of a run.
 
 use crate::stacks::{Ticker, number, scenario, text, ticking};
 use net::{Datagram, Duration, Ecn, Endpoint, Network, Time, Transmit};
@@ -13,15 +13,15 @@ fn the_bytes_arrive_as_they_were_sent() {
     for (number, (_, _, bytes)) in (0_u64..).zip(log.iter()).take(20) {
         assert_eq!((bytes.len(), &bytes[..8], bytes[8]), (1000, &number.to_be_bytes()[..], 0xab));
     }
-    // the first leaves at once. 1028 bytes at 10 Mbit/s take 822.4 us, and the propagation 10 ms. CUBIC's SYN is a packet of 74 bytes
-    // (59.2 us), sent before or after it.
+    // The first datagram leaves at once: 1028 bytes take 822.4 us at 10 Mbit/s, and the propagation 10 ms. CUBIC's SYN, a packet of
+    // 74 bytes (59.2 us), is sent just before it or just after it.
     let first = log[0].0.0;
     assert!((10_822_400..=10_881_600).contains(&first), "{first}");
 }
 
 #[test]
 fn a_row_counts_what_was_delivered_and_dropped() {
-    // 1000 datagrams in 5 s; the last few are still under way
+    // 1000 datagrams are sent in 5 s; at the end the last few are still under way
     let (mut network, log) = ticking("{ droptail = { limit = \"20p\" } }");
     network.run().unwrap();
     let outcome = network.outcome().unwrap();
@@ -105,7 +105,7 @@ fn problems_are_found_before_a_run() {
     assert_eq!(problem.path, "app.mine.traffic.endpoint");
 }
 
-/// A receiver whose timeout is 50 ms away, and moves to 1 ms at every datagram.
+/// A receiver whose timeout is 50 ms away; each datagram moves it to 1 ms after its arrival.
 struct Restless {
     at: Time,
     polls: Arc<AtomicU64>,
@@ -134,7 +134,8 @@ fn a_timeout_that_moves_wakes_its_endpoint_once() {
     let to = network.add_endpoint("server", Restless { at: Time::ZERO, polls: polls.clone() }).unwrap();
     network.add_endpoint("client", Ticker::new(Some(to))).unwrap();
     network.run().unwrap();
-    // at most 1000 datagrams arrive, each followed by one timeout; the start and a timeout after 50 ms without datagrams are extra
+    // at most 1000 datagrams arrive, and each causes one timeout: two polls. The start and a timeout after 50 ms without datagrams
+    // add a few.
     let polls = polls.load(Ordering::Relaxed);
     assert!((1000..2100).contains(&polls), "{polls}");
 }

@@ -14,7 +14,7 @@ pub(crate) fn scenario(queue: &str) -> String {
     )
 }
 
-/// The datagrams that a stack has received: time, ECN field, bytes.
+/// The datagrams that a stack has received: arrival time, ECN field and bytes.
 pub(crate) type Log = Arc<Mutex<Vec<(Time, Ecn, Vec<u8>)>>>;
 
 /// A stack that sends a numbered datagram of 1000 bytes every `interval`, and records what it receives.
@@ -70,7 +70,7 @@ pub(crate) fn number(outcome: &Outcome, app: &str, key: &str) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no {key} of {app} in {}", outcome.summary["apps"]))
 }
 
-/// Returns the whole result as text, in which a missing value (NaN) equals another.
+/// Returns the whole result as text, so that two results compare equal even if both have a missing value (NaN).
 pub(crate) fn text(network: &Network) -> String {
     format!("{:?}", network.outcome().unwrap())
 }
