@@ -1,6 +1,6 @@
-//! The queue, the server and the packets in flight, driven in time order.
+//! Drives the queue, the server and the packets in flight of a port, in time order.
 //!
-//! Generic over the server, so that the code for a plain link has no branches for other servers.
+//! The code is generic over the server, so that a plain link runs no branches for other servers.
 
 use crate::env::{Env, Recorder};
 use crate::propagation::Propagation;
@@ -10,7 +10,7 @@ use qdisc::{Context, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
 
-/// The next action of a port without a call of the host.
+/// A step that becomes due on the port's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The link becomes free and requests a packet from the queue.
@@ -23,7 +23,7 @@ pub(crate) enum Step {
     Room,
 }
 
-/// A port without its server.
+/// The parts of a port other than its server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Egress {
     pub link: LinkId,

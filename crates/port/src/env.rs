@@ -45,7 +45,7 @@ impl<S: Sink> FateSink for Recorder<'_, '_, S> {
     }
 }
 
-/// Counts of the packets offered to a port, by their fate.
+/// Counts of the packets offered to a port, by fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// The queue's own counters.
@@ -54,7 +54,7 @@ pub struct PortCounters {
     pub transmit_dropped: Count,
     /// Packets lost by the link.
     pub lost: Count,
-    /// Packets sent towards the far end. A modem counts a packet when it is granted.
+    /// Packets sent towards the far end. Behind a modem, a packet counts from its grant on.
     pub departed: Count,
     /// Packets that arrived at the far end.
     pub delivered: Count,

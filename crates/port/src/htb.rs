@@ -1,4 +1,4 @@
-//! HTB: a shaper that sends first and charges afterwards, as Linux's hierarchical token bucket does with one class.
+//! HTB: Linux's hierarchical token bucket with one class, a shaper that sends first and charges afterwards.
 //!
 //! ```text
 //! tokens  <- min(burst,  tokens  + dt x rate / 8)       both buckets start full
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! An idle link sends a frame at once; a busy link waits until the debt is paid. A [`TokenBucket`] takes a packet from the queue
-//! and holds it until there are enough tokens; HTB leaves the packet in the queue, where it can still be dropped. HTB does not
-//! poll an empty queue, so the discipline is not informed that the link is idle (RED's average does not decay). While the
+//! and holds it until there are enough tokens; HTB leaves the packet in the queue, where it can still be dropped. HTB does not poll
+//! an empty queue, so the discipline does not learn that the link is idle, and for example RED's average does not decay. While the
 //! buckets are in debt, the time between two departures is the transmission time of the *first* packet at the rate.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured rate.
@@ -27,10 +27,10 @@ use units::{require, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class; null: the link's `rate`. If this is null, a packet takes no time on the wire behind the shaper.
-    /// If this is set, the link's `rate` is the rate of the interface behind the shaper, which sends packets one after another.
+    /// Assured rate of the class; null: the link's `rate`. If it is null, a packet takes no time on the wire behind the shaper. If
+    /// it is set, the link's `rate` is the rate of the interface behind the shaper, which sends one packet after another.
     pub rate: Option<BitRate>,
-    /// Highest rate while `burst` lasts; null: the same as the rate.
+    /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,
     /// Bytes that may be sent at `ceil` in excess of the rate. The default is the value that tc computes for a rate below 8
     /// Gbit/s and an MTU of 1500.
@@ -107,7 +107,7 @@ impl Htb {
         self.wait()
     }
 
-    /// Returns the time from the last call until neither bucket is in debt.
+    /// Returns the time from the last refill until neither bucket is in debt.
     fn wait(&self) -> Duration {
         let none = Duration::ZERO;
         self.tokens.wait(0).unwrap_or(none).max(self.ctokens.wait(0).unwrap_or(none))

@@ -1,4 +1,4 @@
-//! Impairments of the wire: a policer, losses in bursts, retransmissions below IP, packets out of order, arrivals in batches,
+//! Impairments of the wire: a policer, losses in bursts, retransmissions below IP, reordering, arrivals in batches, and
 //! duplicates.
 //!
 //! ```text
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Rng, Time, positive, positive_or_none, require};
 
-/// What the wire does to packets, besides `loss` and `jitter`. With `both_ways`, each direction has its own state.
+/// Impairments of the wire, in addition to `loss` and `jitter`. With `both_ways`, each direction has its own state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Impairments {
@@ -25,7 +25,7 @@ pub struct Impairments {
     pub retransmission: Option<Retransmission>,
     /// Packets that are overtaken by later packets.
     pub reordering: Option<Reordering>,
-    /// Packets arrive only at the multiples of this time, in batches: ACK aggregation, or the frames of a radio link. Null: each
+    /// Packets arrive in batches, only at multiples of this time, as with ACK aggregation or the frames of a radio link. Null: each
     /// packet arrives at its own time.
     pub batches: Option<Duration>,
     /// Probability that a packet arrives twice, both times at once. The counts of the link do not include the copy.
@@ -113,8 +113,8 @@ impl Impairments {
     }
 }
 
-/// The impairments of a running wire. Each kind draws from its own random stream, so that switching one on leaves the others as
-/// they are.
+/// The impairments of a running wire. Each kind draws from its own random stream, so that switching one kind on does not change
+/// the draws of the others.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Impaired {
     spec: Impairments,
@@ -150,7 +150,7 @@ impl Impaired {
         if lost { None } else { self.retransmitted() }
     }
 
-    /// Returns true if the policer drops a packet.
+    /// Returns true if the policer drops a packet of `size` bytes that leaves at `at`.
     fn exceeds_rate(&mut self, size: u64, at: Time) -> bool {
         let Some(policer) = &self.spec.policer else { return false };
         // the bucket has burst - rate * (full_at - now) tokens

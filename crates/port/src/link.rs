@@ -1,4 +1,4 @@
-//! A link: a carrier of packets and its measures, shared by the simulator and the live bench.
+//! A link: a carrier of packets, with the measures taken on it. The simulator and the live bench share this type.
 
 use crate::{Port, PortCounters};
 use measure::{ClassCounts, LinkAccount, LinkCounts, LinkMeter};
@@ -37,14 +37,14 @@ impl<C: Carries> Link<C> {
         }
     }
 
-    /// Closes the measures at the end of the run.
+    /// Completes the measures at `now`, the end of the run.
     pub fn finish(&mut self, now: Time) {
         if let Some(meter) = &mut self.meter {
             meter.finish(now);
         }
     }
 
-    /// Returns the account of this link at `now`; `capacity` as in [`LinkAccount`].
+    /// Returns the account of this link at `now`. `capacity` is the field of [`LinkAccount`].
     pub fn account(&self, now: Time, capacity: Option<f64>) -> LinkAccount<'_> {
         let port = self.carrier.port();
         LinkAccount {

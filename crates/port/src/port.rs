@@ -102,7 +102,8 @@ impl Port {
         self.egress.propagation.may_duplicate()
     }
 
-    /// Returns true if the packet that [`Port::arrive`] returned last arrives once more. To be called once for each packet.
+    /// Returns true if the packet that [`Port::arrive`] returned last arrives once more. Call it once for each packet: each
+    /// call draws a random number.
     pub fn duplicates(&mut self) -> bool {
         self.egress.propagation.duplicates()
     }
@@ -134,16 +135,16 @@ impl Port {
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
         let (time, step) = egress.next_step(server);
-        // a free link with an empty queue needs no event: it requests a packet from the queue before the next arrival is enqueued
+        // a free link with an empty queue needs no event: `offer` lets it request a packet before it enqueues the next arrival
         let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
-    /// Returns true if, while a packet is in flight, [`Port::work`] may be postponed to the next offer, arrival or change
-    /// without an observable difference.
+    /// Returns true if, while a packet is in flight, postponing [`Port::work`] to the next offer, arrival or change makes no
+    /// observable difference.
     ///
-    /// On a plain link that keeps packets in order, packets arrive in the order of their departures. So all work due before the
-    /// arrival of a packet in flight can be done at that arrival, with the time stamps of its due times.
+    /// On a plain link that keeps packets in order, packets arrive in the order of their departures. So all work due before a
+    /// packet in flight arrives can be done at its arrival, with the times at which it was due.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()
@@ -168,13 +169,13 @@ impl Port {
             egress.free_at = free_at;
         }
         if egress.idle && egress.queue.backlog().packets > 0 {
-            // the rate may have been zero: the next poll requests a packet again
+            // the old rate may have been zero, so let the next poll request a packet again
             egress.idle = false;
             egress.free_at = now;
         }
     }
 
-    /// Returns the counts of all packets so far, by their fate.
+    /// Returns the counts of all packets so far, by fate.
     pub fn counters(&self) -> PortCounters {
         PortCounters {
             queue: *self.egress.queue.counters(),
@@ -206,14 +207,14 @@ impl Port {
         self.egress.queue.backlog()
     }
 
-    /// Returns the link's current rate: the rate of the wire if the link is plain, otherwise the rate of its service; `None`
-    /// if there is none.
+    /// Returns the link's current rate: the rate of the wire if the link is plain, otherwise the rate of its service. Returns
+    /// `None` if the link has no rate.
     pub fn rate(&self, now: Time) -> Option<BitRate> {
         if self.server.is_plain() { self.egress.rate } else { Some(self.link_view(now).rate) }
     }
 
-    /// Returns the arrival time of the oldest packet that is the head of a queue; `None` if no packet waits, or if the time
-    /// is not known.
+    /// Returns the earliest arrival time among the packets at the heads of the discipline's queues; `None` if no packet waits,
+    /// or if the time is not known.
     pub fn head_arrival(&self) -> Option<Time> {
         self.egress.queue.discipline().head_arrival()
     }
@@ -234,7 +235,7 @@ impl Port {
         self.server.view(now, self.egress.rate)
     }
 
-    /// Returns true if every packet that has left the queue is accounted for.
+    /// Returns true if the counters account for every packet that has left the queue.
     fn balances(&self) -> bool {
         let inside = self.server.inside() as u64;
         let left = self.egress.queue.counters().delivered.packets;

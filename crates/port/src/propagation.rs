@@ -20,7 +20,7 @@ pub(crate) struct Propagation {
     /// Numbers of the packets to lose, in falling order, so that the next one is last.
     lose: Vec<u64>,
     impaired: Option<Box<Impaired>>,
-    /// True if no packet is lost, delayed by more than `delay`, or overtaken.
+    /// True if the wire only delays each packet by `delay`: no loss, no random delay, no reordering.
     plain: bool,
     loss_rng: Rng,
     jitter_rng: Rng,
@@ -99,7 +99,7 @@ impl Propagation {
         !self.reorder && self.impaired.as_ref().is_none_or(|impaired| !impaired.reorders())
     }
 
-    /// Sends a packet whose last bit leaves at `end`, a time known at `now`: the packet is lost, or in flight from then on.
+    /// Sends a packet whose last bit leaves at `end`, a time known at `now`. The packet is lost or put in flight.
     #[inline]
     pub(crate) fn depart<S: Sink>(
         &mut self,
@@ -122,7 +122,7 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Sends a packet on a wire that may lose it, delay it by chance or change the order.
+    /// Sends a packet on a wire that may lose it, add a random delay or reorder packets.
     #[cold]
     fn depart_with_faults<S: Sink>(
         &mut self,
@@ -158,8 +158,8 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is the arrival time without these
-    /// two.
+    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is the time at which it would arrive
+    /// without these two impairments.
     #[cold]
     fn depart_impaired(&mut self, packet: PacketMeta, arrival: Time) {
         let Some(impaired) = &mut self.impaired else { return };

@@ -24,7 +24,7 @@ pub struct PlainLink {
     pub delivered: Count,
 }
 
-/// A receiver of fates for packets that are known to fit: none may be reported.
+/// A receiver of fates for packets that are known to fit into the queue: no drop may be reported.
 struct Fits;
 
 impl FateSink for Fits {
@@ -49,7 +49,7 @@ impl Port {
         egress.propagation.resume(&from.in_flight, from.delivered);
         egress.now = from.now;
         egress.free_at = from.free_at;
-        // a link that became free without finding a packet is idle
+        // the link became free and found no packet, so it is idle
         egress.idle = from.free_at <= from.now;
     }
 }

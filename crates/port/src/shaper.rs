@@ -40,7 +40,7 @@ impl Shaper {
         }
     }
 
-    /// Returns the rate while a burst lasts, if it is limited.
+    /// Returns the highest rate while a burst lasts, if it is limited.
     pub fn peak_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => p.peak_traffic_rate,
@@ -49,7 +49,7 @@ impl Shaper {
     }
 }
 
-/// The canonical form: a token bucket is its own table, HTB a table with one key.
+/// The serialised form of HTB, a table with one key. A token bucket is serialised as its own table.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Named<'a> {

@@ -51,7 +51,7 @@ impl Service {
 }
 
 /// A random delay added to a packet's propagation delay, such as the lateness of a live run. The distribution is given by
-/// percentiles: linear between them, and constant above the last. Packets keep their order unless `reorder` is set.
+/// percentiles, and is linear between them; no delay exceeds the last. Packets keep their order unless `reorder` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
@@ -83,7 +83,7 @@ impl Lateness {
         ]
     }
 
-    /// Checks the order of the percentiles.   Errors: the first percentile below its predecessor, by field name.
+    /// Checks the order of the percentiles.   Errors: the field name of the first percentile that is below its predecessor.
     fn validate(&self) -> Result<(), Problem> {
         for pair in self.points().windows(2) {
             let (below, (path, _, this)) = (pair[0].2, pair[1]);
@@ -113,7 +113,8 @@ pub struct PortSpec {
     /// Propagation delay. When it changes, packets keep their order unless `reorder` is set.
     #[serde(default)]
     pub delay: Duration,
-    /// Upper bound on the jitter added to a packet's propagation delay, drawn for each packet, uniform from zero.
+    /// Upper bound on the jitter, a time added to the propagation delay. It is drawn for each packet, uniformly from zero to
+    /// this.
     #[serde(default)]
     pub jitter: Duration,
     /// A random delay given by its percentiles.
@@ -125,8 +126,8 @@ pub struct PortSpec {
     /// Probability that the link loses a packet after its transmission.
     #[serde(default)]
     pub loss: Prob,
-    /// Packets that the link loses after their transmission, independent of `loss`. Packets are numbered from 1, in the order in
-    /// which they leave the queue.
+    /// Numbers of the packets that the link loses after their transmission, independent of `loss`. Packets are numbered from 1, in
+    /// the order in which they leave the queue.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// Further losses and delays of packets on the wire.
@@ -140,8 +141,8 @@ pub struct PortSpec {
 }
 
 impl PortSpec {
-    /// Returns the first invalid field of the wire: percentiles of `lateness` that fall, numbers in `lose` that do not rise from 1,
-    /// or a field of `impairments`.
+    /// Returns the first invalid field of the wire: a percentile of `lateness` below its predecessor, a number in `lose` below 1 or
+    /// not above its predecessor, or a field of `impairments`.
     pub fn validate_wire(&self) -> Result<(), Problem> {
         if let Some(lateness) = &self.lateness {
             lateness.validate().map_err(|p| p.under("lateness"))?;
@@ -163,7 +164,7 @@ impl PortSpec {
 
     /// Returns the first invalid field, with its path.
     pub fn validate(&self) -> Result<(), Problem> {
-        let message = "0bit is not valid; expected a positive rate, or none for an infinite one";
+        let message = "0bit is not valid; expected a positive rate, or no rate for an infinite one";
         require(self.rate != Some(BitRate(0)), "rate", message)?;
         self.validate_wire()?;
         self.queue.validate().map_err(|p| p.under("queue"))?;
@@ -192,8 +193,8 @@ impl PortSpec {
         }
     }
 
-    /// Returns true if packets of several segments are split before they reach the queue: because the discipline requires it, or
-    /// because the link sends frames: a modem, a CMTS or a radio link. A plain link and HTB send packets whole.
+    /// Returns true if packets of several segments are split before they reach the queue. They are split if the discipline requires
+    /// it, or if the link sends frames (a modem, a CMTS or a radio link). A plain link and HTB send packets whole.
     pub fn splits_gso(&self) -> bool {
         let whole = matches!(self.service, Service::Plain | Service::Shaper(Shaper::Htb(_)));
         !whole || self.queue.split_gso()
@@ -221,7 +222,7 @@ impl PortSpec {
     }
 }
 
-/// New values for a running port; omitted ones stay the same. A packet in transmission ends at its old rate.
+/// New values for a running port; omitted values stay the same. A packet in transmission ends at the old rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
@@ -233,9 +234,9 @@ pub struct Change {
     pub jitter: Option<Duration>,
     /// Loss probability.
     pub loss: Option<Prob>,
-    /// Maximum Sustained Traffic Rate of a shaper or modem; the rate of HTB.
+    /// Maximum Sustained Traffic Rate of a shaper or modem; for HTB, its `rate`.
     pub max_sustained_rate: Option<BitRate>,
-    /// Peak Traffic Rate of a shaper or modem that has one; the ceil of an HTB that has its own.
+    /// Peak Traffic Rate of a shaper or modem that has one; for HTB, its `ceil`, if it has one.
     pub peak_traffic_rate: Option<BitRate>,
     /// Mean of a modem's largest grant per MAP.
     pub max_grant: Option<Bytes>,
@@ -315,7 +316,8 @@ mod tests {
         let spec: PortSpec = toml::from_str(text).unwrap();
         spec.validate().unwrap();
         let late = |share| spec.lateness.unwrap().at(share).0;
-        // linear between the percentiles: 5, 20 and 530 us are the midpoints of 0 to 10, 10 to 30 and 80 to 980 us
+        // the quantiles are linear between the percentiles: 5, 20 and 530 us are the midpoints of 0 to 10, 10 to 30 and 80 to
+        // 980 us
         assert_eq!([0.0, 0.25, 0.5, 0.95, 0.99].map(late), [0, 5_000, 10_000, 40_000, 80_000]);
         assert!(late(0.7).abs_diff(20_000) <= 1 && late(0.9945).abs_diff(530_000) <= 1);
         assert_eq!([0.999, 1.0].map(late), [980_000; 2]);

@@ -31,7 +31,7 @@ pub(super) struct Moment {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines(Arc<[Moment]>);
 
-/// An error in a trace, with the number of its line (in the compact form, of its word).
+/// An error in a trace, with the number of its line, or of its word in the compact form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Position of the line or word, from 1.
@@ -48,15 +48,15 @@ impl fmt::Display for BadLine {
 
 const VALID: &str = "expected a whole number of milliseconds, at most 1000000000";
 
-/// Quotes a word for a message if it looks like a number; otherwise returns an empty text. The path may name any file, and a
-/// message must not leak its contents.
+/// Quotes a word for a message if it looks like a number; otherwise returns an empty text, because the user may have named any
+/// file and a message must not leak its contents.
 fn quoted_number(word: &str) -> String {
     let like_a_number = word.len() <= 24 && word.bytes().all(|b| b.is_ascii_digit() || b"+-.,x".contains(&b));
     if like_a_number { format!("\"{word}\" is not valid; ") } else { String::new() }
 }
 
 impl Lines {
-    /// Reads a file with a number in every line.   Errors: the first line that is not a number or is below the previous one; a
+    /// Reads a file with a number in every line.   Errors: the first line that is not a number or is below the previous line; a
     /// file without lines.
     pub fn read(text: &str) -> Result<Self, BadLine> {
         let mut lines = Builder::default();
@@ -112,12 +112,12 @@ impl Lines {
         self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
     }
 
-    /// Returns the last time of the trace, after which it repeats.
+    /// Returns the last time of the trace. The trace repeats after it.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.0.last().map_or(0, |s| u64::from(s.ms)))
     }
 
-    /// Returns the gaps between opportunities, in order. The last one runs from the end of the trace to the first opportunity of
+    /// Returns the gaps between opportunities, in order. The last gap runs from the end of the trace to the first opportunity of
     /// the next round.
     pub fn gaps(&self) -> impl Iterator<Item = Duration> {
         let between = self.0.windows(2).map(|w| w[1].ms - w[0].ms);
@@ -173,7 +173,7 @@ impl Builder {
         if self.lines > MOST_LINES || ms > MOST_MS {
             return Err(format!("a trace has at most {MOST_LINES} lines and {MOST_MS} ms"));
         }
-        // both fit into 32 bits because they are at most MOST_MS and MOST_LINES
+        // `ms` is at most MOST_MS and `count` at most MOST_LINES, so both fit into 32 bits
         let (ms, count) = (ms as u32, count as u32);
         match self.moments.last_mut().filter(|s| s.ms == ms) {
             Some(moment) => moment.count += count,
@@ -234,11 +234,12 @@ mod tests {
         assert_eq!((lines.compact(), lines.file()), ("+0 +16 +1x3 +4".to_owned(), text.to_owned()));
         assert_eq!(Lines::read_compact(&lines.compact()).unwrap(), lines);
         assert_eq!((lines.count(), lines.period(), lines.most_at_once()), (6, Duration::from_millis(21), 3));
-        // the first gap is 0 to 16. The first opportunity of the next round, at 21 + 0, coincides with the last opportunity
-        // of this round, which makes a gap of 0
+        // the first gap is from 0 to 16. The last gap is 0: the first opportunity of the next round, at 21 + 0, coincides with
+        // the last opportunity of this round
         let gaps: Vec<u64> = lines.gaps().map(|d| d.0 / 1_000_000).collect();
         assert_eq!((gaps, lines.longest_gap()), (vec![16, 1, 4, 0], Duration::from_millis(16)));
-        // "1" alone is an opportunity in every ms; lines may end in CR LF, and the last line needs no line end
+        // a trace of the one line "1" has an opportunity in every ms. Lines may end in CR LF, and the last line needs no line
+        // end
         assert_eq!(Lines::read("1").unwrap(), Lines::read("1\r\n").unwrap());
         assert_eq!(Lines::read("1").unwrap().longest_gap(), Duration::from_millis(1));
     }

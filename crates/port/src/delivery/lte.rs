@@ -1,4 +1,4 @@
-//! A link like LTE's: grants, retransmitted blocks, a rate that varies, and handovers.
+//! A link like LTE: grants, retransmitted blocks, a rate that varies, and handovers.
 //!
 //! ```text
 //! each ms (TTI)      earned += rate / 8000, where a new rate is drawn every `change_every`
@@ -37,7 +37,7 @@ pub enum Way {
     Up,
 }
 
-/// A link like LTE's. Its random numbers follow from the scenario's seed and the link's name.
+/// A link like LTE. Its random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {
@@ -178,7 +178,8 @@ impl Lte {
         }
     }
 
-    /// Returns the next opportunity. Bound: at the lowest valid rate, an opportunity fills up within some thousands of ms.
+    /// Returns the next opportunity. Bound: one iteration for each ms; at the lowest valid rate, an opportunity fills up within
+    /// a few thousand ms.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.now += 1;
@@ -251,7 +252,8 @@ mod tests {
 
     #[test]
     fn without_random_effects_it_is_a_constant_rate() {
-        // 20 Mbit/s are 2500 B per ms: 1.66, 3.32, 4.99, 6.65 opportunities of 1504 B are earned after 1, 2, 3, 4 ms
+        // 20 Mbit/s are 2500 B per ms, so after 1, 2, 3 and 4 ms the link has earned 1.66, 3.32, 4.99 and 6.65 opportunities of
+        // 1504 B
         let all = opportunities(&steady(), 1000);
         assert_eq!(all[..4], [(1, 1504), (2, 3008), (3, 1504), (4, 3008)]);
         assert_eq!(all.iter().map(|o| o.1).sum::<u64>(), 2_500_000 / 1504 * 1504);
@@ -272,15 +274,15 @@ mod tests {
         // that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
-        // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so 18.0 of 20 Mbit/s remain
+        // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so 20 Mbit/s carry 18.0 Mbit/s
         assert!((mean(&p, 100_000) / (20e6 / 1.111) - 1.0).abs() < 0.01, "{}", mean(&p, 100_000));
     }
 
     #[test]
     fn its_mean_and_its_swing() {
         let p = LteParams { swing: 10.0, ..steady() };
-        // 10 h have 72 000 draws. The standard deviation is 0.64 of the mean for one draw, and 0.0024 for the average of all
-        // draws
+        // 10 h have 72 000 draws. The standard deviation of one draw is 0.64 of the mean, so that of the average of all draws
+        // is 0.0024 of the mean
         assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
         let mut by_draw = vec![0.0; 240];
         for (at, bytes) in opportunities(&p, 120_000) {
@@ -289,8 +291,8 @@ mod tests {
         let ratio = |w: &[f64]| (w[0] / w[1]).max(w[1] / w[0]);
         let steps: Vec<f64> = by_draw.windows(2).map(ratio).collect();
         assert!(steps.iter().all(|r| *r < 10.1), "no step beyond the swing");
-        // the logarithm of a rate is uniform, so the rate changes by more than a factor of 2 with probability (1 - lg 2)^2 =
-        // 0.489
+        // the logarithm of a rate is uniform over a factor of 10, so the rate changes by more than a factor of 2 with
+        // probability (1 - lg 2)^2 = 0.489
         let share = steps.iter().filter(|r| **r > 2.0).count() as f64 / steps.len() as f64;
         assert!((share - 0.489).abs() < 0.1, "{share}");
     }
@@ -300,7 +302,8 @@ mod tests {
         let p = LteParams { handover_every: Duration::from_secs(10), ..steady() };
         let all = opportunities(&p, 1_000_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).filter(|g| *g > 40).collect();
-        // a mean gap of 525 ms every 10.525 s: 95 gaps in 1000 s; a gap ends with the first TTI after the handover
+        // a gap of 525 ms on average comes every 10.525 s, which is 95 times in 1000 s. A gap ends with the first TTI after the
+        // handover
         assert!((80..=110).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (51..=1001).contains(g)), "{gaps:?}");
         assert!((mean(&p, 1_000_000) / p.mean_rate().0 as f64 - 1.0).abs() < 0.02);

@@ -132,8 +132,8 @@ impl Delivery {
         }
     }
 
-    /// Writes the opportunities of link `name` within `span` under a seed, in mahimahi's format. The format cannot express a
-    /// varying delay.
+    /// Writes the opportunities that link `name` has within `span` with this seed, in mahimahi's format. The format cannot
+    /// express a varying delay.
     ///
     /// Errors: invalid parameters; no opportunity in `span`, or more lines than a trace may have.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {
@@ -153,12 +153,12 @@ impl Delivery {
             }
             count += next.bytes / size;
             if count > lines::MOST_LINES / 4 {
-                return Err(Problem::new("duration", format!("{span} has too many opportunities; expected less time")));
+                return Err(Problem::new("duration", format!("{span} has too many opportunities; expected a shorter time")));
             }
         }
         match Lines::read(&text) {
             Ok(_) => Ok(text),
-            Err(_) => Err(Problem::new("duration", format!("{span} has no opportunity; expected more time"))),
+            Err(_) => Err(Problem::new("duration", format!("{span} has no opportunity; expected a longer time"))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use units::{Duration, Time};
 
-/// A moment at which a link sends, and the bytes that it carries.
+/// A moment at which a link sends, and the number of bytes that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opportunity {
     /// Time of the opportunity.

@@ -56,12 +56,12 @@ impl TraceParams {
         require(!self.source.is_empty(), "file", message)
     }
 
-    /// Returns the bytes of one round of the trace.
+    /// Returns the number of bytes that one round of the trace carries.
     fn bytes(&self) -> u64 {
         self.source.count().saturating_mul(self.opportunity.0)
     }
 
-    /// Returns the mean rate: the bytes of a round over the last time of the trace.
+    /// Returns the mean rate: the bytes of a round divided by its length.
     pub(crate) fn mean_rate(&self) -> BitRate {
         match self.source.period() {
             Duration::ZERO => UNREAD,
@@ -69,7 +69,7 @@ impl TraceParams {
         }
     }
 
-    /// Returns an upper bound on the mean rate over any `span`: all rounds that the span may touch count in full.
+    /// Returns an upper bound on the mean rate over any `span`. Each round that the span may touch counts in full.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         let period = self.source.period();
         if period.is_zero() || span.is_zero() {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn it_repeats_after_its_last_time() {
-        // the last time is 10, so the second round is shifted by 10 and the third by 20
+        // the last time is 10, so the second round starts at 10 and the third at 20
         assert_eq!(trace("3\n3\n10\n", Duration::ZERO), [(3, 2), (10, 1), (13, 2), (20, 1), (23, 2), (30, 1)]);
         // a first line of 0 coincides with the last line of the previous round
         assert_eq!(trace("0\n10\n", Duration::ZERO), [(0, 1), (10, 1), (10, 1), (20, 1), (20, 1), (30, 1)]);

@@ -1,5 +1,5 @@
-//! A link like Starlink's: every 15 s another satellite or beam, with a new rate and a new delay, and occasional
-//! outages.
+//! A link like Starlink: every 15 s it changes to another satellite or beam, with a new rate and a new delay, and sometimes
+//! after an outage.
 //!
 //! ```text
 //! each frame (1/750 s)   rate / 8 / 750 bytes, delivered at the next whole ms
@@ -25,7 +25,7 @@ use units::{require, within};
 /// Frames per second.
 const FRAMES: u64 = 750;
 
-/// A link like Starlink's. Its random numbers follow from the scenario's seed and the link's name.
+/// A link like Starlink. Its random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StarlinkParams {
@@ -86,7 +86,8 @@ impl StarlinkParams {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span`. One more frame may end at the start of the span.
+    /// Returns an upper bound on the mean rate over any `span`. It includes a frame that began before the span and ends at its
+    /// start.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(2), span)
     }
@@ -135,8 +136,8 @@ impl Starlink {
         self.extra_delay = Duration(self.rng.below(self.p.delay_swing.0.saturating_add(1)));
     }
 
-    /// Returns the next opportunity. Bound: at the lowest valid rate, an opportunity fills up within a few thousand frames, besides
-    /// those of an outage.
+    /// Returns the next opportunity. Bound: one iteration for each frame; at the lowest valid rate, an opportunity fills up within
+    /// a few thousand frames with service.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.frame += 1;
@@ -185,7 +186,8 @@ mod tests {
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
         assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));
-        // the rate is constant within an interval, so its first and tenth second differ by an opportunity or two
+        // the rate is constant within an interval, so the bytes sent in its first and in its tenth second differ by at most two
+        // opportunities
         let sent = |from: u64| -> u64 {
             let (from, to) = (Time(from), Time(from + 1_000_000_000));
             all.iter().filter(|o| o.at > from && o.at <= to).map(|o| o.bytes).sum()
@@ -201,11 +203,11 @@ mod tests {
         let p = StarlinkParams { outage: Prob::new(0.5).unwrap(), ..StarlinkParams::default() };
         let all = opportunities(&p, 36_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| (w[1].at.0 - w[0].at.0) / MS).filter(|g| *g > 10).collect();
-        // half of the 2400 intervals have an outage, with a standard deviation of 24.5
+        // on average, half of the 2400 intervals have an outage; the standard deviation is 24.5 intervals
         assert!((1100..=1300).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (50..=1004).contains(g)));
         let rate = all.iter().map(|o| o.bytes as f64).sum::<f64>() * 8.0 / 36_000.0;
-        // the standard deviation is 0.39 of the mean for one draw, and 0.8 % for the mean of 2400 draws
+        // the standard deviation of one draw is 0.39 of the mean, so that of the average of 2400 draws is 0.8 % of the mean
         assert!((rate / p.mean_rate().0 as f64 - 1.0).abs() < 0.025, "{rate}");
     }
 }

@@ -4,7 +4,8 @@ use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
 use units::{require, within};
 
-/// Bytes of one opportunity of a synthetic link: the same as mahimahi's, so that every link can be written in its format.
+/// Bytes of one opportunity of a synthetic link. mahimahi uses the same number, so every synthetic link can be written in its
+/// format.
 pub(super) const OPPORTUNITY: u64 = 1504;
 /// A millisecond.   Unit: ns.
 pub(super) const MS: u64 = 1_000_000;
@@ -12,7 +13,7 @@ pub(super) const MS: u64 = 1_000_000;
 /// Lowest and highest valid mean rate of a link.   Unit: bit/s.
 const RATES: (BitRate, BitRate) = (BitRate(100_000), BitRate(10_000_000_000));
 
-/// Draws rates whose logarithm is uniformly distributed. Their mean is `mean`, and the highest is `swing` times the
+/// Draws rates whose logarithm is uniformly distributed. The mean rate is `mean`, and the highest rate is `swing` times the
 /// lowest.
 ///
 /// ```text
@@ -52,8 +53,8 @@ impl Rates {
     }
 }
 
-/// Returns the mean rate over `span` of a link that carries `rate`, plus a burst at the start of the span: the bytes
-/// carried in a time `extra`.
+/// Returns the mean rate over `span` of a link that carries `rate`, and in addition a burst at the start of the span: the bytes
+/// that `rate` carries in a time `extra`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;

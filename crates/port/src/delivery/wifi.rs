@@ -1,4 +1,4 @@
-//! A link like Wi-Fi's: a station wins turns on the air against other stations, and each turn carries one aggregate.
+//! A link like Wi-Fi: a station competes with other stations for turns on the air, and each turn carries one aggregate.
 //!
 //! ```text
 //! contention   every station with data waits AIFS, then counts down a random number of slots from 0 to CW; the first to reach
@@ -30,7 +30,7 @@ const SIFS: u64 = 16_000;
 const AIFS: u64 = SIFS + 3 * SLOT;
 /// CWmin and CWmax of best effort.
 const CW: (u64, u64) = (15, 1023);
-/// Number of doublings from CWmin to CWmax.
+/// Number of doublings of the contention window from CWmin to CWmax.
 const STAGES: i32 = 6;
 /// Durations of frames. RTS (20 bytes) and CTS (14) at 24 Mbit/s take 28 us each: a preamble of 20 us, then symbols of 96 bits in
 /// 4 us. A block ACK (32 bytes) takes 32 us, and the preamble of an aggregate 40 us.   Unit: ns.
@@ -42,7 +42,7 @@ const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
 /// Size of a packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
 const MPDU: u64 = OPPORTUNITY + 36;
 
-/// A link like Wi-Fi's. Its random numbers follow from the scenario's seed and the link's name.
+/// A link like Wi-Fi. Its random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WifiParams {
@@ -79,7 +79,7 @@ impl WifiParams {
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        // saturating, because this runs before `validate` refuses an invalid rate
+        // must not overflow: this runs before `validate` refuses an invalid rate
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
@@ -92,7 +92,7 @@ impl WifiParams {
             let doubled: f64 = (0..STAGES).map(|i| pow(2.0 * p, f64::from(i))).sum();
             2.0 / (1.0 + w + p * w * doubled)
         };
-        // tau falls with p and p rises with tau, so bisection finds their intersection
+        // tau falls as p rises and p rises with tau, so the two curves meet once, and bisection finds that point
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
             let p = (low + high) / 2.0;
@@ -108,7 +108,7 @@ impl WifiParams {
         BitRate((alone / n * (count * OPPORTUNITY) as f64 * 8e9 / slot) as u64)
     }
 
-    /// Returns the rate of back-to-back aggregates.
+    /// Returns the rate on the air, which bounds the rate of back-to-back aggregates.
     pub(crate) fn peak_rate(&self) -> BitRate {
         self.rate
     }
@@ -144,14 +144,14 @@ impl Wifi {
         Self { packets, turn, rng, stations, now: 0 }
     }
 
-    /// Returns the next opportunity. Bound: on average, one turn of each station and the collisions between them.
+    /// Returns the next opportunity. Bound: on average, one iteration for each station and for each collision between them.
     pub(crate) fn next(&mut self) -> Opportunity {
         while !self.contend() {}
         let at = self.now.div_ceil(MS).saturating_mul(MS);
         Opportunity { at: Time(at), bytes: self.packets * OPPORTUNITY, extra_delay: Duration::ZERO }
     }
 
-    /// Advances to the next transmission; returns true if it is this link's and does not collide.
+    /// Advances to the next transmission. Returns true if this link sends it and it does not collide.
     fn contend(&mut self) -> bool {
         let least = self.stations.iter().map(|s| s.count).min().unwrap_or_default();
         let alone = self.stations.iter().filter(|s| s.count == least).count() == 1;
@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn aggregates_are_bounded_by_packets_and_by_time() {
-        // 64 packets of 1540 B at 300 Mbit/s take 2.63 ms. At 50 Mbit/s, the limit is time: 4 ms are 25 000 B, or 16 packets
+        // 64 packets of 1540 B take 2.63 ms at 300 Mbit/s. At 50 Mbit/s, `txop` limits the aggregate: 4 ms are 25 000 B, or 16
+        // packets
         let turn = |mbit: u64| WifiParams { rate: BitRate(mbit * 1_000_000), ..WifiParams::default() }.turn();
         assert_eq!(turn(300), (64, 176_000 + 2_628_267));
         assert_eq!(turn(50), (16, 176_000 + 3_942_400));

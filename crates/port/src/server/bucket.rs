@@ -1,4 +1,4 @@
-//! A dual token bucket in front of a link: the next packet waits for its tokens, then for the link.
+//! A dual token bucket in front of a link. The next packet waits for its tokens, then for the link.
 
 use super::{INFINITE, Serializer, Serve, Taken};
 use crate::Change;
@@ -6,7 +6,7 @@ use docsis::{ShaperParams, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// The token bucket. It takes a packet from the queue when it is the packet's turn, and holds it until there are enough tokens.
+/// The token bucket. It takes the next packet from the queue, and holds it until there are enough tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bucket(TokenBucket);
 

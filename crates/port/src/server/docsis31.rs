@@ -1,5 +1,5 @@
-//! The modem of DOCSIS 3.1. Packets wait only in the managed queues, one for each service flow. A grant takes the packets of its
-//! service flow that fit.
+//! The modem of DOCSIS 3.1. Packets wait only in the managed queues, one for each service flow. A grant takes as many packets of
+//! its service flow as fit.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;

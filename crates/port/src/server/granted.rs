@@ -1,4 +1,4 @@
-//! The modem of SCTE 2013. Packets wait only in the managed queue, and a grant takes the packets that fit.
+//! The modem of SCTE 2013. Packets wait only in the managed queue, and a grant takes as many packets as fit.
 
 use super::{Granted, Request, Serve};
 use crate::Change;

@@ -35,7 +35,7 @@ impl Serve for Class {
 }
 
 impl Serializer for Class {
-    /// Holds back an empty queue: HTB counts the packets of its class, and does not poll an empty class.
+    /// Returns true for an empty queue: HTB counts the packets of its class, and does not poll an empty class.
     #[inline]
     fn holds_back(&mut self, _now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
         waiting.packets == 0

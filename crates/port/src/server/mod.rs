@@ -5,8 +5,8 @@
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
 //! | [`Granted`]: takes packets at its own times | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
-//! Only the modem of 2012 has a transmit queue (behind its token bucket), for whose MAPs and room there are separate
-//! steps.
+//! Only the modem of 2012 has a transmit queue, behind its token bucket. Separate steps handle its MAPs and the room that
+//! becomes free in it.
 
 mod bucket;
 mod docsis31;
@@ -28,7 +28,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The rate of a link on which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// Returns the view of a link with the rates of the service flow `flow`, which has `tokens` left.
+/// Returns the view of a link with the rates of `flow`, a service flow that has `tokens` left.
 fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
     let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
     LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
@@ -83,7 +83,7 @@ pub(crate) trait Serializer: Serve {
         None
     }
 
-    /// Returns the same as [`Self::as_server`], mutable.
+    /// Like [`Self::as_server`], but mutable.
     #[inline]
     fn as_server_mut(&mut self) -> Option<&mut Server> {
         None
@@ -98,11 +98,11 @@ pub(crate) trait Granted: Serve {
     /// Returns the next time of the server's clock.
     fn next(&self) -> Time;
 
-    /// Does the work due at [`Granted::next`]. Departing packets go to `depart` with the time of their last bit. Returns a
-    /// request; its result goes to [`Granted::answer`].
+    /// Does the work due at [`Granted::next`]. Passes departing packets to `depart` with the time of their last bit. Returns a
+    /// request; the caller passes its result to [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
-    /// Receives the packet that [`Granted::tick`] requested; returns a departing packet and its time.
+    /// Receives the packet that [`Granted::tick`] requested. Returns a packet that departs, with its departure time.
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)>;
 
     /// Returns the number of packets that have left the queue but not departed.
@@ -185,7 +185,7 @@ impl Server {
         if let Self::Docsis31(modem) = self { modem.grants() } else { Vec::new() }
     }
 
-    /// Counts the opportunities that an idle link missed before `now`, so that later counts are cheap.
+    /// Counts the opportunities that an idle link missed before `now`, so that a later query has fewer to count.
     pub(crate) fn count_idle(&mut self, now: Time) {
         if let Self::Opportunities(link) = self {
             link.count_idle(now);

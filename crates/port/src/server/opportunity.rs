@@ -1,4 +1,4 @@
-//! A link that sends at opportunities. Each carries a number of bytes; unused bytes are lost.
+//! A link that sends at opportunities. Each opportunity carries a number of bytes; unused bytes are lost.
 //!
 //! ```text
 //! at an opportunity of b bytes:   the partly sent packet continues, then packets are requested while bytes are left
@@ -13,8 +13,9 @@
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are simulated times, not readings of a clock in whole milliseconds; the results agree, because traces
-//! are in whole milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
+//! Departs: times are exact to the nanosecond, where mahimahi reads a clock in whole milliseconds; the results agree, because
+//! traces are in whole milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is
+//! empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -94,7 +95,7 @@ impl Opportunities {
         self.idle = self.empty && self.waiting == 0 && self.under_way.is_none();
     }
 
-    /// Counts the opportunities that an idle link missed before `now`. On a busy link, `tick` counts them.
+    /// Counts the opportunities that an idle link missed before `now`. On a busy link, `tick` counts opportunities.
     pub(crate) fn count_idle(&mut self, now: Time) {
         if self.idle {
             self.pass(now);
@@ -151,7 +152,7 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // an opportunity at the time of the arrival is also missed
+            // the + 1 ns includes an opportunity at the time of the arrival, which is also missed
             self.pass(now + Duration(1));
             self.idle = false;
         }

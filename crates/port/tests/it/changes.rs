@@ -1,4 +1,4 @@
-//! Schedules and loss, and the link as the discipline sees it.
+//! Tests of scheduled changes, of random loss, and of the link as the discipline sees it.
 
 use crate::common::{Bench, FLOW, ms};
 use packet::DropReason;
@@ -56,7 +56,7 @@ fn a_shorter_delay_does_not_reorder_packets() {
 
 #[test]
 fn a_service_flow_follows_its_schedule() {
-    // after the burst is spent, the rate is 5, 2.5 and 5 Mbit/s for 10 s each
+    // the burst is spent in the first 10 s; then the rate is 5, 2.5 and 5 Mbit/s for 10 s each
     let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     let mut marks = Vec::new();
     for (end, rate) in [(10, 5_000_000), (20, 2_500_000), (30, 5_000_000), (40, 5_000_000)] {
@@ -65,7 +65,7 @@ fn a_service_flow_follows_its_schedule() {
         let change = Change { max_sustained_rate: Some(BitRate(rate)), ..Change::default() };
         b.port.change(Time(end * 1_000_000_000), change);
     }
-    // the rates from 10, 20 and 30 s on, each to within two packets
+    // the rates measured from 10, 20 and 30 s on may each differ by two packets
     let spans: Vec<f64> = marks.windows(2).map(|w| (w[1] - w[0]) as f64 * 8.0 / 10.0).collect();
     for (rate, expected) in spans.iter().zip([5e6, 2.5e6, 5e6]) {
         assert!((rate - expected).abs() <= 1500.0 * 8.0 / 10.0 * 2.0, "{spans:?}");
@@ -95,7 +95,7 @@ fn the_link_loses_its_share_and_lost_packets_take_their_time() {
     let lost = b.dropped(DropReason::LinkLoss);
     assert!((3700..=4300).contains(&lost), "{lost}");
     assert_eq!(b.out.len() + lost, 40_000);
-    // the transmission of the k-th packet ends at k x 12 us, whichever earlier packets were lost
+    // a lost packet also takes 12 us of transmission, so the k-th packet always arrives at k x 12 us
     assert!(b.out.iter().all(|p| p.stamp == Time((p.seq + 1) * 12_000)));
     b.port.change(Time(1 << 40), Change { loss: Some(Prob::default()), ..Change::default() });
     b.burst(Time(1 << 40), 100, 1500);

@@ -1,4 +1,4 @@
-//! A recorded trace, checked by worked arithmetic and by a second method.
+//! Tests of a recorded trace, by worked arithmetic and by a second method.
 
 use crate::common::{Bench, ms};
 use packet::DropReason;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use record::LinkId;
 use units::{Duration, Time};
 
-/// Returns a link whose trace has these times, with a long queue and `more` keys of the trace.
+/// Returns a link with this queue, and a trace that has these times and the keys in `more`.
 fn link(lines: &[u64], queue: &str, more: &str) -> Bench {
     let text: Vec<String> = lines.iter().map(u64::to_string).collect();
     Bench::new(&format!(
@@ -46,7 +46,7 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
 fn an_arrival_in_the_same_millisecond_has_missed_it() {
     let mut b = link(&[10, 13], LONG, "");
     b.burst(ms(10.0), 1, 1500);
-    // at 12.999 ms, a clock of whole milliseconds would read 12: still in time for the opportunity at 13
+    // a clock of whole milliseconds would read 12 at 12.999 ms, so this packet is also in time for the opportunity at 13 ms
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
@@ -60,8 +60,8 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
 
 #[test]
 fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
-    // 7 lines per period of 31 ms: 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s. One second has 32 whole rounds, and lines 3, 3, 8 in the
-    // 8 ms of the 33rd
+    // 7 lines per period of 31 ms carry 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s. One second has 32 whole rounds and 8 ms of the 33rd,
+    // which have the lines 3, 3 and 8
     let lines = [3, 3, 8, 20, 20, 20, 31];
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1504);
@@ -72,7 +72,7 @@ fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
     b.run(ms(1000.0));
     assert_eq!(b.out.len(), 7 * 32 + 3);
     assert_eq!(b.port.link_view(ms(0.0)).rate.0, 7 * 1504 * 8 * 1000 / 31);
-    // packets of 1500 bytes share opportunities without loss: these 7 x 32 + 3 = 227 lines are 341 408 bytes
+    // packets of 1500 bytes share opportunities, so none of the 341 408 bytes of these 7 x 32 + 3 = 227 lines is lost
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1500);
     b.run(ms(1000.0));
@@ -103,10 +103,10 @@ fn gaps_are_counted() {
 
 #[test]
 fn codel_drops_after_a_gap_by_its_own_law() {
-    // A packet arrives and an opportunity occurs in each ms, but there are no opportunities for 300 ms. From 500 ms on, every
-    // head has waited 300 ms, or 1 ms less for each drop so far. This is above the target, so the first drop comes one interval
-    // later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. Until 1500 ms the drops are at 600, 700, 770.7, 828.4, 878.4,
-    // 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
+    // A packet arrives and an opportunity occurs in each ms, but there are no opportunities for 300 ms. From 500 ms on, the
+    // head of the queue has waited 300 ms, less 1 ms for each drop so far. This is above the target, so the first drop comes
+    // one interval later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. The drops up to 1500 ms are at 600, 700, 770.7,
+    // 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
     let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..1500 {
@@ -140,7 +140,7 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     // before 250 and 500 ms are long
     let mut b = link(&[10, 20, 50, 250], "droptail = { limit = '2p' }", "opportunity = 1500");
     let gap_drops = |b: &Bench, at: f64| b.port.opportunities(ms(at)).unwrap().gap_drops;
-    // before the gap, three packets arrive at once and two find room; the drop of the third is not in a gap
+    // before the first long gap, three packets arrive at once and two find room; the drop of the third does not count
     b.burst(ms(1.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
     // the link is idle and has not been polled for 50 ms. Three packets arrive in the gap, and the third is dropped in the
@@ -148,11 +148,11 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     b.run(ms(100.0));
     b.burst(ms(100.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 100.5)), (2, 1));
-    // after the gap, the drop does not count
+    // a drop after the gap does not count
     b.run(ms(260.5));
     b.burst(ms(260.5), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
-    // packets that arrive at the last opportunity before a gap miss it, so the drop is in the gap
+    // packets that arrive at 550 ms, the time of the last opportunity before a gap, miss it, so the drop is in the gap
     b.run(ms(550.0));
     b.burst(ms(550.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));
@@ -188,9 +188,8 @@ fn invalid_deliveries_are_refused() {
 }
 
 proptest! {
-    /// Computes departures from bytes instead of packets. If A bytes arrived before an opportunity of b bytes, and S bytes were
-    /// sent before it, then min(A, S + b) are sent after it. A packet leaves with the first opportunity that covers its last
-    /// byte.
+    /// Computes departures from bytes instead of packets. If A bytes arrived and S bytes were sent before an opportunity of b
+    /// bytes, then min(A, S + b) bytes have been sent after it. A packet leaves with the opportunity that sends its last byte.
     #[test]
     fn departures_are_those_of_the_bytes(
         gaps in prop::collection::vec(0u64..9, 2..40),

@@ -61,8 +61,8 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
     // one byte of tokens is enough for the first packet. The second waits in the queue until 999 B of debt are paid, 7.992 ms
     assert_eq!((b.port.backlog().packets, b.port.deadline()), (1, START + units::Duration(7_992_000)));
     b.run(ms(1008.0));
-    // the second packet's debt of 1000 B is paid at 7.992 + 8 = 15.992 ms: an arrival at 10 ms must wait until then, an arrival
-    // at 30 ms need not
+    // the second packet's debt of 1000 B is paid at 7.992 + 8 = 15.992 ms. A packet that arrives at 10 ms must wait until then;
+    // a packet that arrives at 30 ms leaves at once
     b.burst(ms(1010.0), 1, 100);
     b.run(ms(1030.0));
     b.burst(ms(1030.0), 1, 100);
@@ -71,8 +71,7 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
 
 #[test]
 fn an_empty_queue_is_not_polled() {
-    // in front of HTB, RED keeps its average while the link is idle. In front of a shaper that polls an empty queue, the
-    // average decays
+    // RED's average stays the same while a link with HTB is idle. It decays in front of a shaper that polls an empty queue
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {
         let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));
@@ -89,7 +88,8 @@ fn an_empty_queue_is_not_polled() {
 
 #[test]
 fn the_ceil_holds_while_the_burst_lasts() {
-    // 20 packets of 1000 B are sent at 8 Mbit/s (1 ms each) while the 10 000 B in excess of 2 Mbit/s last, then in 4 ms each
+    // packets of 1000 B take 1 ms each, at `ceil`, until they have used the burst of 10 000 B; then they take 4 ms each, at
+    // `rate`
     let htb = "service = { shaper = { htb = { ceil = '8mbit', burst = 10000, cburst = 1 } } }";
     let mut b = bench(&format!("rate = '2mbit'\n{htb}"));
     b.burst(START, 20, 1000);
@@ -102,7 +102,7 @@ fn the_ceil_holds_while_the_burst_lasts() {
 
 #[test]
 fn an_interface_behind_it_takes_one_packet_at_a_time() {
-    // the interface has 8 Mbit/s: 1 ms per packet of 1000 B. The burst alone would let five packets go at once
+    // the interface sends 8 Mbit/s, so a packet of 1000 B takes 1 ms. The burst alone would let five packets go at once
     let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
     let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
     b.burst(START, 8, 1000);

@@ -1,4 +1,4 @@
-//! Numbers that follow from the parameters alone, measured through the whole port.
+//! Tests of numbers that follow from the parameters alone, measured through the whole port.
 
 use crate::common::{Bench, FLOW, ms};
 use packet::DropReason;
@@ -7,7 +7,7 @@ use units::{Duration, Time};
 #[test]
 fn a_plain_link_stores_and_forwards() {
     let mut b = Bench::new("rate = '5mbit'\ndelay = '10ms'\nqueue = { droptail = { limit = '2p' } }");
-    // the first packet is transmitted at once, so it is not in the backlog: two others wait, and one is refused
+    // the first packet is transmitted at once, so it is not in the backlog. Two others wait, and the fourth is refused
     b.burst(ms(1.0), 4, 1500);
     assert_eq!((b.port.backlog().packets, b.fates.0.clone()), (2, vec![(3, DropReason::TailFull)]));
     assert_eq!(b.port.deadline(), ms(3.4));
@@ -25,8 +25,7 @@ fn a_plain_link_stores_and_forwards() {
 
 #[test]
 fn longest_waits_in_a_full_queue() {
-    // the longest wait is limit x 12 000 bit / rate, for 417 and 21 packets at 20 and 5 Mbit/s. Under the ns-2 convention, the
-    // queue holds one packet less
+    // the longest wait is limit x 12 000 bit / rate. Under the ns-2 convention, the queue holds one packet less
     for (limit, rate, ns2, wait) in [
         (417, 20, false, 250.2),
         (417, 5, false, 1000.8),
@@ -51,12 +50,12 @@ fn longest_waits_in_a_full_queue() {
 fn shaper_ceiling_and_burst_phase() {
     let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '100p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.saturate(Time::ZERO, Time(600_000_000_000), 2);
-    // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB
+    // the burst and the sustained rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB
     let delivered = b.port.counters().delivered.bytes;
     assert!((385_000_000 - 1500..=385_000_000).contains(&delivered), "{delivered}");
-    // without the peak bucket, the burst lasts 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and has 13.333 MB. The peak bucket lets 1522 B
-    // pass at once, so the burst lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 1522 B + 2.5 MB/s x 5.332 521 s =
-    // 13.332 826 MB, to within a packet
+    // without the peak bucket, the burst would last 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and carry 13.333 MB. The peak bucket lets
+    // 1522 B pass at once, so the burst lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and carries 1522 B + 2.5 MB/s x 5.332 521
+    // s = 13.332 826 MB, to within a packet
     let end = b.out.windows(2).position(|w| w[1].stamp.since(w[0].stamp) > Duration::from_micros(600)).unwrap();
     assert!((b.out[end].stamp.secs() - 5.332_521).abs() < 0.0006, "{}", b.out[end].stamp);
     assert!((((end + 1) * 1500) as f64 - 13_332_826.0).abs() < 1500.0, "{}", (end + 1) * 1500);
@@ -64,7 +63,7 @@ fn shaper_ceiling_and_burst_phase() {
 
 #[test]
 fn bursty_file_takes_14_seconds() {
-    // 18.75 MB take 5.333 s at 20 Mbit/s and 8.667 s at 5 Mbit/s
+    // the file of 18.75 MB takes 5.333 s at 20 Mbit/s (13.333 MB) and then 8.667 s at 5 Mbit/s (5.417 MB)
     let mut b =
         Bench::new(&format!("queue = {{ droptail = {{ limit = '20000p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.burst(ms(0.0), 12_500, 1500);
@@ -83,7 +82,8 @@ fn modem_ceiling() {
     let mut b = modem("droptail = { limit = '417p' }", "");
     b.saturate(Time::ZERO, Time(60_000_000_000), 2);
     let c = b.port.counters();
-    // 10 MB + 5e6/8 B/s x 60 s = 47.5 MB, minus the bytes in the request loop: 4 to 6 ms at 5 Mbit/s, and 1 ms of propagation
+    // the flow admits 10 MB + 5e6/8 B/s x 60 s = 47.5 MB. At the end, the bytes of 4 to 6 ms (request loop) and 1 ms
+    // (propagation) have not arrived yet
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
     assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leave 12 packets of 1500 B in a 6 ms loop");
 }
@@ -111,12 +111,12 @@ fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // at most 1 + 21 packets enter the small queue at one moment, and the transmit queue has room for these
+    // of packets that arrive together, at most 1 + 21 get into the small queue, and the transmit queue has room for all of them
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
     assert_eq!((b.dropped(DropReason::TransmitQueueFull), b.dropped(DropReason::TailFull)), (0, 78));
-    // two of 24 SYNs find no place (three under the ns-2 convention)
+    // of 24 SYNs that arrive together, two are dropped (three under the ns-2 convention)
     for (ns2, lost) in [(false, 2), (true, 3)] {
         let mut b =
             modem(&format!("droptail = {{ limit = '21p', ns2_off_by_one = {ns2} }}"), "transmit_queue = 'drop'");
@@ -169,7 +169,7 @@ fn granted_link_of_2013() {
     let mut b = modem("droptail = { limit = '417p' }", "model = 'docsis_link_2013'");
     b.saturate(Time::ZERO, Time(60_000_000_000), 100);
     let delivered = b.port.counters().delivered.bytes as f64;
-    // the flow carries 47.5 MB, apart from the rounding of requests and the delay of the request loop
+    // the flow carries 47.5 MB, less the effects of the rounding of requests and of the delay of the request loop
     assert!((delivered / 47.5e6 - 1.0).abs() < 0.002, "{delivered}");
     assert_eq!(b.fates.0.len(), 0);
     let mut b = modem("droptail = {}", "model = 'docsis_link_2013'");

@@ -1,4 +1,4 @@
-//! Impairments of the wire, against closed forms.
+//! Tests of the wire's impairments against closed forms.
 
 use crate::common::{Bench, ms};
 use port::PortSpec;
@@ -29,10 +29,10 @@ fn lost(b: &Bench) -> Vec<bool> {
 
 #[test]
 fn a_policer_lets_through_its_burst_and_its_rate() {
-    // 8 Mbit/s arrive, 2 Mbit/s may pass, and 10 packets at once
+    // packets arrive at 8 Mbit/s; 2 Mbit/s may pass, after a first burst of 10 packets
     let mut b = link("policer = { rate = '2mbit', burst = '10KB' }");
     send(&mut b, 1001);
-    // 1 s of tokens is 250 kB, so 10 + 250 packets; the last tokens may be too few for a packet
+    // 1 s adds tokens for 250 kB, so 10 + 250 packets pass, or one less if the last tokens are too few for a packet
     assert!((259..=260).contains(&b.out.len()), "{}", b.out.len());
     // the bucket loses 1000 - 250 bytes with each packet that passes, so 10 + 3 pass before the first drop
     assert_eq!(lost(&b).iter().position(|lost| *lost), Some(13));
@@ -70,7 +70,8 @@ fn both_states_lose_with_their_own_probability() {
     let mut b = link("burst_loss = { p = 0.5, r = 0.5, bad_loss = 0.6, good_loss = 0.2 }");
     send(&mut b, n);
     let share = b.fates.0.len() as f64 / n as f64;
-    // with p = r = 1/2 each packet has an independent state, so its loss has the mean 0.4 and no memory
+    // with p = r = 1/2 the state of each packet is independent of the one before, so packets are lost independently with
+    // probability 0.4
     assert!((share - 0.4).abs() < 5.0 * (0.4 * 0.6 / n as f64).sqrt(), "{share}");
 }
 
@@ -115,7 +116,7 @@ fn a_packet_that_is_held_back_is_overtaken_by_a_bound() {
     assert!((held.len() as f64 - 1000.0).abs() < 5.0 * 30.0, "{}", held.len());
     for (place, p) in b.out.iter().enumerate().filter(|(_, p)| held.contains(&p.seq)) {
         assert_eq!(p.stamp.0, p.seq * 1_000_000 + 12_500_000);
-        // two packets leave within 2.5 ms; if they are also held back, they do not overtake
+        // the next two packets leave within 2.5 ms, and overtake it unless they are also held back
         let overtook = b.out[..place].iter().filter(|q| q.seq > p.seq).count();
         let may = [1, 2].iter().filter(|k| p.seq + **k < n && !held.contains(&(p.seq + **k))).count();
         assert_eq!(overtook, may);

@@ -1,4 +1,5 @@
-//! Random delay on the wire: uniform, in order unless `reorder` is set, and with its own random stream.
+//! Tests of random delay on the wire: it is uniform, keeps packets in order unless `reorder` is set, and has its own random
+//! stream.
 
 use crate::common::{Bench, ms};
 use port::Change;
@@ -34,8 +35,8 @@ fn delays_are_uniform() {
         tenths[(jitter / 400_001) as usize] += 1;
         sum += jitter as f64;
     }
-    // the mean is 2 ms with a standard deviation of 4 / sqrt(12) / 100 = 0.0115 ms. A tenth of the range has 1000 packets with a
-    // standard deviation of 30. The bounds are five standard deviations
+    // the mean jitter is 2 ms with a standard deviation of 4 / sqrt(12) / 100 = 0.0115 ms. Each tenth of the range has 1000 packets
+    // on average, with a standard deviation of 30. The bounds are five standard deviations
     assert!((sum / 1e4 / 1e6 - 2.0).abs() < 0.058, "{}", sum / 1e10);
     assert!(tenths.iter().all(|n| (850..=1150).contains(n)), "{tenths:?}");
 }
@@ -50,7 +51,8 @@ fn packets_wait_behind_the_latest_unless_they_may_overtake() {
     }
     assert!(kept.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let overtaken = free.out.windows(2).filter(|w| w[0].seq > w[1].seq).count();
-    // 333 packets leave within 4 ms, so two neighbours at the far end are in either order with about equal probability
+    // 333 packets leave within the 4 ms of jitter, so two packets that arrive next to each other are in either order with about
+    // equal probability
     assert!((800..1200).contains(&overtaken), "{overtaken}");
     // both links drew the same delays; in order, a packet arrives no earlier than any packet before it
     let mut latest = Time::ZERO;

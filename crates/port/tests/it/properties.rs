@@ -1,4 +1,4 @@
-//! Invariants of every port, for any arrivals and any polling times.
+//! Tests of invariants of every port, for any arrivals and any polling times.
 
 use crate::common::{Bench, FLOW};
 use packet::DropReason;
@@ -96,7 +96,7 @@ fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
             }
         }
     }
-    // a link that was stopped starts again
+    // starts a link that the script has stopped
     b.poll(now);
     b.port.change(now, Change { rate: Some(BitRate(8_000_000)), ..Change::default() });
     if often {

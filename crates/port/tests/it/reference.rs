@@ -1,12 +1,12 @@
-//! A plain drop-tail link against Lindley's recursion.
+//! Tests a plain drop-tail link against Lindley's recursion.
 
 use crate::common::Bench;
 use proptest::prelude::*;
 use units::{Duration, Time};
 
 proptest! {
-    /// d(k) = max(a(k), d(k-1)) + size(k)/rate, for arrivals a and departures d. An arrival is dropped if `limit` packets wait
-    /// whose transmission has not begun.
+    /// d(k) = max(a(k), d(k-1)) + size(k)/rate, for arrivals a and departures d. A packet is dropped on arrival if `limit`
+    /// packets are waiting for their transmission.
     #[test]
     fn plain_droptail_is_lindleys_recursion(
         arrivals in prop::collection::vec((0u64..5_000_000, 40u16..=1514), 1..300),

@@ -1,4 +1,4 @@
-//! A host for one port: takes a script of calls, and collects arrivals and records.
+//! A host for one port, which makes scripted calls, and collects arrivals and records.
 #![allow(dead_code)] // each test file uses only some of these items
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, MarkReason, PacketMeta, Point};
@@ -6,12 +6,12 @@ use port::{Env, Port, PortSpec};
 use record::{LinkId, Record, Tape};
 use units::{Duration, Time};
 
-/// Returns a time in milliseconds, exact to the nanosecond.
+/// Converts milliseconds to a time, rounded to the nanosecond.
 pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
 
-/// Drops by sequence number.
+/// The drops so far: sequence number and reason.
 #[derive(Default)]
 pub(crate) struct Drops(pub Vec<(u64, DropReason)>);
 
@@ -96,6 +96,6 @@ impl Bench {
     }
 }
 
-/// The service flow of CableLabs 2012's upstream.
+/// The upstream service flow of CableLabs 2012.
 pub(crate) const FLOW: &str =
     "{ max_sustained_rate = '5mbit', max_traffic_burst = '10MB', peak_traffic_rate = '20mbit' }";
