@@ -10,8 +10,7 @@
 //!
 //! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1.
 //! Departs: ns-2 keeps real numbers. Here a token is 1e-9 bit, so that rate x time is an exact integer and no rounding
-//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens that arrive because of this rounding stay
-//! in the bucket.
+//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens of the added fraction stay in the bucket.
 
 use crate::ShaperParams;
 use units::{BitRate, Bytes, Duration, Time};
@@ -34,7 +33,7 @@ impl Bucket {
         Self { rate: rate.0, depth, tokens: depth }
     }
 
-    /// Returns the tokens after `dt`, at most the depth.
+    /// Returns the tokens that the bucket holds after `dt`, at most its depth.
     #[inline]
     fn after(&self, dt: Duration) -> i64 {
         let room = (self.depth - self.tokens) as u64;
@@ -48,7 +47,7 @@ impl Bucket {
         self.tokens = self.after(dt);
     }
 
-    /// Removes the tokens of `bytes`; the bucket may go into debt.
+    /// Removes the tokens for `bytes`; the bucket may go into debt.
     #[inline]
     pub fn charge(&mut self, bytes: u64) {
         self.tokens -= bytes as i64 * PER_BYTE;
@@ -60,7 +59,7 @@ impl Bucket {
         *self = Self { tokens: self.tokens.min(other.tokens), ..other };
     }
 
-    /// Gives the tokens of `bytes` back to the bucket, up to the depth.
+    /// Returns the tokens for `bytes` to the bucket, up to the depth.
     pub(crate) fn refund(&mut self, bytes: u64) {
         let back = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(PER_BYTE);
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
@@ -106,7 +105,7 @@ impl Buckets {
         Self { sustained, peak, at: Time::ZERO }
     }
 
-    /// Begins with both buckets full at time 0, with the rates and depths of a service flow.
+    /// Begins with full buckets at time 0, with the rates and depths of a service flow.
     pub(crate) fn of(p: &ShaperParams) -> Self {
         let peak = p.peak_traffic_rate.map(|rate| Bucket::full(rate, p.peak_burst));
         Self::full(Bucket::full(p.max_sustained_rate, p.max_traffic_burst), peak)
@@ -126,13 +125,13 @@ impl Buckets {
         self.at = now;
     }
 
-    /// Removes the tokens of `bytes`.
+    /// Removes the tokens for `bytes` from the buckets.
     #[inline]
     pub(crate) fn charge(&mut self, bytes: u64) {
         self.each().for_each(|bucket| bucket.charge(bytes));
     }
 
-    /// Gives the tokens of `bytes` back.
+    /// Returns the tokens for `bytes` to the buckets.
     pub(crate) fn refund(&mut self, bytes: u64) {
         self.each().for_each(|bucket| bucket.refund(bytes));
     }
@@ -163,7 +162,7 @@ impl TokenBucket {
         Self(Buckets::of(p))
     }
 
-    /// Charges a packet of `bytes`. Returns the time until the packet may pass: zero while both buckets hold enough.
+    /// Charges a packet of `bytes`. Returns the time until the packet may pass, zero if both buckets hold enough tokens.
     #[inline]
     pub fn take(&mut self, now: Time, bytes: u64) -> Duration {
         self.0.fill(now);
@@ -173,7 +172,7 @@ impl TokenBucket {
         wait.unwrap_or(Duration::ZERO)
     }
 
-    /// Returns the whole bytes that may leave at the peak rate.
+    /// Returns the number of whole bytes that may leave at the peak rate.
     #[inline]
     pub fn tokens(&self, now: Time) -> Bytes {
         self.0.tokens(now)
@@ -216,8 +215,8 @@ mod tests {
         })
     }
 
-    /// Sends packets of `size` back to back from `now` on, until a packet would pass after `end`. Returns the bytes, and the
-    /// time of the last packet.
+    /// Sends packets of `size` back to back from `now` on, until a packet would pass after `end`. Returns the bytes sent and
+    /// the time of the last packet.
     fn saturate(b: &mut TokenBucket, mut now: Time, end: Time, size: u64) -> (u64, Time) {
         let mut bytes = 0;
         loop {
@@ -232,17 +231,18 @@ mod tests {
 
     #[test]
     fn ceiling_of_600_seconds() {
-        // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB: 256 666 whole packets of 1500 B, and 1000 B more
+        // the burst and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB, which is 256 666 whole packets of 1500 B and 1000 B
+        // more
         let (bytes, last) = saturate(&mut upstream(), Time::ZERO, Time(600_000_000_000), 1500);
         assert_eq!(bytes, 256_666 * 1500);
         assert!(385_000_000 - bytes < 1500);
-        // when the last packet passes, 384 999 000 B have been sent: (384 999 000 - 10 000 000) x 8 / 5e6 = 599.9984 s
+        // the last packet passes when 384 999 000 B have been sent, at (384 999 000 - 10 000 000) x 8 / 5e6 = 599.9984 s
         assert_eq!(last, Time(599_998_400_000));
     }
 
     #[test]
     fn nothing_is_lost_over_a_day_at_an_awkward_rate() {
-        // at 7 Mbit/s less 3 bit/s, 86400 s x 6 999 997 / 8 + 10 MB are sent, rounded down to whole packets of 999 B
+        // at 6 999 997 bit/s, 86 400 s x 6 999 997 / 8 + 10 MB are sent in a day, rounded down to whole packets of 999 B
         let mut b = upstream();
         b.set_rates(Time::ZERO, Some(BitRate(6_999_997)), None);
         let (bytes, _) = saturate(&mut b, Time::ZERO, Time(86_400_000_000_000), 999);
@@ -252,9 +252,9 @@ mod tests {
 
     #[test]
     fn burst_phase() {
-        // without the peak bucket, the burst lasts 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and has 13.333 MB. The peak bucket lets
-        // 1522 B pass at once, so the burst lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and has 13.332 826 MB, to within a
-        // packet
+        // without the peak bucket, the burst would last 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and carry 13.333 MB. The peak bucket
+        // lets 1522 B pass at once, so the burst lasts (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and carries 13.332 826 MB, to
+        // within a packet
         let (mut b, mut now, mut bytes) = (upstream(), Time::ZERO, 0);
         loop {
             let wait = b.take(now, 1500);
@@ -276,7 +276,7 @@ mod tests {
         let (_, last) = saturate(&mut b, Time::ZERO, Time(30_000_000_000), 1500);
         let left = b.tokens(last).0;
         assert!(left < 1500);
-        // `saturate` charged one more packet than it sent: at most 1500 B of debt
+        // `saturate` charged one packet more than it sent, so the debt is at most 1500 B
         let after = |s: u64| b.tokens(last + Duration::from_secs(s)).0;
         assert!((5_000_000 - 3000..=5_000_000).contains(&after(8)), "{}", after(8));
         assert_eq!(after(17), 10_000_000);
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn peak_bucket_passes_one_frame_at_once() {
-        // 1500 of 1522 B pass at once. The next packet lacks 1478 B: 1478 x 8 / 20e6 = 591.2 us. Each packet after that waits for
-        // 1500 B: 600 us
+        // the first packet takes 1500 of the 1522 B at once. The next lacks 1478 B and waits 1478 x 8 / 20e6 = 591.2 us. Each later
+        // packet waits for 1500 B, 600 us
         let mut b = upstream();
         assert_eq!(b.take(Time::ZERO, 1500), Duration::ZERO);
         assert_eq!(b.take(Time::ZERO, 1500), Duration(591_200));

@@ -1,4 +1,5 @@
-//! The CMTS's upstream scheduler for one modem: the minislots of a MAP for each service flow, and their places.
+//! The CMTS's upstream scheduler for one modem: how many minislots of a MAP each service flow gets, and where in the MAP they
+//! lie.
 //!
 //! ```text
 //! proactive   grants every GGI in L's service flow, without requests
@@ -56,7 +57,7 @@ pub(crate) struct Cmts {
     map: Duration,
     /// Buckets of L and of C, for flows with rates of their own.
     flows: [Option<Buckets>; 2],
-    /// Draws the bytes of a MAP that other modems leave free.
+    /// Draws the number of bytes that other modems leave free in a MAP.
     free: MaxGrant,
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
@@ -66,8 +67,8 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, because the burst and
-/// these tokens may be used within one interval.
+/// Returns the depth of a bucket that is read once per MAP. It is the burst plus the tokens of a MAP interval, because a flow
+/// may use both within one interval.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
@@ -82,7 +83,7 @@ fn buckets(flow: &ShaperParams, p: &Docsis31Params) -> Buckets {
     Buckets::full(bucket(flow.max_sustained_rate, flow.max_traffic_burst), peak)
 }
 
-/// Returns the whole bytes that may be granted, as of the last filling.
+/// Returns the number of whole bytes that could be granted when the buckets were last filled.
 fn available(buckets: &Buckets) -> u64 {
     let tokens = buckets.sustained.bytes_after(Duration::ZERO).0;
     buckets.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0))
@@ -116,7 +117,7 @@ impl Cmts {
         self.proactive.is_some()
     }
 
-    /// Returns the bytes of L and of C that are requested and not yet granted.
+    /// Returns the numbers of bytes requested and not yet granted, for L and C.
     pub(crate) fn requests(&self) -> [u64; 2] {
         self.requests
     }
@@ -127,8 +128,8 @@ impl Cmts {
     }
 
     /// Settles a grant of `flow` that has ended: charges the proactive bytes that were used, and refunds the requested bytes that
-    /// were not used. `proactive` and `unused` are the proactive and the unused bytes of the grant; unused bytes are taken to be
-    /// proactive as far as possible.
+    /// were not used. The grant had `proactive` proactive bytes and `unused` unused bytes; unused bytes count as proactive as far
+    /// as possible.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));
@@ -146,7 +147,7 @@ impl Cmts {
         self.flows.iter_mut().flatten().for_each(|own| own.fill(now));
     }
 
-    /// Returns the whole bytes that may be granted now.
+    /// Returns the number of whole bytes that may be granted at `now`.
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.aggregate.tokens(now)
     }
@@ -224,11 +225,11 @@ impl Cmts {
         &self.frames
     }
 
-    /// Places the proactive grants of the MAP; returns their minislots, and the frame of the first grant.
+    /// Places the proactive grants of the MAP. Returns the number of their minislots, and the frame of the first grant.
     fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
         let Some(mut p) = self.proactive.take() else { return (0, None) };
         if p.next < first {
-            // skips the grants of MAPs that were not scheduled
+            // skips the grants in MAPs that were not scheduled
             p.next += (first - p.next).div_ceil(p.every) * p.every;
         }
         let (end, mut earliest) = (first + self.frames_per_map, None);
@@ -284,8 +285,8 @@ mod tests {
             m.requests = [l * 48, c * 48];
             m.allocate(276, proactive)
         };
-        // the tokens are 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, or 341 minislots, which is enough for all 276 free
-        // minislots. If both flows request more than all minislots, L gets 276 x 230/256 = 247.97
+        // the tokens, 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B or 341 minislots, are enough for all 276 free minislots.
+        // If each flow requests more than 276 minislots, L gets 276 x 230/256 = 247.97, rounded down
         assert_eq!(allocate(1000, 1000, 0), [247, 29]);
         // if L requests less than its share, C gets the rest; if C requests little, L gets the rest
         assert_eq!(allocate(100, 1000, 0), [100, 176]);
@@ -303,8 +304,8 @@ mod tests {
 
     #[test]
     fn proactive_grants_lie_on_their_grid() {
-        // a grant every 7 frames of 135 us, in MAPs of 15 frames. The grants are in frames 0 7 14 | 6 13 | 5 12 | 4 11 | ... of
-        // the MAPs
+        // a grant comes every 7 frames of 135 us, and a MAP has 15 frames. So the grants are in frames 0, 7, 14 of the first
+        // MAP, 6, 13 of the second, 5, 12 of the third and 4, 11 of the fourth
         let mut m = cmts(50, pgs(5, 1000));
         let mut rng = Rng::named(1, "mac");
         let mut at = Vec::new();
@@ -312,17 +313,17 @@ mod tests {
             let frames = m.map(Time(map * 2_025_000), map * 15, &mut rng);
             at.extend(frames.iter().enumerate().filter(|(_, f)| f.proactive > 0).map(|(i, f)| (i, f.proactive)));
         }
-        // a grant has 5.25 Mbit/s x 945 us / 8 = 620.2 B: 13 minislots
+        // a grant carries 5.25 Mbit/s x 945 us / 8 = 620.2 B, so it has 13 minislots
         let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
         assert_eq!(at, frames);
-        // MAPs that are not scheduled do not move the grants: frame 105 = 15 x 7 has a grant
+        // MAPs that are not scheduled do not move the grants: frames 105 (15 x 7), 112 and 119 have one
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
     }
 
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
-        // C always has requests. L has 5 Mbit/s of proactive grants. It never uses them, so they are refunded, and C gets 52.5
+        // C always has requests. L has 5 Mbit/s of proactive grants, but never uses and so never pays for them. So C gets 52.5
         // Mbit/s, except for outstanding grants
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
@@ -364,7 +365,7 @@ mod tests {
         };
         let close = |a: [f64; 2], b: [f64; 2]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 0.01 * 50.0);
         let much = [20_000; 2];
-        // shares by weight: 50 x 230/256 = 44.9 and 5.1 Mbit/s
+        // the weight gives L 50 x 230/256 = 44.9 Mbit/s, and C 5.1 Mbit/s
         assert!(close(grants([None, None], much, None), [44.9, 5.1]));
         assert!(close(grants([Some(10), None], much, None), [10.0, 40.0]));
         assert!(close(grants([Some(10), Some(20)], much, None), [10.0, 20.0]));

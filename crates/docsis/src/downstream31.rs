@@ -9,8 +9,8 @@
 //!           last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
-//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except the quanta: in docsis-ns3, 230 of 256 is the ratio
-//! of L to C, not L's share of both).
+//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts). The quanta differ: in docsis-ns3, a weight of 230 gives
+//! a ratio of 230 to 256 between L and C, here a share of 230/256 for L.
 //! Units: rates and weights count Ethernet frames without the MAC header; the channel's rate includes it.
 //! Departs: packets are not fragmented; codewords, their padding and the CMTS's traffic to other modems are not modelled.
 
@@ -19,7 +19,7 @@ use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
-/// Bytes of a quantum per 1/256 of weight.
+/// Bytes that a round adds to a deficit, for each 1/256 of weight.
 const QUANTUM: i64 = 16;
 
 /// Deficit round robin between L and C.
@@ -36,12 +36,12 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Returns the flow that sends next. At least one of the two may send.
+    /// Returns the flow that sends next. At least one flow of `may` must be allowed to send.
     ///
     /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
         if may != [true; 2] {
-            // when both may send again, L's turn comes first
+            // as soon as both may send again, it is L's turn
             (self.deficit, self.turn) = ([0; 2], C);
             return if may[L] { L } else { C };
         }
@@ -118,7 +118,8 @@ impl Downstream31 {
     }
 
     /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads` holds the sizes in bytes of the next IP
-    /// packets of L and C, 0 for none. With a single queue, the size for C may be any positive number if a packet waits.
+    /// packets of L and C, or 0 for an empty queue. With a single queue that is not empty, the size for C may be any positive
+    /// number.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
@@ -143,7 +144,7 @@ impl Downstream31 {
         Action::Dequeue(if flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Sends the packet of [`Action::Dequeue`], if there was one; returns it and its arrival time.
+    /// Sends the packet that [`Action::Dequeue`] requested, if there is one. Returns it with its arrival time.
     pub fn dequeued(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         let chosen = self.chosen.take();
         let (Some((flow, may)), Some(packet)) = (chosen, packet) else {
@@ -158,7 +159,8 @@ impl Downstream31 {
         let allowed = now + self.shaper.take(now, bytes);
         let begin = self.next_symbol(allowed).max(self.busy_until);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
-        // the symbol of the packet's last byte, which may be at the end of the symbol
+        // start of the symbol that carries the packet's last byte; a packet that ends at a symbol boundary belongs to the
+        // earlier symbol
         let last = Time(self.busy_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
         self.free_at = allowed.max(Time(self.busy_until.0.saturating_sub(self.symbol.0)));
         self.dequeue_at = self.free_at;
@@ -170,7 +172,7 @@ impl Downstream31 {
         Time(t.0.div_ceil(self.symbol.0) * self.symbol.0)
     }
 
-    /// Returns the current rate shaping.
+    /// Returns the current parameters of the rate shaping.
     pub fn flow(&self) -> &ShaperParams {
         &self.flow
     }
@@ -180,7 +182,7 @@ impl Downstream31 {
         self.low_latency
     }
 
-    /// Returns the bytes that may leave at the peak rate.
+    /// Returns the number of bytes that may leave at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.shaper.tokens(now)
     }
@@ -217,7 +219,7 @@ mod tests {
         p
     }
 
-    /// Returns the order of `n` turns of two flows that always have packets, of `l` and `c` bytes.
+    /// Returns the order in which L and C send `n` packets, if L always has packets of `l` bytes and C of `c` bytes.
     fn order(weight: u8, l: u64, c: u64, n: usize) -> String {
         let mut rounds = Rounds::new(weight);
         let one = |_| {
@@ -230,11 +232,11 @@ mod tests {
 
     #[test]
     fn turns_by_hand() {
-        // deficits when the quanta are 3680 (L) and 416 (C) and packets have 1518 bytes:
+        // deficits before and after each packet of 1518 bytes, when the quanta are 3680 (L) and 416 (C):
         //   L: 3680, 2162, 644, -874;  C: 416, -1102;  L: 2806, 1288, -230;  C: -686;
         //   L: 3450, 1932, 414, -1104;  C: -270;  L: 2576, 1058, -460;  C: 146, -1372
         assert_eq!(order(230, 1518, 1518, 13), "LLLCLLLLLLLCL");
-        // deficits when the weight is 128 of 256, so that both quanta are 2048:
+        // the same deficits when the weight is 128 of 256, so that both quanta are 2048:
         //   L: 2048, 530, -988;  C the same;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;  C the same
         assert_eq!(order(128, 1518, 1518, 11), "LLCCLCLLCCL");
     }
@@ -251,8 +253,8 @@ mod tests {
         }
     }
 
-    /// Returns arrival time and flow of the packets sent before `end`, while 1500-byte packets always wait in the queues
-    /// selected by `wants`.
+    /// Returns arrival time and flow of the packets sent before `end`, if the queues selected by `wants` always hold packets of
+    /// 1500 bytes.
     fn saturate(p: &Docsis31Params, wants: [bool; 2], end: Time) -> Vec<(Time, usize)> {
         let mut down = Downstream31::new(p);
         let mut out = Vec::new();
@@ -277,7 +279,7 @@ mod tests {
     fn two_flows_share_the_aggregates_rate_by_weight_and_one_alone_gets_it_all() {
         let p = params(100, Some(LowLatencyParams::default()));
         let s = Time(10_000_000_000);
-        // the aggregate's 100 Mbit/s carry 100 Mbit/s x 10 s / 12 144 bit = 82 345 frames, plus the burst of two
+        // the aggregate carries 100 Mbit/s x 10 s / 12 144 bit = 82 345 frames, and two more in the burst
         let both = saturate(&p, [true, true], s);
         let (l, c) = (count(&both, L), count(&both, C));
         assert!((l + c - 82_347.0).abs() < 3.0, "{l} {c}");
@@ -292,7 +294,8 @@ mod tests {
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
         let s = Time(10_000_000_000);
-        // L has 20 of 100 Mbit/s: 20 Mbit/s x 10 s / 12 144 bit = 16 469 frames, and its burst of two; C has the rest
+        // L has 20 of 100 Mbit/s, so it sends 20 Mbit/s x 10 s / 12 144 bit = 16 469 frames, and two more in its burst; C has
+        // the rest
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
@@ -334,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_burst_goes_at_the_channels_rate_and_shares_symbols() {
-        // 1528 B take 7.191 us at 1700 Mbit/s: three packets are sent in a symbol of 22.5 us, and the fourth ends in the next
+        // 1528 B take 7.191 us at 1700 Mbit/s, so three packets fit into a symbol of 22.5 us, and the fourth ends in the next
         // symbol
         let burst = ShaperParams { max_traffic_burst: Bytes(100_000), ..flow(300) };
         let p = Docsis31Params { flow: burst, ..params(300, None) };
@@ -381,7 +384,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packets that caused the notification are no longer in the queue
+        // the packets that were announced are no longer in the queue
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

@@ -9,10 +9,10 @@
 //! in a grant:   a packet is dequeued when the channel is free; a packet that does not fit is fragmented
 //! ```
 //!
-//! Tokens that are left when the queue is empty are discarded. Byte counts are integers.
+//! Tokens that are left when the queue becomes empty are discarded. Byte counts are integers.
 //!
 //! Source: ns-2 link/docsislink.cc, facts only. Readings: a contention request always succeeds. "Last request" means the last
-//! opportunity for a request, even if nothing was requested; an idle modem has an opportunity in every MAP, so its peak tokens
+//! opportunity for a request, even if nothing was requested. An idle modem has an opportunity in every MAP, so its peak tokens
 //! are the bytes that the peak rate carries in one interval. A packet that arrives at an idle modem is requested at the next
 //! MAP boundary.
 
@@ -26,7 +26,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 pub enum Next {
     /// Nothing to do before [`GrantedLink::deadline`].
     Wait,
-    /// A packet is dequeued and passed to [`GrantedLink::send`], or `None` if the queue is empty.
+    /// Dequeue a packet and pass it to [`GrantedLink::send`], or `None` if the queue is empty.
     Dequeue,
     /// The last bit of this packet is sent at this time.
     Depart(PacketMeta, Time),
@@ -40,7 +40,7 @@ pub struct GrantedLink {
     /// Token bucket of the Maximum Sustained Rate. It has no peak bucket: `peak_rate` limits each request instead.
     msr: TokenBucket,
     peak_rate: BitRate,
-    /// Time of the last opportunity for a request.
+    /// Time of the last opportunity to request.
     last_request: Time,
     rate: Option<BitRate>,
     req: [u64; 2],
@@ -85,7 +85,7 @@ impl GrantedLink {
     pub fn notify(&mut self, now: Time) {
         if self.next_map == Time::NEVER {
             self.next_map = self.clock.boundary(now);
-            // the idle modem also had an opportunity at the previous boundary, without an event
+            // the idle modem could also have requested at the previous boundary, for which there was no event
             self.last_request = self.last_request.max(self.next_map - self.clock.interval);
         }
     }
@@ -126,7 +126,7 @@ impl GrantedLink {
             let slack = self.clock.interval.saturating_sub(length);
             self.grant_at = now + Duration(rng.below(slack.0 + 1));
         } else {
-            // the previous grant extends into this MAP: this grant follows it without a gap, and its request is sent now
+            // the previous grant extends into this MAP, so this grant follows it without a gap, and the request is sent now
             self.request(now, queued);
         }
         let left = queued + self.fragment.map_or(0, |f| f.1);
@@ -146,7 +146,7 @@ impl GrantedLink {
         }
     }
 
-    /// Sends the packet of [`Next::Dequeue`]. `None` if the queue was empty: the rest of the grant is then lost.
+    /// Sends the packet that [`Next::Dequeue`] requested. If the queue was empty (`None`), the rest of the grant is lost.
     pub fn send(&mut self, now: Time, packet: Option<PacketMeta>) -> Next {
         match packet {
             Some(packet) => self.send_part(now, packet, packet.bytes()),
@@ -176,7 +176,7 @@ impl GrantedLink {
         self.fragment.as_ref().map(|f| &f.0)
     }
 
-    /// Returns the bytes that may still be requested at the peak rate.
+    /// Returns the number of bytes that may still be requested at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.msr.tokens(now)
     }
@@ -215,8 +215,8 @@ mod tests {
     use std::collections::VecDeque;
     use units::Prob;
 
-    /// Returns the parameters of the example script of ns-2's DocsisLink: 2 Mbit/s, bursts of 6.25 MB at 5 Mbit/s, MAPs of 2 ms;
-    /// on a channel of 100 Mbit/s.
+    /// Returns the parameters in the example script of ns-2's DocsisLink: 2 Mbit/s, bursts of 6.25 MB at 5 Mbit/s, MAPs of 2 ms,
+    /// and a channel of 100 Mbit/s.
     fn params() -> DocsisParams {
         DocsisParams {
             model: Model::DocsisLink2013,
@@ -251,15 +251,15 @@ mod tests {
 
     #[test]
     fn one_packet_takes_two_intervals_and_a_place_in_the_grant() {
-        // the packet arrives at 4.5 ms, is requested by contention at 6 ms (REQ(1)), is in REQ(0) at 8 ms and granted at 10 ms.
-        // The grant begins in [10 ms, 12 ms - 120 us], and the packet takes 120 us on the channel
+        // the packet arrives at 4.5 ms. It is requested by contention at 6 ms, so it is in REQ(1), moves to REQ(0) at 8 ms and
+        // is granted at 10 ms. The grant begins in [10 ms, 12 ms - 120 us], and the packet takes 120 us on the channel
         let flow = ShaperParams { peak_traffic_rate: Some(BitRate(20_000_000)), ..params().flow };
         let wide = DocsisParams { flow, ..params() };
         let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));
         assert_eq!(out.len(), 1);
         assert!((Time(10_120_000)..=Time(12_000_000)).contains(&out[0]), "{}", out[0]);
-        // at the peak rate of 5 Mbit/s, a grant is 5e6 x 2 ms / 8 = 1250 B: the last 250 B (20 us) of the packet are in the next
-        // grant
+        // at the peak rate of 5 Mbit/s, a grant has 5e6 x 2 ms / 8 = 1250 B, so the last 250 B (20 us) of the packet are in the
+        // next grant
         let out = drain(&params(), 1, Time(4_500_000), Time(1 << 40));
         assert!((Time(12_020_000)..=Time(14_000_000)).contains(&out[0]), "{}", out[0]);
     }
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn congested_grants_limit_the_rate() {
-        // 450 B +- 20 % per MAP of 2 ms are 1.8 Mbit/s, less than the sustained rate
+        // 450 B +- 20 % per MAP of 2 ms are 1.8 Mbit/s on average, less than the sustained rate
         let p = DocsisParams { max_grant: Some(Bytes(450)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
         let out = drain(&p, 100_000, Time(0), Time(20_000_000_000));
         let rate = out.len() as f64 * 12_000.0 / 20.0;

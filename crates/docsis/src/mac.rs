@@ -7,10 +7,10 @@
 //!               the grant's bytes are sent from the MAP's start on, at the channel's rate
 //! ```
 //!
-//! A packet that arrives between two MAPs enters REQ(1) at the next MAP and REQ(0) at the second, and is granted at the third: 2
-//! intervals after the next boundary. With MAPs of 2 ms, this takes 4 to 6 ms, the delay that CableLabs 2012 states for the
-//! first packet in an empty queue. Later packets are requested by piggybacking, one step of the request vector per MAP, and keep
-//! the channel full.
+//! A packet that arrives between two MAPs enters REQ(1) at the next MAP, moves to REQ(0) at the second, and is granted at the
+//! third, 2 intervals after the next MAP. With MAPs of 2 ms, this takes 4 to 6 ms, the delay that CableLabs 2012 states for the
+//! first packet in an empty queue. Requests for later packets are piggybacked and advance one step of the request vector per MAP,
+//! so they keep the channel full.
 //!
 //! CableLabs 2012 leaves two details open, so they are parameters. [`MapClock`]: MAPs follow a free-running clock, or begin with
 //! the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is the value recorded
@@ -102,8 +102,8 @@ impl Mac {
         }
     }
 
-    /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet: the host must
-    /// check [`Mac::holds_back`] before it dequeues a packet.
+    /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet, so the host
+    /// must check [`Mac::holds_back`] before it dequeues one.
     pub fn push(&mut self, now: Time, packet: PacketMeta) -> Result<(), PacketMeta> {
         self.update_waiting(now);
         if self.overflow == TransmitOverflow::Drop && self.full(packet.bytes()) {
@@ -123,14 +123,14 @@ impl Mac {
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),
-            // in both cases the first packet is granted two intervals after its arrival
+            // in this and in the next case the first packet is granted two intervals after its arrival
             (MapClock::FromFirstPacket, RequestVector::Recorded) => now,
             (MapClock::FromFirstPacket, RequestVector::Live) => now + self.clock.interval,
         }
     }
 
-    /// Returns true if the managed queue must keep its packets. With a limit in bytes, the last packet may exceed the limit by a
-    /// part of its size.
+    /// Returns true if the managed queue must keep its packets. With a limit in bytes, the last packet that enters may exceed the
+    /// limit by part of its size.
     pub fn holds_back(&mut self, now: Time) -> bool {
         self.update_waiting(now);
         self.overflow == TransmitOverflow::BackPressure && self.full(1)
@@ -201,15 +201,15 @@ impl Mac {
         self.queue.len()
     }
 
-    /// Returns the expected time until the grant of a packet that enters now, with grants of mean size: the time to the next
-    /// boundary, two intervals (one interval if requests are live), and the intervals for the bytes queued ahead.
+    /// Returns the expected time until a packet that enters now is granted, if all grants have the mean size. It is the time to
+    /// the next MAP, plus two intervals (one if requests are live), plus the intervals that the bytes queued ahead take.
     ///
     /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
         let boundary = if self.next_map == Time::NEVER { self.first_map(now) } else { self.next_map };
         let steps = if self.requests == RequestVector::Live { 1 } else { 2 };
         let more = self.max_grant.mean().map_or(0, |mean| {
-            // the next two MAPs grant only bytes of REQ(0) and REQ(1); see the module's formulas
+            // the next two MAPs grant only bytes that are in REQ(0) and REQ(1) now; see the module's formulas
             let after_first = self.req[0].saturating_sub(mean) + self.req[1];
             (after_first.saturating_sub(mean) + self.unrequested) / mean
         });
@@ -247,7 +247,7 @@ mod tests {
         PacketMeta { seq, size, ..Default::default() }
     }
 
-    /// Runs every MAP up to `end`; returns the sequence numbers and times (us) of the departures.
+    /// Runs every MAP up to `end`. Returns the sequence numbers and times (us) of the departures.
     fn run(mac: &mut Mac, rng: &mut Rng, end: Time) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         while mac.next_map() <= end {
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn first_packet_waits_two_maps_after_the_next_boundary() {
-        // MAPs are at 0, 2, 4 ... ms, and the channel has no serialisation; times in us
+        // MAPs are at 0, 2, 4 ... ms, and packets take no time on the channel; times in us
         let mut rng = Rng::named(1, "mac");
         for (arrival, leaves) in [(1, 6000), (1999, 6000), (2000, 6000), (2001, 8000), (10_500, 16_000)] {
             let mut mac = Mac::new(&params(), None);
@@ -276,10 +276,12 @@ mod tests {
     #[test]
     fn the_four_readings_of_the_loop() {
         // packet A arrives in an empty queue at 1.0 ms, B behind it at 3.5 ms, C in an empty queue at 20.5 ms; times in ms
-        //   free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
-        //   free-running, live: next MAP + 2 ms: 4, 6, 24
-        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A is requested at 1, granted at 5; B at 5 and 9
-        //   from the first packet, live: MAPs at 3, 5, 7: A is requested at 3, granted at 5; B at 5 and 7
+        //   free-running, recorded: granted at the next MAP (2, 4, 22) + 4 ms, so at 6, 8, 26
+        //   free-running, live: granted at the next MAP + 2 ms, so at 4, 6, 24
+        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9; A is requested at 1 and granted at 5, B requested at 5 and
+        // granted at 9
+        //   from the first packet, live: MAPs at 3, 5, 7; A is requested at 3 and granted at 5, B requested at 5 and granted at
+        // 7
         use {MapClock::*, RequestVector::*};
         for (map_clock, request_vector, leaves) in [
             (FreeRunning, Recorded, [6000, 8000, 26_000]),
@@ -301,8 +303,8 @@ mod tests {
 
     #[test]
     fn request_vector_by_hand() {
-        // A has 1500 B and arrives at 0.5 ms; B: 1000 B, 2.5 ms; C: 50 B, 4.5 ms. Grants of at most 1200 B, a channel of 12
-        // Mbit/s, times in ms
+        // A (1500 B) arrives at 0.5 ms, B (1000 B) at 2.5 ms and C (50 B) at 4.5 ms. Grants have at most 1200 B, and the
+        // channel 12 Mbit/s. Times in ms
         //   MAP 2: REQ = (0, 1500)
         //   MAP 4: REQ = (1500, 1000)
         //   MAP 6: grant 1200; REQ = (300 + 1000, 50)             sends A's first 1200 B
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn transmit_queue_drains_in_76_8_ms_at_5_mbit() {
-        // 32 packets of 1500 B take 76.8 ms at 5 Mbit/s after the first grant; grants of 1250 B fill each MAP interval
+        // grants of 1250 B fill each MAP interval at 5 Mbit/s, so 32 packets of 1500 B take 76.8 ms from the first grant on
         let p = DocsisParams { max_grant: Some(Bytes(1250)), ..params() };
         let mut mac = Mac::new(&p, Some(BitRate(5_000_000)));
         for i in 0..32 {
@@ -382,8 +384,8 @@ mod tests {
         for i in 0..20 {
             mac.push(Time(100_000), packet(i, 1500)).unwrap();
         }
-        // the 30 000 B before the packet take 24 grants, one every 2 ms from 6 ms on. The packet has the 25th grant, at
-        // 54 ms
+        // the 30 000 B ahead of the packet take 24 grants, one every 2 ms from 6 ms on. The packet itself is in the 25th grant,
+        // at 54 ms
         let expected = mac.expected_wait(Time(100_000));
         mac.push(Time(100_000), packet(20, 50)).unwrap();
         let mut rng = Rng::named(1, "mac");

@@ -1,8 +1,8 @@
-//! The clock of MAPs and the largest grant of a MAP, shared by both models of DOCSIS 3.0.
+//! The clock of MAPs, and the largest grant of a MAP. Both models of DOCSIS 3.0 use them.
 
 use units::{Bytes, Duration, Prob, Rng, Time};
 
-/// MAPs at `offset + k x interval`. The clock has no events: an idle machine computes the next boundary.
+/// The times of MAPs, `offset + k x interval`. They are computed when needed, so an idle modem has no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boundaries {
     pub(crate) interval: Duration,

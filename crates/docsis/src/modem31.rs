@@ -1,4 +1,4 @@
-//! A DOCSIS 3.1 modem: requests, and bursts in the granted frames.
+//! A DOCSIS 3.1 modem: it sends requests, and bursts in the granted frames.
 //!
 //! ```text
 //! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received so far
@@ -8,12 +8,13 @@
 //!                Packets that end in it leave when the frame ends; a packet that does not fit is fragmented
 //! ```
 //!
-//! So a packet waits until a request, then for MinReqGntDelay, then for the start of a MAP and for its place in the MAP; its
+//! So a packet waits for a request, then for MinReqGntDelay, then for the start of a MAP and for its place in the MAP. Its
 //! transmission takes a frame. With proactive grants, it waits only for the next grant.
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts).   Units: bytes of frames with the MAC header.
-//! Departs: contention requests always succeed; there are no segment headers; the modem learns of a grant when the grant is
-//! scheduled. An idle modem without proactive grants schedules no events; the request times are drawn when a packet arrives.
+//! Departs: contention requests always succeed; there are no segment headers; the modem receives a grant at the time at which
+//! the CMTS schedules it. An idle modem without proactive grants schedules no events; the request times are drawn when a packet
+//! arrives.
 
 use crate::cmts::{C, Cmts, L};
 use crate::{Docsis31Params, ShaperParams};
@@ -26,7 +27,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 pub enum Action {
     /// Nothing to do before [`Modem31::deadline`].
     Wait,
-    /// A packet of this service flow is dequeued and passed to [`Modem31::dequeued`], or `None` if there is no packet.
+    /// Dequeue a packet of this service flow and pass it to [`Modem31::dequeued`], or `None` if there is no packet.
     Dequeue(ServiceFlow),
 }
 
@@ -52,7 +53,7 @@ pub struct Modem31 {
     running: bool,
     /// Number of the next MAP to schedule.
     next_map: u64,
-    /// Number of the next MAP to begin.
+    /// Number of the next MAP that begins.
     begin: u64,
     /// Times at which L and C send a request if they have no burst in the MAP.
     request_at: [Time; 2],
@@ -60,7 +61,7 @@ pub struct Modem31 {
     drawn: u64,
     /// Granted bursts that are not yet prepared, in order of time.
     bursts: VecDeque<Burst>,
-    /// Bytes of L and C in `bursts`.
+    /// Bytes granted to L and C in `bursts`.
     granted: [u64; 2],
     /// The burst in preparation, and its free bytes.
     burst: Option<(Burst, u64)>,
@@ -94,7 +95,7 @@ impl Modem31 {
         };
         if modem.cmts.is_proactive() {
             modem.start(Time::ZERO);
-            // proactive grants need no request, so the first MAP already contains some
+            // proactive grants need no request, so the first MAP already contains them
             modem.next_map = 0;
         }
         modem
@@ -127,7 +128,7 @@ impl Modem31 {
             return;
         }
         self.start(now);
-        // draws the request times in the current MAP, which began while the modem was idle
+        // the current MAP began while the modem was idle, so its request times were not drawn yet
         if self.begin > 0 && self.map_at(self.begin) > now && self.drawn < self.begin {
             self.draw(self.begin - 1, rng);
             for at in &mut self.request_at {
@@ -170,8 +171,8 @@ impl Modem31 {
         sent.min(burst).min(requests).min(schedule).min(self.map_at(self.begin))
     }
 
-    /// Handles the first event that is due at `now` = [`Modem31::deadline`]. `waiting` holds the bytes of frames in the queues of
-    /// L and C. Packets that have left are passed to `depart`.
+    /// Handles the first event that is due at `now` = [`Modem31::deadline`]. `waiting` holds the bytes in the queues of L and C,
+    /// counted as frames with MAC headers. Passes packets that have left to `depart`.
     pub fn advance(
         &mut self,
         now: Time,
@@ -208,7 +209,7 @@ impl Modem31 {
         Action::Wait
     }
 
-    /// Handles the start of a MAP, at which an idle modem stops.
+    /// Handles the start of a MAP. An idle modem stops here.
     fn begin(&mut self, waiting: [u64; 2], rng: &mut Rng) {
         let nothing = waiting == [0; 2]
             && self.cmts.requests() == [0; 2]
@@ -252,7 +253,7 @@ impl Modem31 {
         self.cmts.request(flow, more);
     }
 
-    /// Begins a burst; the rest of a fragmented packet is sent first.
+    /// Begins a burst with the rest of a fragmented packet, if there is one.
     fn prepare(&mut self, burst: Burst) -> Action {
         let flow = burst.flow;
         self.granted[flow] -= burst.bytes;
@@ -277,7 +278,8 @@ impl Modem31 {
         Action::Dequeue(if burst.flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Adds the packet of [`Action::Dequeue`] to the burst. `None` if there was no packet: the rest of the burst stays unused.
+    /// Adds the packet that [`Action::Dequeue`] requested to the burst. If there was no packet (`None`), the rest of the burst
+    /// stays unused.
     pub fn dequeued(&mut self, packet: Option<PacketMeta>) {
         let Some((burst, left)) = self.burst.take() else { return };
         let Some(packet) = packet else {
@@ -307,7 +309,7 @@ impl Modem31 {
         room - bytes
     }
 
-    /// Returns the number of packets that have left the queue and are not yet sent.
+    /// Returns the number of packets that have left the queue but not yet the modem.
     pub fn inside(&self) -> usize {
         self.sent.len() + self.fragments.iter().flatten().count()
     }
@@ -317,7 +319,7 @@ impl Modem31 {
         self.counts
     }
 
-    /// Returns the current rate shaping.
+    /// Returns the current parameters of the rate shaping.
     pub fn flow(&self) -> &ShaperParams {
         &self.params.flow
     }
@@ -327,7 +329,7 @@ impl Modem31 {
         self.params.low_latency.is_some()
     }
 
-    /// Returns the bytes that may still be granted at the peak rate.
+    /// Returns the number of bytes that may still be granted at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.cmts.tokens(now)
     }

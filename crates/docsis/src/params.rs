@@ -61,7 +61,7 @@ impl ShaperParams {
 /// The model of the upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Model {
-    /// CableLabs 2012: the managed queue is shaped into a transmit queue, which requests grants.
+    /// CableLabs 2012: packets pass from the managed queue through a shaper into a transmit queue, which requests grants.
     #[default]
     #[serde(rename = "two_queue_2012")]
     TwoQueue2012,
@@ -70,20 +70,19 @@ pub enum Model {
     DocsisLink2013,
 }
 
-/// The times of MAPs in the 2012 model.
+/// The clock that determines when MAPs are sent (2012 model).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapClock {
     /// The channel's own clock sends MAPs at `map_offset` and at every interval after that, even if no packet waits.
     #[default]
     FreeRunning,
-    /// A clock starts when a packet arrives in an empty transmit queue, and sends a MAP every interval until the queue is
-    /// empty again (as in a simulation that starts its timer on demand). So the first packet waits a whole number of
-    /// intervals.
+    /// A clock starts when a packet arrives in an empty transmit queue, and sends a MAP every interval until the queue is empty
+    /// again, like a simulation that starts its timer on demand. So the first packet waits a whole number of intervals.
     FromFirstPacket,
 }
 
-/// The content of REQ(1) when a MAP moves it into REQ(0) (2012 model).
+/// The bytes that REQ(1) holds when a MAP moves it into REQ(0) (2012 model).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestVector {
@@ -103,11 +102,12 @@ pub enum TransmitOverflow {
     /// The managed queue keeps its packets until there is room, as in a modem (CableLabs 2012 §2.2.3 b).
     #[default]
     BackPressure,
-    /// The transmit queue drops the arriving packet, behind the queue discipline, as in the simulated modem of CableLabs 2012.
+    /// The transmit queue, which is behind the queue discipline, drops the arriving packet, as in the simulated modem of
+    /// CableLabs 2012.
     Drop,
 }
 
-/// An upstream service flow: shaping, request/grant and the transmit queue. The channel's rate is the link's own.
+/// An upstream service flow: shaping, request/grant and the transmit queue. The link's `rate` is the channel's rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DocsisParams {
@@ -116,20 +116,20 @@ pub struct DocsisParams {
     /// The model of the upstream.
     #[serde(default)]
     pub model: Model,
-    /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. The default is CableLabs 2012's.
+    /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. The default is the value of CableLabs 2012.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
     /// Time of the first MAP; further MAPs follow at whole intervals. Default 0.
     #[serde(default)]
     pub map_offset: Duration,
-    /// The times of MAPs in the 2012 model.
+    /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// The content of REQ(1) when a MAP moves it into REQ(0), the bytes to grant (2012 model).
+    /// The bytes that REQ(1) holds when a MAP moves it into REQ(0), the bytes to grant (2012 model).
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the largest grant of a MAP; null: no limit. Without a limit, the channel is uncongested, and a grant of the 2013
-    /// model is limited to the bytes that the peak rate carries in an interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
+    /// Mean of the largest grant of a MAP; null: no limit. Without a limit, the channel is uncongested; in the 2013 model, a
+    /// grant then has at most the bytes that the peak rate carries in an interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the largest grant: the largest grant of each MAP is drawn uniformly from 1 - x to 1 + x times its

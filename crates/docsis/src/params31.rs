@@ -32,8 +32,8 @@ pub struct LowLatencyParams {
     /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream: its share of the grants in a MAP
     /// that cannot satisfy all requests. Downstream: its share of the bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. MAX_RATE of the ramp is the
-    /// lower of the Maximum Sustained Rates of this flow and of the aggregate.
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The ramp's MAX_RATE is the
+    /// Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
     /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the Classic
     /// flow is 100ms at the higher of its two rates.
@@ -92,7 +92,7 @@ pub struct Docsis31Params {
     /// mean.
     #[serde(default)]
     pub free_capacity_variation: Prob,
-    /// Time before a frame at which the modem prepares its burst; later packets miss the frame.
+    /// Time before a frame at which the modem prepares its burst. Packets that arrive after that miss the frame.
     #[serde(default = "frame")]
     pub burst_preparation: Duration,
     /// Time that the modem takes to process a MAP.
@@ -113,7 +113,8 @@ pub struct Docsis31Params {
     /// Delay of the upstream receiver, in frames.
     #[serde(default = "upstream_pipeline")]
     pub upstream_pipeline: u32,
-    /// Packet size with which the CMTS converts rates of Ethernet frames into rates with MAC headers (10 bytes per packet).
+    /// Packet size that the CMTS assumes when it converts rates of Ethernet frames into rates with MAC headers (10 bytes per
+    /// packet).
     #[serde(default = "mean_packet")]
     pub mean_packet: Bytes,
 }
@@ -189,7 +190,8 @@ impl Docsis31Params {
         Duration(self.min_req_gnt_frames() * self.frame.0)
     }
 
-    /// Returns the number of frames from one proactive grant to the next, and the minislots of each; `None` without PGS.
+    /// Returns the number of frames from one proactive grant to the next, and the number of minislots in a grant; `None`
+    /// without proactive grants.
     pub(crate) fn proactive(&self) -> Option<(u64, u64)> {
         let low_latency = self.low_latency.as_ref()?;
         let rate = self.inflated(low_latency.guaranteed_grant_rate?);
@@ -260,8 +262,8 @@ mod tests {
 
     #[test]
     fn rates_are_inflated_by_the_headers() {
-        // headers make 200 B into 210 B: 5 Mbit/s become 5.25 Mbit/s. In 15 frames, this rate carries 1328.9 B, so 28
-        // minislots are needed
+        // headers turn 200 B into 210 B, and so 5 Mbit/s into 5.25 Mbit/s. In 15 frames, this rate carries 1328.9 B, so a grant
+        // needs 28 minislots
         let low_latency = LowLatencyParams { guaranteed_grant_rate: Some(BitRate(5_000_000)), ..Default::default() };
         let p = Docsis31Params { low_latency: Some(low_latency), ..params(50) };
         assert_eq!(p.inflated(BitRate(50_000_000)), BitRate(52_500_000));

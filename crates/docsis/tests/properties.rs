@@ -1,4 +1,4 @@
-//! Properties of the machines, compared with results obtained by other methods.
+//! Tests that the modem and the shaper agree with results obtained by other methods.
 
 use docsis::{DocsisParams, Mac, ShaperParams, TokenBucket, TransmitOverflow};
 use packet::PacketMeta;
@@ -142,9 +142,9 @@ proptest! {
             free = start + bucket.take(start, u64::from(*size));
             sent.push((free, u64::from(*size)));
         }
-        // from s to t, at most burst + rate (t - s) bytes leave. At the peak rate, another packet may leave, because a packet
-        // waits either for tokens or for the peak bucket, not for both (the module's "else if"). Rounding a time up adds less
-        // than a byte
+        // from s to t, at most burst + rate (t - s) bytes leave. The peak rate gives a similar bound, plus one packet, because
+        // a packet waits either for tokens or for the peak bucket, not for both (the module's "else if"). Rounding a time up
+        // adds less than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;
             for (t, size) in &sent[i..] {
@@ -154,7 +154,7 @@ proptest! {
                 prop_assert!(bytes <= 1522 + 1514 + BitRate(20_000_000).bytes_in(span) + 1);
             }
         }
-        // no packet waits longer than necessary: a saturated shaper sends at its sustained rate
+        // no packet waits longer than necessary: the shaper finishes no later than it would at its sustained rate
         let total: u64 = sent.iter().map(|s| s.1).sum();
         let latest = now.secs() + total as f64 * 8.0 / 5e6;
         prop_assert!(free.secs() <= latest + 1e-6);

@@ -21,8 +21,8 @@ fn pgs(us: u64) -> Option<LowLatencyParams> {
     })
 }
 
-/// Runs packets (time, service flow, size). Returns the modem and the departures: number, service flow, and delay until the end
-/// of the frame.
+/// Sends packets (time, service flow, size) through a modem. Returns the modem, and for each departure the packet's number,
+/// service flow, and delay until the end of its frame.
 fn run(p: &Docsis31Params, offers: &[(Time, usize, u16)], end: Time) -> (Modem31, Vec<(u64, usize, Duration)>) {
     let (mut modem, mut rng) = (Modem31::new(p), Rng::named(1, "map"));
     let mut queues: [VecDeque<PacketMeta>; 2] = Default::default();
@@ -70,12 +70,12 @@ fn a_lonely_packet_takes_the_whole_loop() {
     assert_eq!((out.len(), modem.inside()), (4000, 0));
     let ms: Vec<f64> = out.iter().map(|o| o.2.millis()).collect();
     let (least, most) = ms.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
-    // the shortest delay is MinReqGntDelay and a frame. In the longest, the request is at the end of the next MAP (2 x 2.025 ms),
-    // and the grant at the end of the second MAP after MinReqGntDelay (1.62 + 2 x 2.025 ms)
+    // the shortest delay is MinReqGntDelay and a frame. In the longest, the request is sent at the end of the next MAP, after 2 x
+    // 2.025 ms, and the grant lies at the end of the second MAP after MinReqGntDelay, 1.62 + 2 x 2.025 ms later
     assert!((1.755..2.3).contains(&least) && (7.0..9.72).contains(&most), "{least} {most}");
-    // the mean delay: 7/12 of a MAP until the request (drawn uniformly in the current MAP, or in the next MAP if the drawn time
-    // has passed); MinReqGntDelay; the time to the start of a MAP, which depends on the frame k of the request (its probability
-    // is ((k + 1/2)/15 + 1/2)/15); 7 frames to the grant; and one frame
+    // the mean delay is the sum of five times: 7/12 of a MAP until the request (drawn uniformly in the current MAP, or in the
+    // next MAP if the drawn time has passed); MinReqGntDelay; the time to the start of a MAP, which depends on the frame k of
+    // the request (k has the probability ((k + 1/2)/15 + 1/2)/15); 7 frames to the grant; and one frame
     let wait = |k: u64| ((15 - (k + 12) % 15) % 15) as f64;
     let to_map: f64 = (0..15).map(|k| ((k as f64 + 0.5) / 15.0 + 0.5) / 15.0 * wait(k)).sum();
     let expected = 2.025 * 7.0 / 12.0 + 1.62 + 0.135 * (to_map + 7.0 + 1.0);
@@ -92,7 +92,7 @@ fn with_proactive_grants_a_packet_only_waits_for_the_next_one() {
             let (_, out) = run(&p, &lonely(3000, L), Time(151_000_000_000));
             assert_eq!(out.len(), 3000);
             let most = out.iter().map(|o| o.2).max().unwrap();
-            // the longest delay: the interval of the grants in whole frames, the preparation, and a frame
+            // the longest delay is the interval between grants in whole frames, plus the preparation, plus a frame
             let bound = Duration::from_micros(frames * 135 + prepared + 135);
             assert!(most <= bound && most + Duration::from_micros(20) > bound, "{most} {bound}");
             let least = out.iter().map(|o| o.2).min().unwrap();
@@ -109,12 +109,12 @@ fn requested_grants_are_used_and_proactive_ones_may_be_wasted() {
     let [l, c] = modem.counts();
     assert_eq!(l, GrantCounts::default());
     assert_eq!((c.requested, c.used, c.proactive), (300 * 1528, 300 * 1528, 0));
-    // at most one minislot per grant is not used, and there is one grant per MAP
+    // at most one minislot of each grant stays unused, and there is one grant per MAP
     assert!(c.granted >= c.used && c.granted - c.used < 48 * 50, "{c:?}");
     let last = out.last().unwrap().2.millis();
     assert!((69.0..80.0).contains(&last), "{last}");
     assert!(out.windows(2).all(|w| w[0].0 < w[1].0), "in order");
-    // proactive grants of 13 minislots every 945 us for a second, all unused
+    // an idle modem has proactive grants of 13 minislots every 945 us for a second, and uses none of them
     let (modem, _) = run(&params(pgs(1000)), &[], Time(1_000_000_000));
     let [l, _] = modem.counts();
     assert_eq!((l.granted, l.proactive, l.used), (l.granted, l.granted, 0));

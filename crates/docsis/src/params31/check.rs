@@ -1,15 +1,15 @@
-//! Validation of the parameters; problems have the path of the field.
+//! Validation of the parameters. A problem names the path of the invalid field.
 
 use super::{Docsis31Params, LowLatencyParams};
 use crate::DownstreamParams;
 use units::{BitRate, Bytes, Duration, Problem, ensure, within};
 
-/// Upper bounds that keep every sum of times and bytes far from the limits of its type.
+/// Upper bounds on a time, on the frames of a MAP interval and on its bytes, so that no sum of times or bytes overflows.
 const LONGEST: Duration = Duration::from_millis(100);
 const MOST_FRAMES: u64 = 1000;
 const MOST_IN_MAP: Bytes = Bytes(10_000_000);
 
-/// Refuses the named parameters if they differ from their defaults.
+/// Refuses those of the named parameters that differ from their defaults.
 macro_rules! refuse_changed {
     ($params:expr, $defaults:expr, $message:literal: $($key:ident)+) => {
         $(ensure!($params.$key == $defaults.$key, stringify!($key), $message);)+
@@ -95,7 +95,7 @@ impl Docsis31Params {
         within("guaranteed_grant_interval", interval, self.frame, LONGEST)
     }
 
-    /// Refuses a rate that the aggregate cannot have.
+    /// Refuses a rate that is not valid as the aggregate's rate.
     pub fn check_rate(&self, path: &str, rate: BitRate) -> Result<(), Problem> {
         let channel = self.channel();
         if self.downstream.is_some() {
