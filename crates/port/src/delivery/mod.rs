@@ -153,7 +153,10 @@ impl Delivery {
             }
             count += next.bytes / size;
             if count > lines::MOST_LINES / 4 {
-                return Err(Problem::new("duration", format!("{span} has too many opportunities; expected a shorter time")));
+                return Err(Problem::new(
+                    "duration",
+                    format!("{span} has too many opportunities; expected a shorter time"),
+                ));
             }
         }
         match Lines::read(&text) {
