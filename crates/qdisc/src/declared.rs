@@ -1,8 +1,8 @@
 //! The declaration of parameters.
 
-/// The type of a parameter that may be left out.
+/// The type of a parameter that a scenario may omit.
 pub(crate) trait Omittable {
-    /// The type of its value.
+    /// The type of the parameter's value.
     type Value;
 }
 
@@ -10,8 +10,8 @@ impl<T> Omittable for Option<T> {
     type Value = T;
 }
 
-/// Declares the parameters of a discipline or a law. Each has a type, a default, and a doc comment, which becomes its help
-/// text.
+/// Declares the parameters of a discipline or a law. Each parameter has a type, a default, and a doc comment, which becomes its
+/// help text.
 ///
 /// ```text
 /// params! {
@@ -23,9 +23,9 @@ impl<T> Omittable for Option<T> {
 /// }
 /// ```
 ///
-/// The expression after `=>` is the value that the published version uses if the parameter is left out. It may read the other
-/// parameters. A parameter with such an expression has a method of the same name, which returns the effective value.
-/// `resolved` returns the parameters with all these values filled in.
+/// The expression after `=>` is the value that the published version uses if the parameter is omitted. It may read the other
+/// parameters. A parameter with such an expression has a method of the same name, which returns the effective value. `resolved`
+/// returns the parameters with all these values filled in.
 macro_rules! params {
     (
         $(#[$of:meta])*

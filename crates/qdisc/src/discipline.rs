@@ -18,7 +18,7 @@ pub struct Context<'a> {
     pub fate: &'a mut dyn FateSink,
 }
 
-/// A queue and its decisions on which packets to accept, mark and drop.
+/// A queue that decides which packets to accept, mark and drop.
 ///
 /// Contract: a host that must hold packets back does not call `dequeue`. If `dequeue` returns `None` although packets are queued,
 /// the host calls `wake` at `next_wake`; if the link is idle then, it calls `dequeue` once. Every packet passed to `enqueue` is
@@ -38,8 +38,8 @@ pub trait QueueDiscipline: Send {
     fn wake(&mut self, _cx: &mut Context<'_>) {}
     /// Returns the packets and bytes queued.
     fn backlog(&self) -> Backlog;
-    /// Returns the arrival time of the oldest packet that is the head of a queue; `None` if no packet waits, or if the time
-    /// is not known.
+    /// Returns the earliest arrival time among the packets at the heads of the queues; `None` if no packet waits, or if the
+    /// time is not known.
     fn head_arrival(&self) -> Option<Time> {
         None
     }
@@ -54,7 +54,7 @@ pub trait QueueDiscipline: Send {
     fn service_flows(&self) -> Option<&dyn ServiceFlows> {
         None
     }
-    /// Returns [`Self::service_flows`], mutable.
+    /// Like [`Self::service_flows`], but mutable.
     fn service_flows_mut(&mut self) -> Option<&mut dyn ServiceFlows> {
         None
     }
@@ -68,6 +68,6 @@ pub trait ServiceFlows {
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
     /// Returns the backlog of each service flow, for the modem's requests, in bytes of frames with the MAC header.
     fn frames(&self) -> [u64; 2];
-    /// Returns the bytes of the IP packet at the head of each queue; 0 for an empty queue.
+    /// Returns the size in bytes of the IP packet at the head of each queue; 0 for an empty queue.
     fn head_bytes(&self) -> [u64; 2];
 }

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 pub enum AckFilter {
     /// No filter.
     Off,
-    /// Keeps two ACKs of each flow, for senders that count duplicates.
+    /// Keeps two ACKs of each flow, for senders that count duplicate ACKs.
     Normal,
     /// Keeps one ACK of each flow.
     Aggressive,
@@ -46,7 +46,7 @@ fn same(a: &PacketMeta, b: &PacketMeta) -> bool {
     a.flow == b.flow && a.flags.has(Flags::REVERSE) == b.flags.has(Flags::REVERSE)
 }
 
-/// Returns true if `old`, of the same flow, carries no information that is missing from `new`.
+/// Returns true if `new` contains all information of `old`, an older ACK of the same flow.
 #[inline]
 fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     if !old.flags.has(Flags::PURE_ACK) || old.flags.any(SAYS_MORE) {
@@ -55,14 +55,15 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     // ACK numbers of real packets have 32 bits and wrap
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
     if old.flags.has(Flags::SACK) {
-        // If both list everything that the receiver holds, the newer blocks include the older ones. This fails once the ACK
-        // number has passed a block, so the ACK numbers must be equal.
+        // If both ACKs list everything that the receiver holds, the newer blocks include the older ones, unless the ACK number
+        // has passed a block. So the ACK numbers must be equal.
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }
     newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))
 }
 
-/// Returns the position in `queue` of the ACK that its newest packet makes redundant.   Bound: visits each packet once.
+/// Returns the position of the ACK in `queue` that the newest packet of the queue makes redundant.   Bound: visits each packet
+/// once.
 pub(crate) fn superfluous(queue: &Fifo, filter: AckFilter) -> Option<usize> {
     let last = queue.backlog().packets.checked_sub(1)? as usize;
     let new = queue.back().filter(|p| p.flags.has(Flags::PURE_ACK) && !p.flags.has(Flags::SYN))?;
@@ -134,7 +135,7 @@ mod tests {
             (Some(0), None, None)
         );
         assert_eq!((sacks((8, all), (9, all)), sacks((8, all), (9, NONE))), (None, None), "a hole was filled");
-        // a duplicate ACK with SACK blocks makes one without blocks redundant; a duplicate without blocks does not
+        // a duplicate ACK with SACK blocks makes an ACK without blocks redundant; a duplicate ACK without blocks does not
         assert_eq!(found(&[ack(9, NONE), ack(9, Flags::SACK)], Aggressive), Some(0));
         assert_eq!(found(&[ack(9, NONE), ack(9, NONE)], Aggressive), None);
     }
@@ -144,7 +145,7 @@ mod tests {
         use AckFilter::{Aggressive, Normal};
         let (on, off) = (Flags::ECE, NONE);
         // ECE changes between the first ACK and the second, so the first must stay. The search restarts at the second ACK and
-        // finds no further eligible one.
+        // finds no other eligible ACK.
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on)], Normal), None);
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on), ack(4, on)], Normal), Some(1));
         assert_eq!(found(&[ack(1, off), ack(2, on)], Aggressive), None);

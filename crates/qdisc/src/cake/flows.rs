@@ -33,7 +33,7 @@ enum Set {
     /// In no list: the queue is empty and its law is at rest.
     #[default]
     Out,
-    /// In its first, free turn, or waiting for it.
+    /// In its first turn, which is free, or waiting for this turn.
     Sparse,
     /// Empty after its free turn, in the bulk list.
     SparseWait,
@@ -52,12 +52,12 @@ struct Flow {
     law: CobaltState,
 }
 
-/// All queues of a tin. The fields read by lookup and scheduling are in arrays of their own, apart from the queues.
+/// All queues of a tin. The fields that lookup and scheduling read are in separate arrays, apart from the queues.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Flows {
     isolation: Isolation,
     quantum: u32,
-    /// Credit per turn in bytes times 2^16. Entry i is for a host load of i + 1.
+    /// Credit per turn, in bytes times 2^16, for each host load: entry i is for a load of i + 1.
     turns: Table<u32>,
     tags: Table<u32>,
     sets: Table<Set>,
@@ -169,7 +169,7 @@ impl Flows {
         let place = free.unwrap_or(place_of(identity));
         self.tags[place] = identity;
         let ends = self.find(tuple, salt);
-        // flows that share this place now count towards the hosts of the new flow
+        // all flows that share this place now count towards the hosts of the new flow
         if self.sets[place] == Set::Bulk {
             self.hosts.less(self.ends[place]);
             self.hosts.more(ends);
@@ -264,8 +264,8 @@ impl Flows {
         &mut self.all[usize::from(i)].law
     }
 
-    /// Returns the queue whose turn it is, which may be empty; `None` if no queue is in a list. With `decaying_first`, a decaying
-    /// queue is returned before any other.
+    /// Returns the queue whose turn it is, which may be empty; `None` if no queue is in a list. With `decaying_first`, returns a
+    /// decaying queue, if there is one.
     ///
     /// Bound: visits each queue of the new list once, and each queue of the bulk list twice.
     #[inline]
@@ -296,13 +296,13 @@ impl Flows {
     /// Gives the bulk list turns, round after round, until its head is in credit.
     ///
     /// The new head is the queue that needs the fewest turns (the first among equals). Every queue gets this number of turns.
-    /// The queues before the new head move to the end of the list and get one turn more.
+    /// The queues before the new head move to the end of the list and get one additional turn.
     fn rounds(&mut self) {
         let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
         while i != NONE {
             let (debt, turn) = (-self.deficits[i], self.turn(i));
-            // a queue needs floor(debt / turn) + 1 turns, or 0 if it is in credit; the division is skipped if the result
-            // cannot be below `rounds`
+            // a queue needs floor(debt / turn) + 1 turns, or 0 if it is in credit; the comparison avoids the division if the
+            // result cannot be below `rounds`
             if debt < 0 {
                 (rounds, first) = (0, i);
                 break;
@@ -341,7 +341,7 @@ impl Flows {
         }
     }
 
-    /// Returns the queue with the most bytes (the first among equals) and its bytes.
+    /// Returns the queue with the most bytes (the first among equals), and the number of its bytes.
     pub(crate) fn longest(&mut self) -> Option<(u16, u64)> {
         self.lengths.longest().map(|(place, bytes)| (place as u16, bytes))
     }

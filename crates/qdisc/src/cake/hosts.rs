@@ -5,7 +5,8 @@
 //! turn      = quantum / host load
 //! ```
 //!
-//! Each side has a table of 1024 hosts, set-associative like the table of flows: a host keeps its place while it has bulk flows.
+//! Sources and destinations each have a table of 1024 hosts, set-associative like the table of flows. A host keeps its place while
+//! it has bulk flows.
 //!
 //! Source: Piece of CAKE; Linux' sch_cake.c (facts only).
 
@@ -23,8 +24,8 @@ struct Side {
 }
 
 impl Side {
-    /// Finds the place of a host: the place that it already has, otherwise a place whose host has no bulk flows, otherwise a
-    /// place shared with another host.
+    /// Finds the place of a host: the place that the host already has; otherwise a place whose host has no bulk flows;
+    /// otherwise the place that the hash names, shared with another host.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;
@@ -52,7 +53,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates hosts without bulk flows.
+    /// Creates empty tables, without bulk flows.
     pub(crate) fn new(isolation: Isolation) -> Self {
         let (src, dst) = isolation.shares_hosts();
         Self { src: Side { counts: src, ..Side::default() }, dst: Side { counts: dst, ..Side::default() } }

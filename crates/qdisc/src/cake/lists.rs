@@ -1,6 +1,7 @@
 //! Linked lists of queues.
 //!
-//! A list is linked through one small table of neighbours, so a queue joins and leaves it without access to any other queue.
+//! The links are in one small table of neighbours, so a queue joins or leaves a list without access to the other queues
+//! themselves.
 
 use super::table::Table;
 

@@ -67,7 +67,7 @@ impl Params for CakeParams {
         Some(self.limit)
     }
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
-        // a shaper faster than its link would not shape: the link would be the bottleneck
+        // behind a shaper that is faster than the link, the link would be the bottleneck
         if let Some(b) = self.bandwidth {
             ensure!(
                 b <= rate,
@@ -115,7 +115,7 @@ pub struct Cake {
     memory: u64,
     total: Backlog,
     salt: Option<u32>,
-    /// The tin of the last turn.
+    /// The tin that had the last turn.
     current: usize,
     /// Time of the next dequeue, if the last one sent nothing because the shaper's clock was not due.
     wake_at: Option<Time>,
@@ -162,7 +162,7 @@ impl Cake {
         full * self.overhead.of(frame) + self.overhead.of(packet.bytes() - full * frame)
     }
 
-    /// Removes `packet` from the backlog of tin `t` and from the total.
+    /// Subtracts `packet` from the backlog of tin `t` and from the total.
     #[inline]
     fn leaves(&mut self, t: usize, packet: &PacketMeta) {
         for backlog in [&mut self.total, &mut self.tins[t].backlog] {
@@ -170,7 +170,7 @@ impl Cake {
         }
     }
 
-    /// Advances the clocks by `cost` bytes of tin `t`. `dropped` is true if the bytes were dropped, not sent.
+    /// Charges `cost` bytes of tin `t` to the clocks. `dropped` is true if the bytes were dropped instead of sent.
     #[inline]
     fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
         let tin = &mut self.tins[t];
@@ -219,7 +219,7 @@ impl Cake {
         }
     }
 
-    /// Returns true if the backlog, including `arrival`, is within the limits.
+    /// Returns true if the backlog, which includes `arrival`, is within the limits.
     #[inline]
     fn fits(&mut self, arrival: &PacketMeta, cx: &Context<'_>) -> bool {
         let others = Backlog { packets: self.total.packets - 1, bytes: self.total.bytes - arrival.bytes() };
@@ -239,7 +239,7 @@ impl Cake {
         }
         let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
-        // the last of the tins that are due; if none is due, the last of those with the earliest clock
+        // of the tins that are due, chooses the last; if none is due, the tin with the earliest clock (the last among equals)
         waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
     }
 
@@ -266,8 +266,8 @@ impl Cake {
         }
     }
 
-    /// Takes a packet from tin `t`. Returns `None` if the chosen queue had nothing to send; the caller chooses again. With
-    /// `decaying_first`, a decaying queue is visited before any other.
+    /// Takes a packet from tin `t`. Returns `None` if the chosen queue had nothing to send; the caller then chooses a tin
+    /// again. With `decaying_first`, a decaying queue is visited before any other.
     ///
     /// Bound: every iteration drops a packet.
     #[inline]
@@ -353,7 +353,7 @@ impl QueueDiscipline for Cake {
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let mut decaying_first = true;
-        // bound: every iteration sends a packet, drops one, or takes a queue out of a list
+        // bound: every iteration sends a packet, drops a packet, or takes a queue out of a list
         loop {
             self.wake_at = None;
             if self.total.packets == 0 {

@@ -35,7 +35,7 @@ pub(crate) struct Overhead {
 }
 
 impl Overhead {
-    /// Computes the bytes on the line of a packet of `size` bytes.
+    /// Computes the number of bytes that a packet of `size` bytes takes on the line.
     #[inline]
     pub(crate) fn of(&self, size: u64) -> u64 {
         let frame = size.saturating_add_signed(self.add).max(self.mpu);
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(ptm.of(1500), 1554);
         let ethernet = Overhead { add: 38, mpu: 84, framing: Framing::None };
         assert_eq!((ethernet.of(1500), ethernet.of(40)), (1538, 84));
-        // a size of 1514 B that includes the 14 B of an Ethernet header costs as much as its IP packet of 1500 B
+        // a packet of 1514 B, including an Ethernet header of 14 B, costs as much as its IP packet of 1500 B
         assert_eq!(Overhead { add: 18 - 14, ..docsis }.of(1514), 1518);
         assert_eq!(Overhead { add: -64, mpu: 0, framing: Framing::None }.of(40), 0);
     }

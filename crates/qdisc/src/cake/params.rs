@@ -23,7 +23,7 @@ pub enum Diffserv {
     Precedence,
 }
 
-/// The packets that share a queue, and the hosts that get equal shares.
+/// Which packets share a queue, and which hosts get equal shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -61,7 +61,7 @@ params! {
         bandwidth: Option<BitRate> = None,
         /// The tins, and how code points are assigned to them.
         diffserv: Diffserv = Diffserv::Diffserv3,
-        /// The packets that share a queue, and the hosts that get equal shares.
+        /// Which packets share a queue, and which hosts get equal shares.
         isolation: Isolation = Isolation::TripleIsolate,
         /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.

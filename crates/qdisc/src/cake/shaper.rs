@@ -7,9 +7,9 @@
 //! arrival   at an empty queue: if next is in the past, next and failsafe become now
 //! ```
 //!
-//! A clock saves no credit while the queue is empty, so there is no burst. While packets wait, it advances by their bytes alone,
-//! so a late timer loses no capacity. The failsafe clock lets packets leave at two thirds of the rate or more, however many are
-//! dropped.
+//! The clock saves no credit while the queue is empty, so there is no burst. While packets wait, only their bytes advance the
+//! clock, so a late timer loses no capacity. The failsafe clock lets packets leave at two thirds of the rate or more, however many
+//! packets are dropped.
 //!
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only).   Units: ns with 32 fractional bits, so that rounding does not accumulate.
 
@@ -20,7 +20,7 @@ use units::{BitRate, Duration, Time};
 pub(crate) struct Pace(u64);
 
 impl Pace {
-    /// Creates the pace of `rate`, which is positive.
+    /// Creates the pace of a positive `rate`.
     pub(crate) fn new(rate: BitRate) -> Self {
         let ns = (8_000_000_000u128 << 32) / u128::from(rate.0.max(1));
         Self(u64::try_from(ns).unwrap_or(u64::MAX))
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn packets_are_spaced_by_their_bytes_exactly() {
-        // 1514 B take 4037.3333 us at 3 Mbit/s, so a thousand packets take 4.037333333 s. Rounding each to whole ns would lose
-        // 333 ns.
+        // 1514 B take 4037.3333 us at 3 Mbit/s, so a thousand packets take 4.037333333 s. If each time were rounded down to
+        // whole ns, the sum would be 333 ns too short.
         let mut clock = Shaper::new(BitRate(3_000_000));
         clock.fresh(Time(7));
         (0..1000).for_each(|_| clock.sent(1514));
@@ -117,7 +117,7 @@ mod tests {
         let mut clock = Shaper::new(BitRate(8_000_000));
         clock.fresh(Time(0));
         clock.sent(1000);
-        // the second packet was due at 1 ms; however late it is sent, the third is due at 2 ms
+        // the second packet was due at 1 ms; the third is due at 2 ms, however late the second was sent
         clock.sent(1000);
         assert_eq!(clock.due(), Time(2_000_000));
         clock.fresh(Time(1_500_000));

@@ -27,10 +27,11 @@ pub(crate) fn place_of(hash: u32) -> u16 {
 }
 
 impl<T> Table<T> {
-    /// Finds the first place in the set of `hash` at which `is` holds. The search starts at the hash's own place and wraps round
-    /// the set.
+    /// Finds the first place in the set of `hash` whose value satisfies `is`. The search starts at the hash's own place and wraps
+    /// round the set.
     ///
-    /// All eight places are tested, in memory order: that is faster than an early exit, which the CPU must predict.
+    /// All eight places are tested, in memory order. This is faster than a loop with an early exit, which the CPU would have to
+    /// predict.
     #[inline]
     pub(crate) fn first_in_set(&self, hash: u32, is: impl Fn(&T) -> bool) -> Option<u16> {
         let (inner, outer) = (hash as usize % WAYS, hash as usize % PLACES / WAYS * WAYS);
@@ -41,7 +42,7 @@ impl<T> Table<T> {
     }
 }
 
-// Every place is below 1024, so the remainder changes nothing, but the compiler then omits the bounds check.
+// Every place is below 1024, so the remainder changes nothing, but it lets the compiler omit the bounds check.
 impl<T> std::ops::Index<u16> for Table<T> {
     type Output = T;
     #[inline(always)]

@@ -1,4 +1,5 @@
-//! Tins: classes of traffic by code point. Each has a threshold, a weight, and a quantum and a target that suit its rate.
+//! Tins: classes of traffic by code point. Each has a threshold and a weight, and a quantum and a target computed from its
+//! rate.
 //!
 //! ```text
 //! diffserv3     0 best effort 1, 1024     1 bulk 1/16, 64     2 voice 1/4, 256          (share of the rate, weight)
@@ -81,7 +82,7 @@ pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     shares(p.diffserv).into_iter().map(tin).collect()
 }
 
-/// The tin of all code points that are not listed, and a list of tins with their code points.
+/// The tin for code points that are not listed, and a list of the other tins with their code points.
 ///
 /// Source: RFC 4594's classes; LE (1) and CS1 (8) are bulk.
 type Points = (u8, &'static [(u8, &'static [usize])]);
@@ -140,7 +141,7 @@ mod tests {
         let rates = [1_000_000, 10_000_000, 20_000_000, 49_611_000, 1_000_000_000];
         assert_eq!(rates.map(|r| quantum(Some(r))), [300, 305, 610, 1514, 1514]);
         assert_eq!(quantum(None), 1514);
-        // at 1.5 x 1514 x 8 bit / 5 ms = 3.6336 Mbit/s and above, target and interval are the parameters `target` and `rtt`
+        // from 1.5 x 1514 x 8 bit / 5 ms = 3.6336 Mbit/s on, target and interval equal the parameters `target` and `rtt`
         let four = &of(Diffserv::Besteffort, Some(3_640_000))[0];
         assert_eq!((four.law.target, four.law.interval), (Duration::from_millis(5), Duration::from_millis(100)));
         let none = &of(Diffserv::Besteffort, None)[0];
@@ -154,7 +155,7 @@ mod tests {
         let tins = of(Diffserv::Diffserv3, Some(100_000_000));
         let seen: Vec<_> = tins.iter().map(|t| (t.name, t.quantum, t.law.target.0 / 1000)).collect();
         assert_eq!(seen, [("best_effort", 1514, 5000), ("bulk", 300, 5000), ("voice", 762, 5000)]);
-        // at 10 Mbit/s, bulk has 625 kbit/s: a frame takes 19.379 ms, and 1.5 frames, the target, 29.069 ms
+        // at 10 Mbit/s, bulk has 625 kbit/s. A frame then takes 19.379 ms, and the target is the time of 1.5 frames, 29.069 ms
         let bulk = &of(Diffserv::Diffserv3, Some(10_000_000))[1];
         assert_eq!((bulk.mtu_time.0, bulk.law.target.0), (19_379_200, 29_068_800));
         assert_eq!(bulk.law.interval.0, 124_068_800);
@@ -167,8 +168,8 @@ mod tests {
         assert_eq!(weights(Diffserv::Diffserv4), [1024, 64, 512, 256]);
         // each weight is 7/8 of the previous weight, rounded down
         assert_eq!(weights(Diffserv::Diffserv8), [256, 224, 196, 171, 149, 130, 113, 98]);
-        // the last tin has (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s: a frame takes 3.855 ms there, and 1.514 ms at the whole
-        // rate
+        // the last tin has (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s. A frame takes 3.855 ms at this rate, and 1.514 ms at the
+        // whole rate
         let last = of(Diffserv::Precedence, Some(8_000_000))[7].mtu_time;
         assert!((last.secs() * 1e3 - 1.514 * 2_097_152.0 / 823_543.0).abs() < 1e-5, "{last}");
     }

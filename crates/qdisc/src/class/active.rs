@@ -6,7 +6,7 @@ use packet::{Backlog, LinkView, PacketMeta, Reading};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
-/// The active flows, and the average length of the whole queue, from which their shares are computed.
+/// The active flows, and the average length of the whole queue. The classes' shares are computed from both.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Active {
     unit: Unit,
@@ -22,8 +22,8 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Creates the state without active flows. `min_th` is a value with its unit, `packet` is the size of a typical packet
-    /// in bytes, and `classes` is the number of classes.
+    /// Creates the state without active flows. `min_th` comes with its unit, `packet` is the size of a typical packet in bytes,
+    /// and `classes` is the number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,
@@ -80,7 +80,7 @@ impl Active {
         self.total.get() >= self.min_th
     }
 
-    /// Computes the part of the whole queue's average that `class` may use. Every active flow has an equal part.
+    /// Computes the part of the whole queue's average that `class` may use: an equal part for each of its active flows.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all

@@ -6,12 +6,12 @@
 //!   time       avg <- q + (avg - q) (1 - w)^m    m = (since q changed) / s, on every event of the class
 //! ```
 //!
-//! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero. This
-//! suits a class that fills the link alone; a class with fewer packets per second gets more than its threshold, and a class with
-//! more gets less. With `time`, the average is over time, independent of arrivals.
+//! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero. This suits a
+//! class that fills the link alone. A class that sends fewer packets per second gets more than its threshold, and a class that
+//! sends more gets less. With `time`, the average is over time, independent of arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
-//! Departs: after the decay of an idle queue, ns-2, ns-3 and ALTQ also add the current sample, 0.
+//! Departs: when an idle queue has decayed, ns-2, ns-3 and ALTQ also add the current sample, 0.
 
 use crate::law::early::Weight;
 use packet::LinkView;
@@ -52,8 +52,8 @@ impl Average {
         self.avg
     }
 
-    /// Adds a sample on an arrival: the occupancy set by [`Average::now_queued`]. `packet` is the size of a typical packet in
-    /// bytes.
+    /// Adds the sample of an arrival, the occupancy set by [`Average::now_queued`], and returns the average. `packet` is the
+    /// size of a typical packet in bytes.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);
@@ -83,8 +83,7 @@ impl Average {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // Set here too, so that this time is not counted twice: if the arrival is dropped, q does not change, and nothing
-        // else sets `since`.
+        // This time must not count twice. If the arrival is dropped, q does not change, so nothing else would set `since`.
         self.since = now;
     }
 }
@@ -104,9 +103,10 @@ mod tests {
         for _ in 0..500 {
             a.arrival(Time::ZERO, &link, 1000);
         }
-        // 500 samples of 20 packets: 20 (1 - 0.998^500) = 20 x 0.632489 = 12.64978
+        // after 500 samples of 20 packets the average is 20 (1 - 0.998^500) = 20 x 0.632489 = 12.64978
         assert!((a.get() - 12.649_78).abs() < 1e-4, "{}", a.get());
-        // 80 idle ms are 100 packet times of 0.8 ms: the average is multiplied by 0.998^100 = 0.818567, in one step or in four
+        // 80 idle ms are 100 packet times of 0.8 ms, so the average is multiplied by 0.998^100 = 0.818567, in one step or in
+        // four
         a.now_queued(0.0, Time(0), &link, 1000);
         let mut b = a.clone();
         assert!((a.arrival(Time(80_000_000), &link, 1000) - 10.354_69).abs() < 1e-4);

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! With `borrow` (the default), a class may also use capacity that the other classes leave unused, so the link is never idle
-//! while such a class has packets. Without it, the class gets its share and no more. Each class's queue drops at its tail, or
-//! early by RED on its own occupancy.
+//! while such a class has packets. Without `borrow`, a class gets its share and no more. Each class's queue drops at its tail,
+//! or early by RED on its own occupancy.
 //!
 //! Source: MMCN 1999 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
 //! 1995 for the scheduler.
@@ -30,7 +30,7 @@ use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
 /// Quantum of the class with the smallest share, bytes: a full Ethernet packet, so that every turn can send one.
 const QUANTUM: f64 = 1500.0;
-/// Credit that a class that may not borrow saves while it is idle, in packets of `QUANTUM` bytes.
+/// Credit that a class without `borrow` saves while it is idle, in packets of `QUANTUM` bytes.
 const BURST_PACKETS: u64 = 2;
 
 /// One class of traffic.
@@ -40,7 +40,7 @@ const BURST_PACKETS: u64 = 2;
 pub struct Class {
     /// Name of the class.
     pub name: String,
-    /// The packets that belong to the class; by default, all that no other class matches.
+    /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
     /// Guaranteed share of the link; the shares of all classes add up to 1.
@@ -68,11 +68,13 @@ fn limit() -> Limit {
 
 params! {
     /// Parameters of CBQ. The defaults suit MMCN 1999's workload: three classes of 60 packets each. TCP has 80 % of the link,
-    /// under RED; datagrams tagged by DSCP have 15 % (six sessions of 210 kbit/s on 10 Mbit/s are 12.6 %); all others have 5 %.
+    /// under RED. Datagrams tagged by DSCP have 15 %; six sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets
+    /// have 5 %.
     pub struct CbqParams {
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match one; if it matches several, it belongs to the one with the narrowest match.
+        /// The classes. Every packet must match a class; if it matches several, it belongs to the class with the narrowest
+        /// match.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }
@@ -160,7 +162,7 @@ struct Leaf {
     red: Option<Red>,
     occupancy: Occupancy,
     deficit: u64,
-    /// Time at which the next packet may leave, for a class that may not borrow.
+    /// Earliest time at which the next packet may leave, for a class that may not borrow.
     clear: Time,
 }
 
@@ -239,7 +241,7 @@ impl QueueDiscipline for Cbq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.wake = None;
-        // bound: a class that may send has enough credit for its head, at most 65 535 bytes, after 44 turns of 1500 bytes; the
+        // bound: a class that may send has credit for its head, at most 65 535 bytes, after 44 turns of 1500 bytes or more; the
         // loop ends after a round in which no class may send
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {

@@ -9,12 +9,12 @@
 //!   share of class c                   B_c = C * q_c / sum_j q_j   (its share of the queued bytes: the allocation law)
 //! ```
 //!
-//! The state is one occupancy per class; it does not grow with the number of flows. Thresholds are in packets or bytes.
+//! The state, one occupancy per class, does not grow with the number of flows. Thresholds are in packets or bytes.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999.
-//! Departs: the weight of the average is published for TCP's class only; the other classes use RED's 0.002 by default. While
-//! a class has nothing queued, its average decays like the average of an idle RED queue, by elapsed packet times; otherwise
-//! it would not change.
+//! Departs: the weight of the average is published for TCP's class only; the other classes use RED's 0.002 by default. While a
+//! class has nothing queued, its average decays by elapsed packet times, like the average of an idle RED queue; without this it
+//! would stay as it is.
 
 use super::active::Active;
 use super::average::Sampling;
@@ -34,7 +34,7 @@ use units::{Bytes, Limit, Problem, ensure};
 pub enum Test {
     /// RED on the class's own average.
     Red(RedTest),
-    /// Drops while the class's average is at or above this: packets ("10p") or bytes ("10KB").
+    /// Drops while the class's average is at or above this threshold, in packets ("10p") or bytes ("10KB").
     Threshold(Limit),
     /// Drops while the class's average is at or above `slack` times the class's share (dcbt only). A class's share is the whole
     /// queue's average × its active flows / all active flows.
@@ -51,7 +51,7 @@ pub enum Test {
 pub struct Class {
     /// Name of the class.
     pub name: String,
-    /// The packets that belong to the class; by default, all that no other class matches.
+    /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
     /// The test for arrivals of the class.
@@ -94,13 +94,14 @@ fn packets(most: u32) -> Test {
 
 params! {
     /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged
-    /// by DSCP with a threshold of 10 packets, all others with a threshold of 2.
+    /// by DSCP with a threshold of 10 packets, all other packets with a threshold of 2.
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match one; if it matches several, it belongs to the one with the narrowest match.
+        /// The classes. Every packet must match a class; if it matches several, it belongs to the class with the narrowest
+        /// match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }
@@ -184,7 +185,7 @@ impl Cbt {
         }
     }
 
-    /// Returns the threshold of a class: a fixed one, or the current share of its active flows; `None` under RED.
+    /// Returns the threshold of a class, which is fixed or the current share of its active flows; `None` under RED.
     fn threshold(&self, class: usize) -> Option<f64> {
         match &self.accounts[class].gate {
             Gate::Red(_) => None,

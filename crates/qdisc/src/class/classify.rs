@@ -5,8 +5,8 @@
 //!   class of a packet        =     the class of the narrowest match that holds it
 //! ```
 //!
-//! A match is narrower than another if its packets are a proper subset of the other's packets. Two matches that share packets
-//! without one being a subset of the other are ambiguous, and refused; so are matches that leave packets without a class.
+//! A match is narrower than another if its packets are a proper subset of the other's packets. Refused are two matches that
+//! share packets if neither is a subset of the other (they are ambiguous), and matches that leave packets without a class.
 //!
 //! Source: MMCN 1999 (TCP, tagged UDP, all others).   Departs: it does not specify how classes are configured.
 
@@ -93,8 +93,8 @@ pub struct Match {
     /// Destination addresses, as 32-bit numbers: 167772161 is 10.0.0.1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dst: Vec<u32>,
-    /// Flows, by number: flows are numbered from 0 in the order in which they begin. In a simulation, a new connection may reuse
-    /// the number of one that has ended.
+    /// Numbers of flows, which count from 0 in the order in which flows begin. In a simulation, a new connection may reuse the
+    /// number of a connection that has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<u32>,
 }
@@ -162,7 +162,7 @@ impl Match {
         ]
     }
 
-    /// Returns true if every packet of a protocol, code point and ECN field matches, whatever its other fields.
+    /// Returns true if every packet with this protocol, code point and ECN field matches, whatever its other fields.
     fn holds_all_of(&self, protocol: Transport, dscp: u8, ecn: EcnField) -> bool {
         let free = self.sport.is_empty() && self.dport.is_empty() && self.src.is_empty() && self.dst.is_empty();
         free && self.flow.is_empty() && has(&self.protocol, protocol) && has(&self.dscp, dscp) && has(&self.ecn, ecn)
@@ -181,16 +181,16 @@ impl Classifier {
     pub(crate) fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
         let mut order: Vec<(u8, Match)> = Vec::new();
         for (i, m) in matches.enumerate() {
-            // inserts the match before the first superset of it. Two valid matches are disjoint, or one is a subset of the other.
-            // So all matches in front of that place are disjoint from this one, or subsets of it
+            // inserts the match before the first of its supersets. Two valid matches are disjoint, or one is a subset of the other.
+            // So all matches in front of this one are disjoint from it, or subsets of it
             let at = order.iter().position(|(_, o)| m.relations(o).iter().all(|r| r.inside)).unwrap_or(order.len());
             order.insert(at, (i as u8, m.clone()));
         }
         Self { order }
     }
 
-    /// Returns the class of `packet`. Validated matches give every packet a class; for any other matches, the last class is the
-    /// fallback.
+    /// Returns the class of `packet`. With validated matches every packet has a class; otherwise a packet without a match
+    /// belongs to the last class.
     #[inline]
     pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Context<'_>) -> u8 {
         let (tuple, slot) = (packet.tuple(cx.flows), packet.flow.slot());
@@ -198,7 +198,7 @@ impl Classifier {
         found.map_or(0, |(class, _)| *class)
     }
 
-    /// Returns the first problem of named matches: a duplicate name, a code point above 63, ambiguity, or packets without a
+    /// Returns the first problem of named matches: a duplicate name, a code point above 63, an ambiguity, or packets without a
     /// class.
     pub(crate) fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
         let classes: Vec<(&str, &Match)> = classes.collect();
@@ -235,7 +235,7 @@ fn ambiguous(relations: &[Relation]) -> Option<&'static str> {
     }
 }
 
-/// Checks that every packet has a class. A list of ports, addresses or flows never counts as complete.
+/// Checks that every packet has a class. A match with a list of ports, addresses or flows never counts as covering all packets.
 fn covered(classes: &[(&str, &Match)]) -> Result<(), Problem> {
     for protocol in Transport::ALL {
         for (dscp, ecn) in (0..64).flat_map(|dscp| EcnField::ALL.map(|ecn| (dscp, ecn))) {
@@ -292,10 +292,10 @@ mod tests {
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
         let udp = FlowTuple { protocol: Protocol::Udp, ..FlowTuple::default() };
         let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
-        // the ECN fields 0 to 3 are Not-ECT, ECT(1), ECT(0) and CE; the second line adds code point 45
+        // the ECN fields 0 to 3 are Not-ECT, ECT(1), ECT(0) and CE; the second assertion adds code point 45
         assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0]);
         assert_eq!([0, 1, 2, 3].map(|ecn| class(45 << 2 | ecn)), [1, 0, 1, 0]);
-        // an ECT(0) packet would have no class
+        // refused, because an ECT(0) packet would have no class
         assert_eq!(check(&[r#"{"ecn":["ect1","ce","not_ect"]}"#]).unwrap_err().path, "classes");
         check(&[r#"{"ecn":["ect1","ce"]}"#, r#"{"ecn":["ect0","not_ect"]}"#]).unwrap();
         assert!(serde_json::from_str::<Match>(r#"{"ecn":["ect2"]}"#).unwrap_err().to_string().contains("ect1"));

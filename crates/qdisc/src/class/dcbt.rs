@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Source: Chung & Claypool, NOSSDAV 2000 (we have only its abstract); MMCN 1999 (future work).
-//! Departs: the details are our design. (1) Shares are counted in the unit of `min_th`, bytes by default: counting packets would
-//! disadvantage flows that send small ones. (2) Tagged traffic has a slack of 2, because it sends bursts: the packets of a video
-//! frame. (3) A flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's RED on
-//! its own occupancy.
+//! Departs: the details are our design. (1) Shares are counted in the unit of `min_th`, bytes by default, because counting packets
+//! would disadvantage flows that send small packets. (2) Tagged traffic has a slack of 2, because it sends bursts (the packets of a
+//! video frame). (3) A flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's RED
+//! on its own occupancy.
 //!
 //! The state is one occupancy per class and one time stamp per active flow.
 
@@ -28,19 +28,20 @@ fn share(slack: f64) -> Test {
 
 params! {
     /// Parameters of D-CBT. The defaults are MMCN 1999's classes: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1),
-    /// datagrams tagged by DSCP with a `slack` of 2, all others with a `slack` of 1.
+    /// datagrams tagged by DSCP with a `slack` of 2, all other packets with a `slack` of 1.
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// Shares apply while the average of the whole queue is at least this. Shares have the same unit, packets or bytes.
+        /// Average of the whole queue at and above which shares apply. Shares have the same unit, packets or bytes.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a sample in the average of the whole queue.
         weight: f64 = WEIGHT,
         /// Time for which a flow counts as active after its last packet.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must match one; if it matches several, it belongs to the one with the narrowest match.
+        /// The classes. Every packet must match a class; if it matches several, it belongs to the class with the narrowest
+        /// match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }

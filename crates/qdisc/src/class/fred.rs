@@ -39,8 +39,8 @@ params! {
     pub struct FredParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Average below which there are no random drops; also the maximum number of packets that one flow may have queued. Unit:
-        /// packets.
+        /// Average below which there are no random drops, in packets. It is also the maximum number of packets that one flow may
+        /// have queued.
         min_th: Limit = Limit::Packets(15),
         /// Average at and above which a flow may have at most two packets queued, or every arrival is dropped (`many_flows`).
         /// Unit: packets.
@@ -49,7 +49,7 @@ params! {
         max_p: Prob = Prob::constant(0.1),
         /// Weight of a sample in the average.
         weight: f64 = WEIGHT,
-        /// Packets that every flow may have queued before random drops can hit it: 2 for small buffers, 4 for large ones.
+        /// Packets that a flow may have queued before random drops can hit it: 2 for small buffers, 4 for large buffers.
         minq: u32 = 2,
         /// Treatment of a flow within its share while the average is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
@@ -112,13 +112,13 @@ pub struct Fred {
     room: Room,
     fifo: Fifo,
     red: Red,
-    /// min_th in packets.
+    /// `min_th` in packets, the limit of a flow while the average is below `max_th`.
     maxq: u32,
     minq: f64,
     many_flows: ManyFlows,
     packet: u64,
     average: Average,
-    /// Flows with packets queued, by flow and direction. There are never more of them than packets in the queue.
+    /// Flows with packets queued, by flow and direction. There are never more flows here than packets in the queue.
     flows: BTreeMap<u64, Account>,
 }
 
@@ -128,14 +128,15 @@ impl Fred {
         (self.average.get() / self.flows.len().max(1) as f64).max(1.0)
     }
 
-    /// Returns true if the flow exceeds its share; the caller counts the strike.
+    /// Returns true if the flow exceeds its share. The caller then increments `strike`.
     fn too_much(&self, flow: Account) -> bool {
         let (qlen, avgcq, many) = (f64::from(flow.qlen), self.avgcq(), self.red.forced(self.average.get()));
         let maxq = if many { 2 } else { self.maxq };
         flow.qlen >= maxq || (many && qlen > 2.0 * avgcq) || (qlen >= avgcq && flow.strike > 1)
     }
 
-    /// Returns true if RED, or an average at or above `max_th`, drops an arrival of a flow within its share.
+    /// Returns true if an arrival of a flow within its share must be dropped: by RED, or because the average is at or above
+    /// `max_th`.
     fn early(&mut self, flow: Account, cx: &mut Context<'_>) -> bool {
         let avg = self.average.get();
         if !self.red.congested(avg) {

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | [`fred`] | one | per active flow | a flow's share of the buffer |
 //! | [`cbt`] | one | per class | a class's share of the buffer: a threshold on its average occupancy, RED for TCP |
-//! | [`dcbt`] | one | per class, and the active flows | as `cbt`; thresholds follow the number of active flows |
+//! | [`dcbt`] | one | per class, and the active flows | like `cbt`, but thresholds follow the number of active flows |
 //! | [`cbq`] | one per class | per class | a class's share of the link |
 
 mod cbq;

@@ -1,4 +1,4 @@
-//! The state of one class: its backlog, its average occupancy, and counts of its packets by what happened to them.
+//! The state of one class: its backlog, its average occupancy, and counts of its packets by fate.
 //!
 //! ```text
 //!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     drop p_a;  avg >= max_th: drop all
@@ -60,7 +60,8 @@ impl Unit {
     }
 }
 
-/// Returns a threshold's value and unit.   Errors: a time, zero, or more than the `buffer` can hold.
+/// Returns the value and the unit of a threshold.   Errors: a threshold that is a time, is zero, or is more than the `buffer`
+/// can hold.
 pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
     let (value, unit) = match th {
         Limit::Packets(n) => (f64::from(n), Unit::Packets),
@@ -70,7 +71,8 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     ensure!(!value.is_nan(), path, "{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
     ensure!(value > 0.0, path, "{th} is not valid; expected more than nothing");
     let room = match (buffer, unit) {
-        // a packet has at most 65 535 bytes and at least one
+        // a packet has from 1 to 65 535 bytes, so n packets may be as many as n x 65 535 bytes, and n bytes as many as n
+        // packets
         (Limit::Packets(n), Unit::Bytes) => f64::from(n) * 65_535.0,
         (Limit::Packets(n), Unit::Packets) => f64::from(n),
         (Limit::Bytes(b), _) => b.0 as f64,
@@ -87,7 +89,7 @@ pub(crate) fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses a typical packet outside 1 to 65 535 bytes.
+/// Refuses a size of a typical packet outside 1 to 65 535 bytes.
 pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
     ensure!((1..=65_535).contains(&packet.0), "packet", "{packet} is not valid; expected 1B to 65535B");
     Ok(())
@@ -116,7 +118,7 @@ pub(crate) struct Red {
     min: f64,
     max: f64,
     max_p: f64,
-    /// Packets since the last drop while the average is between the thresholds; -1 while it is below both.
+    /// Packets since the last drop while the average is between the thresholds; -1 while the average is below both.
     count: i64,
 }
 
@@ -142,7 +144,7 @@ impl Red {
         self.count = -1;
     }
 
-    /// Decides on an arrival at an average at or above `min_th`; returns true to drop it.
+    /// Decides on an arrival while the average `avg` is at or above `min_th`. Returns true to drop it.
     pub(crate) fn drops(&mut self, avg: f64, rng: &mut Rng) -> bool {
         self.count += 1;
         let drop = self.forced(avg) || rng.chance(p_a(p_b(avg, self.min, self.max, self.max_p), self.count));
@@ -152,7 +154,7 @@ impl Red {
         drop
     }
 
-    /// Decides on an arrival at any average; returns true to drop it.
+    /// Decides on an arrival at any average. Returns true to drop it.
     pub(crate) fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
         if !self.congested(avg) {
             self.calm();
@@ -167,7 +169,7 @@ fn p_b(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
 }
 
-/// Corrects `p_b` by the count, so that the gaps between drops are uniformly distributed.
+/// Computes RED's final probability from `p_b` and the count, so that the gaps between drops are uniformly distributed.
 fn p_a(p_b: f64, count: i64) -> f64 {
     let spread = count.max(0) as f64 * p_b;
     if spread >= 1.0 { 1.0 } else { (p_b / (1.0 - spread)).min(1.0) }
@@ -241,8 +243,8 @@ mod tests {
 
     #[test]
     fn the_gap_between_drops_is_uniform() {
-        // With p_b constant at 1/20, the count is 1 at the first arrival after a drop: p_a = 0.05/0.95 = 1/19, then 1/18 and so
-        // on. So the gap is uniform on 1 to 19: mean 10, variance (19^2 - 1)/12 = 30.
+        // p_b is constant at 1/20. At the first arrival after a drop the count is 1, so p_a = 0.05/0.95 = 1/19, then 1/18 and
+        // so on. So the gap is uniform on 1 to 19, with mean 10 and variance (19^2 - 1)/12 = 30.
         let mut red = Red::new(&RedTest { max_p: Prob::new(0.1).unwrap(), ..RedTest::default() });
         let mut rng = Rng::named(3, "red");
         let avg = 22.5; // half way between min_th and max_th: p_b = max_p / 2 = 0.05
@@ -260,7 +262,7 @@ mod tests {
             gap = 0;
         }
         let mean = gaps.iter().enumerate().map(|(k, c)| k as f64 * f64::from(*c)).sum::<f64>() / f64::from(n);
-        // the mean may be off by three standard errors
+        // the mean may differ from 10 by three standard errors
         assert!((mean - 10.0).abs() < 3.0 * (30.0_f64 / f64::from(n)).sqrt(), "{mean}");
         let expected = f64::from(n) / 19.0;
         let chi2: f64 =

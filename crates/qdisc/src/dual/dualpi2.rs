@@ -16,7 +16,7 @@
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
 //! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's text; its
-//! pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room for a full-size one.
+//! pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room for a full-size packet.
 //! `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. No updates run while both queues
 //! are empty and p' is 0: they would change nothing. The host splits packets of several segments (split_gso).
 
@@ -28,11 +28,11 @@ use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading, Sample};
 use units::{Duration, Limit, Problem, Time};
 
-/// A packet in C. This and the following classes are stored in [`PacketMeta::class`] while packets wait.
+/// A packet in C. While packets wait, [`PacketMeta::class`] holds this constant or one of the next four.
 const CLASSIC: u8 = 0;
 /// A packet in L, subject to the coupled law, the step and the ramp.
 const L4S: u8 = 1;
-/// As [`L4S`], but not subject to the step, because L was shorter than `min_qlen_step` on arrival.
+/// Like [`L4S`], but not subject to the step, because L was shorter than `min_qlen_step` on arrival.
 const NO_STEP: u8 = 2;
 /// A packet in L because of its code point alone, subject to C's law.
 const CLASSIC_IN_L: u8 = 3;
@@ -150,8 +150,8 @@ impl Dualpi2 {
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
     }
 
-    /// Applies the coupled law (and the ramp) to a packet. `left` is the number of bytes queued without the packet. Returns true
-    /// if it must be dropped.
+    /// Applies the coupled law (and the ramp) to a packet. `left` is the number of bytes queued without the packet. Returns true if
+    /// the packet must be dropped.
     ///
     /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux, which draws at most one of the two signals.
     #[inline]
@@ -190,7 +190,8 @@ impl Dualpi2 {
         overload || signal(side, packet, MarkReason::Law, point, cx)
     }
 
-    /// Applies the step to a departing packet of L, whatever the backlog. Returns true if it must be dropped.   Source: Linux.
+    /// Applies the step to a departing packet of L, however small the backlog. Returns true if the packet must be dropped.
+    /// Source: Linux.
     #[inline]
     fn step(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let above = match self.params.step_thresh {
@@ -201,7 +202,8 @@ impl Dualpi2 {
         above && signal(&mut self.l, packet, MarkReason::Step, Point::Dequeue, cx)
     }
 
-    /// Removes the packet whose turn it is. Returns it, whether it was in L, and whether both queues had packets.
+    /// Removes the packet whose turn it is. Returns the packet, a flag that is true if it was in L, and a flag that is true if
+    /// both queues had packets.
     #[inline]
     fn take(&mut self) -> Option<(PacketMeta, bool, bool)> {
         let (l, c) = (self.l.head(), self.c.head());
@@ -225,7 +227,7 @@ fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: P
 /// Computes L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
 #[inline]
 fn ramp(p: &Dualpi2Params, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
-    // L's length includes the removed packet: it is at most `th_len` if fewer than `th_len` packets are left
+    // L's length includes the removed packet, so it is at most `th_len` if fewer than `th_len` packets are left
     if p.native() == Native::Step || l.fifo.backlog().packets < p.th_len {
         return 0.0;
     }

@@ -6,8 +6,8 @@
 //!                        +--- C queue: marks and drops with p'^2 --+
 //! ```
 //!
-//! One controller computes a probability from the delay. The coupling derives from it a signal for each queue, so that flows of
-//! both kinds get about equal shares. The queues separate delay, not bandwidth.
+//! One controller computes a probability from the delay. The coupling derives a signal for each queue from this probability, so
+//! that flows of both kinds get about equal shares. The queues separate delay, not bandwidth.
 //!
 //! Source: RFC 9332.
 

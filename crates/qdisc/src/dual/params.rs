@@ -55,7 +55,7 @@ params! {
         /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
         /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's constants (linux).
-        /// Null values of `tupdate`, `alpha` and `beta` are derived from it: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
+        /// If `tupdate`, `alpha` or `beta` is null, it is derived from this: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
         /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
@@ -84,7 +84,7 @@ params! {
         /// If `native` is ramp: delay at and above which every packet is marked.
         max_th: Duration = Duration::from_micros(1200),
         /// If `native` is ramp: the ramp marks nothing while L has at most this number of packets, including the departing
-        /// one (Th_len).
+        /// packet (Th_len).
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
@@ -129,7 +129,7 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns the least number of bytes that an arrival counts as when it is compared with the limit.
+    /// Returns the smallest size, in bytes, with which an arrival counts towards the limit.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }

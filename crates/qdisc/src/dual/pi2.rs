@@ -9,8 +9,8 @@
 //! [`Base::Integer`] is Linux's arithmetic: p' in units of 2^-32, gains per 64 ns; divisions discard the remainder.
 //!
 //! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
-//! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, so it may hit even at p' = 0; ours
-//! does not.
+//! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, so it may hit even at p' = 0; our
+//! draw never does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,8 @@ const GAIN_SCALE: f64 = 256.0;
 pub enum Draws {
     /// Independently for each packet (Linux).
     Independent,
-    /// Evenly spaced: a mark or drop whenever the sum of the probabilities exceeds one, which is then subtracted from the sum
-    /// (RFC 9332, `recur`).
+    /// Evenly spaced: whenever the sum of the probabilities exceeds 1, a packet is marked or dropped and 1 is subtracted from
+    /// the sum (RFC 9332, `recur`).
     Recur,
 }
 
@@ -225,7 +225,7 @@ mod tests {
         // the delay falls from 20 ms to 0, 15 ms below the target: (15e6 x 44 + 20e6 x 879) / 64 = 285 000 000 is subtracted
         pi.update(Duration::ZERO);
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250 - 285_000_000, alpha: 44, beta: 879 });
-        // The delay is unchanged, 1 ns above or below the target of 15 ms: the step of 44 / 64 or -44 / 64 is rounded towards
+        // The delay stays 1 ns above or below the target of 15 ms, so the step is 44 / 64 or -44 / 64, which is rounded towards
         // zero.
         let mut pi = pi2(Base::Integer { p: 1000, alpha: 44, beta: 879 }, true);
         for ns in [15 * MS + 1, 15 * MS - 1] {
@@ -262,7 +262,8 @@ mod tests {
         let real = |p, drop| pi2(Base::Real { p, alpha: 0.15, beta: 3.0 }, drop);
         assert!(!real(0.4999, true).overload() && real(0.5, true).overload());
         let integer = |p, drop| pi2(Base::Integer { p, alpha: 44, beta: 879 }, drop);
-        // in units of 2^-32, k p' = 2 x (2^31 - 1) = 2^32 - 2 is below 2^32 - 1, which stands for 1; 2 x 2^31 = 2^32 is above it
+        // in units of 2^-32, where 2^32 - 1 stands for 1, k p' = 2 x (2^31 - 1) = 2^32 - 2 is below 1, and 2 x 2^31 = 2^32 is above
+        // 1
         assert!(!integer((1 << 31) - 1, true).overload() && integer(1 << 31, true).overload());
         // with `drop_overload` off, p' is at most 1/k and there is no overload
         for mut pi in [real(0.4, false), integer(1 << 30, false)] {
@@ -275,8 +276,8 @@ mod tests {
     fn recur_hits_on_packets_3_5_7() {
         let mut recur = Recur::default();
         let hits: Vec<usize> = (1..=8).filter(|_| recur.hit(0.5)).collect();
-        // The sum is 0.5, 1.0 (which does not exceed 1) and 1.5, so the third packet is a hit, and 0.5 is left. From there, every
-        // second packet raises the sum to 1.5 and is a hit.
+        // The sum is 0.5, then 1.0, which does not exceed 1, then 1.5. So the third packet is a hit, and 0.5 is left. From there,
+        // every second packet raises the sum to 1.5 and is a hit.
         assert_eq!(hits, [3, 5, 7]);
         let mut recur = Recur::default();
         // 10 000 packets add 10 000 / 32 = 312.5 to the sum, which makes 312 hits

@@ -1,4 +1,5 @@
-//! The order of service of L and C: weighted round robin by credit, or a FIFO that treats L's packets as older than they are.
+//! The order in which L and C are served: weighted round robin by credit, or first in, first out with L's packets treated as
+//! older.
 //!
 //! ```text
 //! credit        starts at frame (w_C - w_L), which is below 0;  L's turn if credit <= 0, or if C is empty
@@ -23,7 +24,7 @@ pub(crate) enum Turns {
     Weighted {
         /// Weight of L, in millionths.
         weight_l: i64,
-        /// Weight of C.
+        /// Weight of C, in millionths.
         weight_c: i64,
         /// Credit, in bytes times millionths. It is C's turn while this is above 0.
         credit: i64,
@@ -55,7 +56,7 @@ impl Turns {
         }
     }
 
-    /// Charges `size` bytes sent by one queue while the other had packets.
+    /// Charges `size` bytes that one queue sent while the other had packets. `from_l` is true if L sent them.
     #[inline]
     pub(crate) fn sent(&mut self, from_l: bool, size: u64) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
@@ -99,8 +100,8 @@ mod tests {
 
     #[test]
     fn nine_to_one_of_equal_packets() {
-        // In hundredths of a frame, the credit starts at 10 - 90 = -80. Each packet of L adds 10: 0 after eight, which is still
-        // L's turn, and 10 after nine. Then one packet of C subtracts 90, and the credit is -80 again.
+        // In hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. It is 0 after eight
+        // packets, so L has another turn, and 10 after nine. Then one packet of C subtracts 90, and the credit is -80 again.
         assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
         // with a share of 1/16, the credit starts at -14/16 of a frame and is 0 after 14 packets of L, so a 15th leaves before
         // the packet of C

@@ -13,10 +13,10 @@
 //! ```
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
-//! Units: L counts bytes of frames with the MAC header; C and the limits count them without it (as docsis-ns3).
+//! Units: L counts bytes of frames with the MAC header; C and the limits count them without it (as in docsis-ns3).
 //! Interpretations: any ECN-capable packet in L can be marked, even ECT(0) with an NQB code point; a sanctioned packet is not
 //! marked.
-//! Departs: DOCSIS-PIE's clock stops while an update would change nothing.
+//! Departs: DOCSIS-PIE's clock stops while its updates would change nothing.
 
 mod iaqm;
 mod params;
@@ -42,7 +42,7 @@ use packet::{
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 
-/// A packet for C. This and the following classes are stored in [`PacketMeta::class`] while packets wait.
+/// A packet for C. While packets wait, [`PacketMeta::class`] holds this constant or one of the next two.
 const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
 /// A packet that queue protection redirected to C.
@@ -126,7 +126,7 @@ impl Params for DocsisLldParams {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisLld {
     params: DocsisLldParams,
-    /// A set of bits, one for each code point whose packets go to L.
+    /// The code points whose packets go to L, one bit for each.
     l_dscp: u64,
     aggregate: Aggregate,
     rates: Option<Rates>,
@@ -146,7 +146,7 @@ pub struct DocsisLld {
     interval_start: Time,
     /// r_L at the last update, bit/s.
     r_l: u64,
-    /// Counts of L's packets, of C's packets, and of the packets redirected from L to C.
+    /// Counts of L's packets, of C's packets, and of packets redirected from L to C.
     counts: [ClassCount; 3],
     /// L's marks by reason.
     marked: [u64; 2],
@@ -246,7 +246,7 @@ impl DocsisLld {
             return true;
         }
         if hit && packet.ecn() != Ecn::NotEct {
-            // the larger of the two probabilities is reported as the reason
+            // reports the source of the larger probability as the reason
             let reason = if native >= self.p_cl { MarkReason::Step } else { MarkReason::Law };
             self.marked[reason as usize] += 1;
             mark(packet, reason, Point::Enqueue, cx);
@@ -274,7 +274,7 @@ impl DocsisLld {
         Ok(())
     }
 
-    /// Returns true if L has room for a packet. If there is a virtual queue, it already includes the packet.
+    /// Returns true if L has room for a packet. The virtual queue, if there is one, already includes the packet.
     fn has_room(&self) -> bool {
         let Some(rates) = &self.rates else { return false };
         let virtually = self.virtual_queue.is_none() || self.qdelay_l < rates.l_delay;

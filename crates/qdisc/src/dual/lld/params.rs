@@ -11,7 +11,7 @@ use units::{Duration, Limit, Problem, ensure, within};
 /// Longest MAXTH: its TLV has 16 bits, in units of a microsecond.
 const LONGEST: Duration = Duration(65_535_000);
 
-/// How the Low Latency queue's delay is estimated at an arrival.
+/// How the delay of the Low Latency queue is estimated when a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
@@ -27,7 +27,7 @@ params! {
         /// Code points whose packets go to the Low Latency queue regardless of their ECN field: non-queue-building (NQB)
         /// traffic. Operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
-        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link it is raised, so that
+        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link MAXTH is raised, so that
         /// the ramp never begins below the transmission time of two 2000-byte packets (at most 65.535ms).
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
@@ -41,16 +41,16 @@ params! {
         /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
         l_limit: Option<Limit> = None,
         /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic queue's delay
-        /// assumes at most this share. The two queues also take turns by it, except behind a DOCSIS 3.1 modem or CMTS, which has
-        /// a `scheduling_weight` of its own.
+        /// assumes at most this share. The two queues also take turns by this share, except in a DOCSIS 3.1 modem or CMTS, which
+        /// has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
         /// Queue protection: while the Low Latency queue is long, packets of the flows that cause this go to the Classic
         /// queue.
         queue_protection: bool = true,
         /// CRITICALqL: no packet is sanctioned while the delay is at most this; null: the effective MAXTH.
         critical_ql: Option<Duration> = None,
-        /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL. At twice this delay, half this
-        /// score is the limit.
+        /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL. At twice this delay, a flow is
+        /// sanctioned above half this score.
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         lg_aging: u8 = 19,

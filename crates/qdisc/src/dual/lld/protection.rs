@@ -19,7 +19,7 @@ use crate::fair::{HashKey, hash};
 use packet::{FlowTable, FlowTuple, PacketMeta};
 use units::{Duration, Time};
 
-/// The upper bound of a score, MAX_QLSCORE.
+/// MAX_QLSCORE, the upper bound of a score.
 const MAX_SCORE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,7 +39,7 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// Creates buckets whose scores are all zero. The parameters are valid.
+    /// Creates buckets whose scores are all zero. The parameters must be valid.
     pub(crate) fn new(p: &DocsisLldParams) -> Self {
         let &DocsisLldParams { lg_aging, bucket_id_size, attempts, .. } = p;
         let buckets = vec![Bucket::default(); (1 << bucket_id_size) + 1];
@@ -66,7 +66,7 @@ impl Protection {
         free
     }
 
-    /// Adds the packet to the flow's score, and returns the score (`fill_bucket`).
+    /// Adds a packet to the score of its flow's bucket, and returns the new score (`fill_bucket`).
     fn fill(&mut self, bucket: usize, size: u64, p_native: f64, now: Time) -> Duration {
         let more = p_native * size as f64 * f64::from(1u32 << (30 - self.lg_aging.min(30)));
         let t_exp = self.buckets[bucket].t_exp.max(now) + Duration(more as u64);
@@ -120,8 +120,8 @@ mod tests {
         let b = q.pick(flow(1), Time(0));
         assert_eq!(q.fill(b, 1500, 0.5, Time(0)), Duration(1_536 * US));
         assert_eq!(q.fill(b, 1500, 0.5, Time(1_000 * US)), Duration(2_072 * US));
-        // If the packets are 1.536 ms or more apart, the score is a single packet's. If they are 1.5 ms apart, it grows by
-        // 36 us per packet.
+        // If the packets are 1.536 ms or more apart, the score is that of a single packet. If they are 1.5 ms apart, the score
+        // grows by 36 us per packet.
         let at = |gap: u64| {
             let (mut q, mut score) = (protection(), Duration::ZERO);
             let b = q.pick(flow(1), Time(0));
@@ -152,8 +152,8 @@ mod tests {
             assert!(!ask(&mut q, 1500, max_th), "not above MAXTH, whatever the score");
         }
         assert!(ask(&mut q, 0, max_th + Duration(1)));
-        // at a delay of 2 MAXTH, packets are sanctioned if 2 x score > 4000 us. 976 B give a score of 1.998848 ms, 977 B 2.000896
-        // ms.
+        // at a delay of 2 MAXTH, packets are sanctioned if 2 x score > 4000 us. 976 B give a score of 1.998848 ms, and 977 B give
+        // 2.000896 ms.
         let mut q = protection();
         assert!(!ask(&mut q, 976, max_th * 2));
         assert!(ask(&mut q, 1, max_th * 2));
@@ -170,7 +170,7 @@ mod tests {
         }
         assert_eq!(q.pick(flow(1), now), 32, "the shared one");
         assert_eq!(q.buckets[32].owner, Some(flow(1)));
-        // the second bucket that its hash names has expired: the flow takes it, and keeps it
+        // the second bucket that the flow's hash names has expired, so the flow takes it, and keeps it
         let h = hash(&flow(1), HashKey::FiveTuple, 0) as usize;
         let (first, second) = (h & 31, h >> 5 & 31);
         assert_ne!(first, second);

@@ -8,10 +8,10 @@
 //!   average > allowed:  vq = max(vq, 8 (average - allowed) / MAX_RATE)
 //! ```
 //!
-//! In a modem, bytes wait until their request is granted. So it always holds the arrivals of one loop delay, even without
-//! congestion. The virtual queue is the queue of a link at MAX_RATE without such a loop. If the average queue exceeds
-//! `allowed`, the grants amount to less than MAX_RATE and the excess is a real queue, so the virtual queue is raised to the
-//! excess.
+//! In a modem, bytes wait until their request is granted. So the modem always holds the arrivals of one loop delay, even
+//! without congestion. The virtual queue is the queue that a link at MAX_RATE would have without such a loop. If the average
+//! queue exceeds `allowed`, the grants amount to less than MAX_RATE and the excess is a real queue, so the virtual queue is
+//! raised to the excess.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
 //! Units: L in bytes of frames with the MAC header, packets without it.
@@ -25,8 +25,8 @@ use units::{BitRate, Duration, Time};
 const LG_ALPHA: u32 = 7;
 /// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
-/// Number of empty samples after which any average is zero. Averages are at most 2^56 units: without rounding, 128 ln(2^56) =
-/// 4968 samples reduce this to about one unit; rounding needs at most 128 samples more.
+/// Number of empty samples after which any average is zero. An average has at most 2^56 units. Without rounding, 128 ln(2^56) =
+/// 4968 samples reduce it to about one unit; because of rounding, it needs at most 128 samples more.
 const ALL: u64 = 6000;
 
 /// A link without a request loop.
@@ -55,7 +55,7 @@ pub(crate) struct VirtualQueue {
 }
 
 impl VirtualQueue {
-    /// Creates an empty queue at MAX_RATE, which is positive.
+    /// Creates an empty queue at a positive MAX_RATE, `rate`.
     pub(crate) fn new(of: &RequestLoop, rate: BitRate) -> Self {
         let mut queue = Self {
             of: *of,
@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn what_the_loop_holds_is_allowed() {
         // A packet that needs a request waits for 3.645 ms, in which 3.645 ms x 50 Mbit/s / 8 = 22 781 B arrive. If 5 Mbit/s are
-        // granted without requests, packets of these grants wait for 0.945 ms: 3.645 ms x 45 Mbit/s / 8 = 20 503 B with requests,
-        // and 0.945 ms x 5 Mbit/s / 8 = 590 B without.
+        // granted without requests, packets of these grants wait for 0.945 ms. So 3.645 ms x 45 Mbit/s / 8 = 20 503 B wait for
+        // requests, and 0.945 ms x 5 Mbit/s / 8 = 590 B for the other grants.
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
         // if the whole rate is granted without requests, 0.945 ms x 50 Mbit/s / 8 = 5906 B are allowed
         assert_eq!(queue(50_000_000).allowed, 5906);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn packets_at_less_than_the_rate_find_themselves_only() {
-        // 1518 B at 50 Mbit/s take 242.88 us. With a packet every 250 us, each finds the queue empty; with one every 200 us, the
+        // 1518 B take 242.88 us at 50 Mbit/s. If a packet arrives every 250 us, each finds the queue empty; if every 200 us, the
         // queue grows by 42.88 us per packet
         let mut q = queue(0);
         let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 250_000), 1518).0).collect();
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn a_queue_beyond_the_loops_own_is_found_by_its_average() {
-        // 40 000 B stay queued: after n samples the average is 40 000 (1 - (127/128)^n) B, above 22 781 B from n = 108 on:
-        // (127/128)^107 = 0.432047 gives 22 718 B, (127/128)^108 = 0.428672 gives 22 853 B
+        // 40 000 B stay queued, so the average is 40 000 (1 - (127/128)^n) B after n samples. It exceeds 22 781 B from n = 108
+        // on, because (127/128)^107 = 0.432047 gives 22 718 B, and (127/128)^108 = 0.428672 gives 22 853 B
         let mut q = queue(0);
         q.arrive(Time(0), 1518);
         let mut at = Vec::new();
