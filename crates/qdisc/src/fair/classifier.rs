@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time, ensure};
 
-/// Maximum number of queues; more are refused as a likely mistake.
+/// Maximum number of queues. A larger number is refused as a likely mistake.
 const MOST_QUEUES: u64 = 1 << 20;
 
 /// How packets are assigned to queues.
@@ -55,7 +55,7 @@ params! {
         key: HashKey = HashKey::FiveTuple,
         /// Time between changes of the hash's salt; null: never.
         perturb: Option<Duration> = None,
-        /// UDP datagrams share the last queue; all other packets are hashed among the other queues.
+        /// Reserves the last queue for UDP datagrams. All other packets are hashed among the other queues.
         datagrams_apart: bool = false,
     }
 }
@@ -79,10 +79,10 @@ params! {
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
-        /// The queue that a session shares if all queues of its group are in use; ARRIS 2013 does not specify it.
+        /// The queue that a session shares if all queues of its group are in use. ARRIS 2013 does not specify this queue.
         when_full: WhenFull = WhenFull::First,
         /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
-        /// possible and the fewest sessions collide. ARRIS 2013 does not specify it.
+        /// possible and the fewest sessions collide. ARRIS 2013 does not specify this time.
         timeout: Duration = Duration::ZERO,
         /// Header fields that are hashed.
         key: HashKey = HashKey::FiveTuple,
@@ -158,12 +158,12 @@ impl ClassifierSpec {
         }
     }
 
-    /// Returns the number of queues among which a session may be placed: all queues of its group, or one.
+    /// Returns the number of queues that a session may join: all queues of its group, or one.
     pub(crate) fn ways(&self) -> u32 {
         if let Self::SerialSearch(p) = self { p.ways } else { 1 }
     }
 
-    /// Returns the maximum number of queues; `None` if every flow has its own.
+    /// Returns the maximum number of queues; `None` if every flow has its own queue.
     pub fn queues(&self) -> Option<u32> {
         match self {
             Self::Hash(p) => Some(p.queues),
@@ -174,7 +174,7 @@ impl ClassifierSpec {
     }
 }
 
-/// State of one direction of a flow-table slot.
+/// The session of one direction of a slot in the flow table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Session {
     last: Time,
@@ -191,12 +191,12 @@ const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, g
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     spec: ClassifierSpec,
-    /// Queue numbers, indexed by hash value or by (group, way). For `isolated`: the numbers of the shared queues, indexed by
+    /// Queue numbers, indexed by hash value or by (group, way). For `isolated`, the numbers of the shared queues, indexed by
     /// code point.
     places: Vec<u32>,
     /// The sessions, indexed by slot and direction.
     sessions: Vec<Session>,
-    /// Code points whose flows share a queue, as bits.
+    /// Code points whose flows share a queue, one bit for each.
     shared: u64,
     salt: Option<u32>,
     epoch: u16,
@@ -299,7 +299,7 @@ impl Classifier {
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // the count may be 0 already: a packet of the slot's previous flow that arrives late resets it
+            // the count may already be 0, because a late packet of the slot's previous flow resets it
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }
@@ -340,7 +340,7 @@ impl Classifier {
     }
 }
 
-/// Returns the first unused queue of the session's group, or one to share.   Bound: examines each queue of the group once.
+/// Returns the first unused queue of the session's group, or a queue to share.   Bound: examines each queue of the group once.
 fn search(
     p: &SerialSearchParams,
     places: &mut [u32],
@@ -356,7 +356,7 @@ fn search(
     for way in ways.iter_mut() {
         let i = queues.at(way);
         let queue = &mut queues[i];
-        // a queue is kept for its session until `timeout` after its last activity
+        // a session keeps its queue until `timeout` after the queue's last activity
         let free = queue.owner.0 == NONE || queue.fifo.is_empty() && now >= queue.last_active + p.timeout;
         if free {
             if std::mem::replace(&mut queue.owner, session) != session {

@@ -1,4 +1,4 @@
-//! Collision probabilities, measured by sending random 5-tuples through a discipline's own classifier.
+//! Measures collision probabilities by sending random 5-tuples through a discipline's own classifier.
 //!
 //! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted, and the queues are examined after
 //! each packet. So one trial gives a result for every number of sessions up to n. The discipline is built as for a scenario.
@@ -10,7 +10,7 @@ use crate::{Context, QueueDiscipline};
 use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta, Protocol};
 use units::{BitRate, Limit, Rng, Time};
 
-/// Numbers of trials with each kind of collision, for a given number of active sessions.
+/// Numbers of trials that had each kind of collision, for a given number of active sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
     /// Trials in which at least two sessions share a queue. With serial search: trials in which a group has more sessions than
@@ -22,8 +22,8 @@ pub struct Collisions {
     pub given_in_full_group: u64,
 }
 
-/// Counts collisions among 1, 2 ... `sessions` active sessions in `trials` trials. `parameters` are valid; their limits and law
-/// have no effect because nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
+/// Counts collisions among 1, 2 ... `sessions` active sessions in `trials` trials. `parameters` must be valid. Their limits and
+/// law have no effect, because nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
 pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64) -> Vec<Collisions> {
     let parameters = FairParams {
         limit: Limit::Packets(u32::MAX),
@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn serial_search_collides_as_the_closed_form_says() {
-        // 64 groups of 4 queues: a group has more sessions than queues with probability 1.30461 % for 35 sessions, 6.88047 % for
-        // 50 and 15.07773 % for 60. A given session is in such a group with probability 0.190 % for 35 sessions, and 0.722 % for
-        // 50.
+        // With 64 groups of 4 queues, at least one group has more sessions than queues with probability 1.30461 % for 35 sessions,
+        // 6.88047 % for 50 and 15.07773 % for 60. A given session is in such a group with probability 0.190 % for 35 sessions, and
+        // 0.722 % for 50.
         let found = run(r#""sfq_hss""#, 60, 20_000);
         for (n, p) in [(35, 0.013_046_1), (50, 0.068_804_7), (60, 0.150_777_3)] {
             assert!(near(found[n - 1].any, 20_000, p), "{n}: {:?}", found[n - 1]);
@@ -114,15 +114,15 @@ mod tests {
             assert!(near(found[n - 1].given_in_full_group, 20_000, p), "{n}: {:?}", found[n - 1]);
         }
         assert!(found[..4].iter().all(|c| *c == Collisions::default()));
-        // 5 sessions in 3 groups of 2 queues: 153 of all 3^5 = 243 assignments, 62.9630 %, have a collision
+        // 5 sessions can be assigned to 3 groups of 2 queues in 3^5 = 243 ways, of which 153, or 62.9630 %, have a collision
         let found = run(r#"{"sfq_hss":{"groups":3,"ways":2}}"#, 5, 20_000);
         assert!(near(found[4].any, 20_000, 0.629_630), "{:?}", found[4]);
     }
 
     #[test]
     fn plain_hashing_collides_as_birthdays_do() {
-        // 256 queues: at least two sessions collide with probability 16.305 % for 10 sessions, and 53.317 % for 20. A given
-        // session collides with probability 3.84 % for 11 sessions, and 7.17 % for 20.
+        // With 256 queues, at least two sessions collide with probability 16.305 % for 10 sessions, and 53.317 % for 20. A
+        // given session collides with probability 3.84 % for 11 sessions, and 7.17 % for 20.
         let found = run(r#"{"sfq":{"queues":256}}"#, 20, 20_000);
         for (n, p) in [(10, 0.163_05), (20, 0.533_17)] {
             assert!(near(found[n - 1].any, 20_000, p), "{n}: {:?}", found[n - 1]);

@@ -12,14 +12,14 @@
 //!
 //! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet's bytes are queued.
 //! Linux compares the backlog of all queues together (`law_sees = "total"`), so a queue may lose its last packet. The RFC runs
-//! CoDel on each queue, which suggests the queue's own backlog (`law_sees = "own"`). Many flows with a packet or two each lose
-//! packets with "total", and never with "own". Linux also counts overflow drops as CoDel's drops (`overflow_counts`); the RFC
-//! does not mention this.
+//! CoDel on each queue, which suggests the queue's own backlog (`law_sees = "own"`). If many flows have one or two packets
+//! each, they lose packets with "total", but not with "own". Linux also counts overflow drops as CoDel's drops
+//! (`overflow_counts`); the RFC does not mention this.
 //!
 //! Source: RFC 8290 §4.1, §4.2; tc-fq_codel(8) for names and defaults; measured drop rates of Linux (ten flows at 5 Mbit/s with a
 //! round-trip time of 50 ms).   Units: bytes on the wire.
-//! Departs: `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. CoDel is RFC 8289's,
-//! unless `variant = "linux"` selects Linux's with its 16-bit arithmetic.
+//! Departs: `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. CoDel is that of RFC
+//! 8289, unless `variant = "linux"` selects Linux's CoDel with its 16-bit arithmetic.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -46,8 +46,8 @@ params! {
         ecn: bool = true,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all. "0x1/0x3"
-        /// selects ECT(1), which keeps the queues of L4S flows short.
+        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all packets.
+        /// "0x1/0x3" selects ECT(1), which keeps the queues of L4S flows short.
         ce_threshold_selector: Option<Selector> = None,
         /// Maximum length of all queues together in bytes, in addition to `limit`.
         memory_limit: Bytes = Bytes(32_000_000),
@@ -55,10 +55,10 @@ params! {
         drop_batch: u32 = 64,
         /// Published version of CoDel.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog given to CoDel: of all queues together (Linux) or of the packet's own queue (RFC 8290). CoDel does not
-        /// drop while at most one packet is queued.
+        /// The backlog passed to CoDel: that of all queues together (Linux) or of the packet's own queue (RFC 8290). CoDel does
+        /// not drop while at most one packet is queued.
         law_sees: LawSees = LawSees::Total,
-        /// Packets dropped at a limit also increment CoDel's count (Linux).
+        /// Counts packets that are dropped at a limit in CoDel's count, too (Linux).
         overflow_counts: bool = true,
     }
 }
@@ -89,8 +89,7 @@ impl Preset for FqCodelParams {
         match path {
             "classifier.hash.queues" => "flows".into(),
             "overflow.longest.batch" => "drop_batch".into(),
-            // of other paths, such as law.codel.target and scheduler.drr_plus_plus.quantum, the last part is a parameter
-            // here
+            // the last part of any other path, such as law.codel.target, is the name of a parameter of this discipline
             _ => path.rsplit('.').next().unwrap_or(path).into(),
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn place(h: u32, n: u32) -> u32 {
     ((u64::from(h) * u64::from(n)) >> 32) as u32
 }
 
-/// Computes lookup3 of three words: the mixing, then the final avalanche.
+/// Computes lookup3's hash of three words: the mixing, then the final avalanche.
 fn lookup3(a: u32, b: u32, c: u32, salt: u32) -> u32 {
     let start = START.wrapping_add(salt);
     let mut s = [a.wrapping_add(start), b.wrapping_add(start), c.wrapping_add(start)];
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn places_are_uniform_and_every_field_counts() {
-        // 64 000 tuples that differ in one field only are hashed into 64 places: 1000 each in the mean. 103 is the 99.9th
-        // percentile of chi squared with 63 degrees of freedom.
+        // 64 000 tuples that differ in one field only are hashed into 64 places, so each place has 1000 on average. 103 is the
+        // 99.9th percentile of chi squared with 63 degrees of freedom.
         type Vary = fn(u32) -> FlowTuple;
         let vary: [Vary; 4] = [
             |i| FlowTuple { src: i, ..Default::default() },

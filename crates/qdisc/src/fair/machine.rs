@@ -23,11 +23,11 @@ pub struct Fair {
     memory: Option<Room>,
     /// Maximum length of each queue.
     queue_room: Option<Room>,
-    /// `limit` in packets and the number of queues, which ns-2's overflow rule needs.
+    /// The limit in packets and the number of queues, for ns-2's overflow rule.
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// A lower bound of the next tick of any active queue's law.
+    /// A time no later than the next tick of any active queue's law.
     soonest: Option<Time>,
 }
 
@@ -88,7 +88,7 @@ impl Fair {
         }
     }
 
-    /// Lowers `soonest` to the next tick of the law of queue `i`, if that is earlier.
+    /// Lowers `soonest` to the next tick of the law of queue `i`, if that tick is earlier.
     #[inline]
     fn watch(&mut self, i: u32) {
         if let Some(t) = self.queues[i].law.next_tick() {
@@ -99,8 +99,9 @@ impl Fair {
     /// Runs the updates that the law of queue `i` missed while the queue was idle, each with the time at which it was due. Called
     /// before an arrival.
     ///
-    /// Bound: without load, a law comes to rest and has no more updates. PIE needs some 700 updates even from a probability of
-    /// 100 %; DOCSIS-PIE stops when its allowance and its reset timeout have expired. Updates are at least 100 us apart.
+    /// Bound: without load, a law comes to rest and has no more updates. PIE takes some 700 updates to come to rest from a
+    /// probability of 100 %; DOCSIS-PIE takes until its allowance and its reset timeout have expired. Updates are at least 100
+    /// us apart.
     fn rouse(&mut self, i: u32, cx: &Context<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
@@ -183,7 +184,8 @@ impl Fair {
         true
     }
 
-    /// Passes the heads of queue `i` to its law until one may leave or none is left.   Bound: every iteration removes a packet.
+    /// Passes the heads of queue `i` to its law until the law lets a packet leave, or the queue is empty.   Bound: every
+    /// iteration removes a packet.
     #[inline]
     fn take(&mut self, i: u32, cx: &mut Context<'_>) -> Option<PacketMeta> {
         while let Some(mut packet) = self.queues[i].fifo.pop() {
@@ -223,8 +225,8 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // The queue may be empty but still active. The clock of its law may then be stopped; even a refused packet restarts
-            // it.
+            // The queue may be empty but still active. The clock of its law may then have stopped; even a refused packet
+            // restarts this clock.
             self.watch(i);
         }
         if verdict == Verdict::Drop {
@@ -250,7 +252,7 @@ impl QueueDiscipline for Fair {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
-        // bound: every iteration sends a packet, drops one, or takes a queue out of a list
+        // bound: every iteration sends a packet, drops a packet, or takes a queue out of a list
         loop {
             let i = self.scheduler.turn(&mut self.queues)?;
             let packet = self.take(i, cx);
@@ -273,8 +275,8 @@ impl QueueDiscipline for Fair {
         self.soonest
     }
 
-    /// Updates the laws of active queues. An idle queue's law makes up for missed updates on the next arrival, with the same
-    /// result as if all queues were updated every time (as in Linux fq_pie).
+    /// Updates the laws of active queues. The law of an idle queue runs its missed updates on the next arrival. The result is
+    /// the same as in Linux fq_pie, which updates all queues every time.
     fn wake(&mut self, cx: &mut Context<'_>) {
         self.soonest = None;
         let active = self.in_line();

@@ -25,8 +25,8 @@ pub enum Overflow {
     Tail,
     /// Packets of the longest queue are dropped until the arrival fits; the arrival counts as part of its queue.
     Longest(Longest),
-    /// ns-2's SFQ: the arrival is dropped if its queue holds half of the free space, or more than its share of a nearly full
-    /// memory. Needs a limit in packets and a fixed number of queues.
+    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as there are free places, or more
+    /// than its share of a nearly full memory. Needs a limit in packets and a fixed number of queues.
     Ns2Sfq,
 }
 
@@ -101,8 +101,8 @@ mod tests {
     fn ns2_sfq_by_hand() {
         // ns-2's defaults are 40 packets and 16 queues, so a share is 40 / 16 = 2 packets, rounded down
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
-        // if there is only one queue, it grows until own >= (40 - own) / 2: with 13 packets, 27 places are free, and half of
-        // 27, rounded down, is 13
+        // if only one queue has packets, it grows until own >= (40 - own) / 2. That is at 13 packets, when 27 places are free,
+        // and half of 27, rounded down, is 13
         assert!(fits(12, 12) && !fits(13, 13));
         // with fewer than 16 places free, a queue with more than 2 packets may not grow
         assert!(fits(2, 25) && !fits(3, 25), "15 free");

@@ -21,7 +21,7 @@ pub enum LawSees {
 }
 
 params! {
-    /// Parameters of a composition: a choice for each of its four parts.
+    /// Parameters of a composition, with a choice for each of its four parts.
     pub struct FairParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),

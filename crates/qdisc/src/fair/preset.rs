@@ -1,4 +1,4 @@
-//! A named composition: the parameters of its source, from which the four parts are derived.
+//! Named compositions: disciplines with the parameters of their source, from which the four parts are derived.
 
 use super::machine::Fair;
 use super::params::{FairParams, LawSees};
@@ -64,8 +64,8 @@ impl Params for FairParams {
 pub(super) trait Preset {
     /// Returns the parameters of all four parts.
     fn composition(&self) -> FairParams;
-    /// Maps a path in [`FairParams`] to the name in this discipline, where the parameters of classifier and scheduler are at
-    /// the top level.
+    /// Maps a path in [`FairParams`] to the parameter's name in this discipline, where the parameters of classifier and
+    /// scheduler are at the top level.
     fn own_name(path: &str) -> String {
         let mut parts = path.splitn(3, '.');
         match (parts.next(), parts.next(), parts.next()) {

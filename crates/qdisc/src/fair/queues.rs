@@ -35,7 +35,7 @@ pub(crate) struct FlowQueue {
     pub listed: Listed,
     /// Time of the last arrival or departure.
     pub last_active: Time,
-    /// With serial search: the session that owns the queue, which was the last to be given it while it was free.
+    /// With serial search, the session that owns the queue: the last session that took the queue while it was free.
     pub owner: (u32, u16),
 }
 
@@ -70,7 +70,7 @@ impl Queues {
         self.all.len() as u32 - 1
     }
 
-    /// Returns the queue number in `place`, adding a queue if there is none yet.
+    /// Returns the queue number in `place`. If `place` holds none, adds a queue and stores its number there.
     #[inline]
     pub(crate) fn at(&mut self, place: &mut u32) -> u32 {
         if *place == NONE {
@@ -103,7 +103,7 @@ impl Queues {
         self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// Returns the longest queue (among equals, the one with the lowest number); `None` if no packet waits.
+    /// Returns the longest queue (among equals, the queue with the lowest number); `None` if no packet waits.
     pub(crate) fn longest(&mut self) -> Option<u32> {
         self.lengths.longest().map(|(i, _)| i as u32)
     }

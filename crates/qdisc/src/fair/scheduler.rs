@@ -37,13 +37,14 @@ pub enum SchedulerSpec {
     PacketRoundRobin,
     /// One packet per turn; queues that have just become active go before the others (SFQ-CoDel).
     NewFirst,
-    /// About `quantum` bytes per turn; the last packet may exceed it, and the next turn is shorter by the excess (Linux SFQ).
+    /// About `quantum` bytes per turn; the last packet may exceed the quantum, and the next turn is shorter by the excess
+    /// (Linux SFQ).
     ByteRoundRobin(Quantum),
     /// Deficit round robin: at most `quantum` bytes per turn, plus the unused bytes of earlier turns.
     Drr(Quantum),
     /// DRR++ as in fq_codel: queues that have just become active go before the others, for one quantum.
     DrrPlusPlus(Quantum),
-    /// The first band that has packets sends, and may starve the others (tc prio). Needs `classifier = "prio"`.
+    /// Serves the first band that has packets, which may starve the other bands (tc prio). Needs `classifier = "prio"`.
     StrictPriority,
 }
 
@@ -59,7 +60,7 @@ params! {
 }
 
 impl Quantum {
-    /// Refuses a quantum out of range.
+    /// Refuses a quantum that is out of range.
     fn validate(self) -> Result<(), Problem> {
         let (q, least) = (self.quantum, LEAST_QUANTUM);
         let fits = (least..=1 << 30).contains(&q.0);
@@ -145,7 +146,7 @@ pub(crate) struct Scheduler {
     spec: SchedulerSpec,
     new: QueueList,
     old: QueueList,
-    /// DRR: true once the first queue of the list has received its quantum for this turn.
+    /// In DRR, true once the first queue of the list has received its quantum for this turn.
     in_turn: bool,
 }
 
@@ -155,8 +156,8 @@ impl Scheduler {
         Self { spec, new: QueueList::EMPTY, old: QueueList::EMPTY, in_turn: false }
     }
 
-    /// Adds the idle queue `i` to a list. If `fresh`, DRR++ and `new_first` treat the queue as new; otherwise it joins the old
-    /// list, and DRR++ keeps its credit.
+    /// Adds the idle queue `i` to a list. If `fresh`, DRR++ and `new_first` treat the queue as new; otherwise the queue joins
+    /// the old list, and DRR++ keeps its credit.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -175,7 +176,7 @@ impl Scheduler {
     /// Returns the queue whose turn it is, which may be empty; `None` if no queue is active.
     ///
     /// Bound: every iteration adds a quantum to one queue, and no queue lacks more than 64 KB. So there are at most 65 535 /
-    /// quantum + 2 rounds of the active queues; if the first queue has enough credit, there is one step.
+    /// quantum + 2 rounds of the active queues. If the first queue has enough credit, there is one iteration.
     #[inline]
     pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -213,7 +214,8 @@ impl Scheduler {
         let empty = queues[i].fifo.is_empty();
         match self.spec {
             PacketRoundRobin if !empty => self.requeue(queues),
-            // an emptied queue stays in the old list for one round, so that it does not become new again at once
+            // a queue that has become empty stays in the old list for one round, so that its next packet does not make it new
+            // again at once
             NewFirst => self.requeue(queues),
             DrrPlusPlus(_) => queues[i].deficit -= bytes as i64,
             ByteRoundRobin(_) | Drr(_) if !empty => queues[i].deficit -= bytes as i64,
@@ -232,8 +234,8 @@ impl Scheduler {
             self.leave(queues);
             return true;
         }
-        // RFC 8290 §4.2: an empty new queue moves to the old list; if it left the lists, its next packet would make it new
-        // again
+        // RFC 8290 §4.2: an empty new queue moves to the old list. If it left the lists instead, its next packet would make it
+        // new again
         self.requeue(queues);
         false
     }

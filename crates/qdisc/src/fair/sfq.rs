@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
-//! Departs: McKenney does not specify sizes, so 128 packets and 128 queues are taken from Linux. Linux has 1024 hash values
-//! but only 128 queues for them, and drops an arrival that finds no free queue; here every hash value can have a queue.
-//! Perturbation does not reorder a flow (see `classifier`); nor does it in Linux, which has moved a flow's packets to the new
-//! queue since 2011.
+//! Departs: McKenney does not specify sizes, so 128 packets and 128 queues are taken from Linux. Linux has 1024 hash values but
+//! only 128 queues for them, and drops an arrival that finds no free queue; here every hash value can have a queue.
+//! Perturbation does not reorder a flow (see `classifier`). Linux achieves the same since 2011 by moving a flow's packets to
+//! the new queue.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};

@@ -9,7 +9,7 @@
 //! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013. With `isolate_cbr`, constant-rate
 //! flows share the last bin, and other flows are hashed among the other bins (ns-2 `isolate_`, which its code calls
 //! experimental).
-//! Departs: among equally full bins, the one created first loses a packet, where ns-2 drops from each of them in turn. A
+//! Departs: among equally full bins, the bin that was created first loses a packet; ns-2 drops from each of them in turn. A
 //! queue has no information about the application, so UDP counts as constant-rate; ns-2 uses its packet type ("all voice
 //! packets in our simulations").
 
@@ -37,7 +37,7 @@ params! {
         ecn: bool = false,
         /// Published version of CoDel.
         variant: Variant = Variant::Draft01,
-        /// UDP flows share a separate bin, as ns-2's constant-rate packets do with `isolate_`.
+        /// Puts all UDP flows into one separate bin, as ns-2's `isolate_` does with constant-rate packets.
         isolate_cbr: bool = false,
     }
 }

@@ -5,8 +5,9 @@
 //! P(no group has more than k sessions) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G        n sessions, G groups of k queues
 //! ```
 //!
-//! Source: ARRIS 2013 ("hashing/serial searching"). Departs: none known. The document leaves the shared queue, the end
-//! of a session and the overflow rule open; here they are parameters. Its "Ethertype" is read as the IP protocol.
+//! Source: ARRIS 2013 ("hashing/serial searching"). Departs: none known. ARRIS 2013 leaves open which queue sessions share,
+//! when a session ends, and which packets are dropped on overflow; here these are parameters. We read its "Ethertype" as the IP
+//! protocol.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, Overflow, SerialSearchParams, WhenFull};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999.
-//! Departs: as in ns-2, Floyd's rule adapts only on arrivals: at the first arrival after each half second. Feng's rule also keeps
+//! Departs: as in ns-2, Floyd's rule adapts only on arrivals, at the first arrival after each half second. Feng's rule also keeps
 //! max_p between `bottom` and `top`.
 
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, positive};
 
-/// alpha, the additive increase of max_p: at most 0.01, and at most a quarter of max_p.
+/// Upper bounds on alpha, the additive increase of max_p: 0.01, and a quarter of max_p.
 const ALPHA: (f64, f64) = (0.01, 0.25);
 /// The lower and upper end of the target band of the average, as shares of [min, max].
 const BAND: (f64, f64) = (0.4, 0.6);
@@ -29,15 +29,15 @@ const BAND: (f64, f64) = (0.4, 0.6);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
-    /// Floyd, Gummadi & Shenker 2001: in small steps, until the average lies in a band midway between the thresholds.
+    /// Floyd, Gummadi & Shenker 2001: in small steps, while the average is outside a band midway between the thresholds.
     Floyd2001,
     /// Feng, Kandlur, Saha & Shin 1999: by a factor whenever the average crosses a threshold.
     Feng1999,
 }
 
 params! {
-    /// Parameters of Adaptive RED: RED as in ns-2 (gentle), with a max_p that adapts. Defaults that the paper does not give
-    /// are ns-2's.
+    /// Parameters of Adaptive RED, which adapts the max_p of ns-2's gentle RED. Where the paper gives no default, the default
+    /// is ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
@@ -57,7 +57,7 @@ params! {
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// How drops are spaced: the step from p_b to p_a.
+        /// How drops are spaced, which is RED's step from p_b to p_a.
         spacing: Spacing = Spacing::Wait,
         /// How a packet's size affects its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,
@@ -71,7 +71,7 @@ params! {
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops even ECN-capable packets while the average is above the ramp.
+        /// Drops packets while the average is above the ramp, even if they are ECN-capable.
         harddrop: bool = true,
     }
 }

@@ -10,15 +10,15 @@
 //!         probability p, even if it is ECN-capable
 //! ```
 //!
-//! The second rule of `rest` also applies after a mark: a late drop brings the next drop forward, a late mark does not bring
-//! the next mark forward. `rest` uses the value of drop_next from before dropping began. So after an interval or more without
-//! packets, the first packet above target sets drop_next to now, and the second packet is dropped.
+//! The second rule of `rest` also applies after a mark. So a late drop brings the next drop forward, but a late mark does not
+//! bring the next mark forward. `rest` uses the value that drop_next had before dropping began. So after an interval or more
+//! without packets, the first packet above target sets drop_next to now, and the second packet is dropped.
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
-//! ns-3, the delay is compared with `target` only; CAKE, and so the discipline `cake`, also requires it to exceed four packet
-//! times. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN; with
-//! a target of 10 ms, 1 % and 2 %. As in CAKE, the last packet of a queue is never dropped at the head.
+//! ns-3, the delay is compared with `target` only; CAKE, and so the discipline `cake`, also requires the delay to exceed four
+//! packet times. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN.
+//! With a target of 10 ms, they leave 1 % and 2 % unused. As in CAKE, the last packet of a queue is never dropped at the head.
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};
@@ -45,7 +45,7 @@ params! {
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Under DRR++, an empty queue keeps its credit, and is not new again until this law is at rest (CAKE).
+        /// Under DRR++, an empty queue keeps its credit, and does not count as new again until this law is at rest (CAKE).
         holds_queue: bool = false,
     }
 }
@@ -86,7 +86,7 @@ pub(crate) struct Head {
     pub now: Time,
     /// True if the delay is above the target.
     pub over_target: bool,
-    /// True if BLUE must step up although no queue overflowed.
+    /// True if BLUE must step up because of the packet's delay, without an overflow.
     pub too_late: bool,
     /// True if this is the last packet in the queue, which is never dropped.
     pub last: bool,
@@ -106,7 +106,7 @@ impl CobaltState {
         self.drop_next += interval_over_root(interval, self.count);
     }
 
-    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns true to mark or drop, and the `drop_next` for
+    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns a flag that is true to mark or drop, and the `drop_next` for
     /// [`CobaltState::rest`].
     #[inline]
     fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
@@ -127,7 +127,7 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each iteration decrements count, down to 0. Every drop or mark has incremented it once
+            // bound: each iteration decrements count, down to 0, and every drop or mark has incremented count only once
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);
@@ -136,7 +136,7 @@ impl CobaltState {
         (over_target, self.drop_next)
     }
 
-    /// Runs the end of CAKE's `cobalt_should_drop`: `drop_next` stays in the past only if a drop was late.
+    /// Runs the end of CAKE's `cobalt_should_drop`. Afterwards `drop_next` is in the past only if a drop was late.
     #[inline]
     fn rest(&mut self, cfg: &CobaltParams, due_at: Time, dropped: bool, now: Time) {
         if self.count == 0 {
@@ -146,7 +146,7 @@ impl CobaltState {
         }
     }
 
-    /// Decides on a head, as CAKE's `cobalt_should_drop`.
+    /// Decides on a head, like CAKE's `cobalt_should_drop`.
     #[inline]
     pub(crate) fn head(&mut self, cfg: &CobaltParams, packet: &PacketMeta, head: Head, rng: &mut Rng) -> Verdict {
         let (due, due_at) = self.codel(cfg, head.over_target, head.now);
@@ -163,7 +163,7 @@ impl CobaltState {
         }
     }
 
-    /// Updates the state for an empty queue, as CAKE's `cobalt_queue_empty`.
+    /// Updates the state for an empty queue, like CAKE's `cobalt_queue_empty`.
     #[inline]
     pub(crate) fn queue_empty(&mut self, cfg: &CobaltParams, now: Time) {
         if self.p_drop > 0.0 && now.since(self.blue_timer) > cfg.target {
@@ -177,7 +177,7 @@ impl CobaltState {
         }
     }
 
-    /// Updates the state after an overflow, as CAKE's `cobalt_queue_full`.
+    /// Updates the state after an overflow, like CAKE's `cobalt_queue_full`.
     #[inline]
     pub(crate) fn queue_full(&mut self, cfg: &CobaltParams, now: Time) {
         self.blue_up(cfg, now);

@@ -25,7 +25,8 @@ use units::{Duration, Limit, Problem, Rng, Time, ensure, positive};
 
 /// Initial value of a learned maxpacket. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
 const LEARNED_MAX_PACKET_START: u64 = 256;
-/// If count - 2 exceeds this, the kmn revision resumes with [`KMN_KEEP`] x count instead of count - 2 (at 128, both give 126).
+/// If count - 2 exceeds this, the kmn revision resumes with [`KMN_KEEP`] x count instead of count - 2. At a count of 128, both
+/// give 126.
 const KMN_KNEE: u32 = 126;
 /// Part of the count that the kmn revision keeps above [`KMN_KNEE`].
 const KMN_KEEP: f64 = 0.9844;
@@ -54,7 +55,7 @@ enum Turn {
     /// At the beginning of a dequeue.
     #[default]
     First,
-    /// After a drop that entered the dropping state: the next head is sent, whatever its sojourn time.
+    /// After a drop that entered the dropping state. The next head is sent, whatever its sojourn time.
     Entered,
     /// After a drop in the dropping state.
     Dropped,
@@ -67,8 +68,8 @@ pub struct CodelState {
     pub first_above_time: Option<Time>,
     /// Time of the next drop; while not dropping, the time at which the last cycle would have dropped again.
     pub drop_next: Time,
-    /// Sets the drop rate: the number of drops in this cycle, plus what a new cycle takes over from the last one
-    /// (`reentry`).
+    /// The number of drops in this cycle, plus the part of the last cycle's count with which this cycle began (`reentry`). It
+    /// sets the drop rate.
     pub count: u32,
     /// `count` when the dropping state was entered.
     pub lastcount: u32,
@@ -100,8 +101,8 @@ impl Default for CodelState {
 fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     let x = u64::from(inv_sqrt) << 16;
     let x2 = (x * x) >> 32;
-    // After a large jump of count this wraps, as the original does with 64-bit unsigned integers. The resulting x is
-    // too small; later steps correct it.
+    // After a large jump of count this difference wraps, as in the original with its 64-bit unsigned integers. The resulting x
+    // is too small; later steps correct it.
     let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
