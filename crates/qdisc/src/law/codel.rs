@@ -180,7 +180,7 @@ impl CodelState {
             self.set_count(self.count + 1);
         }
         if capable {
-            // a marked packet is sent, so this dequeue examines no further head, and the next drop is scheduled here
+            // a marked packet is sent and no further head is examined in this dequeue, so the next drop is scheduled here
             self.drop_next = self.control_law(p, self.drop_next);
             return Verdict::Mark(MarkReason::Law);
         }
@@ -233,8 +233,8 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + p.interval)
     }
 
-    /// Counts a packet of this queue that was dropped at a limit. As in Linux, 1/sqrt(count) is updated only at the law's next
-    /// drop.
+    /// Adds a packet of this queue that was dropped at a limit to `count`. As in Linux, 1/sqrt(count) is updated only at the
+    /// law's next drop.
     #[inline]
     fn overflow(&mut self, p: &CodelParams) {
         if p.overflow_counts {
@@ -242,7 +242,7 @@ impl CodelState {
         }
     }
 
-    /// Leaves the dropping state, because an empty queue is below target.
+    /// Leaves the dropping state, because an empty queue has no delay.
     #[inline]
     fn empty(&mut self) {
         self.first_above_time = None;

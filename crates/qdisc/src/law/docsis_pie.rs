@@ -94,9 +94,9 @@ pub enum Burst {
     /// No drops until the queue reaches a third of the buffer.
     #[default]
     Inactive,
-    /// The first drop may happen; or, after a burst, the quiet time is being measured.
+    /// No burst yet: the next drop begins one. After a burst, the quiet time is measured in this state.
     Quench,
-    /// Normal operation: the allowance for a burst has been granted.
+    /// Normal operation, after the allowance for a burst was granted.
     Protect,
 }
 

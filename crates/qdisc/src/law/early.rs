@@ -54,7 +54,7 @@ impl Measure {
     }
 }
 
-/// Converts a threshold to a number of packets or bytes, at this link rate.
+/// Converts a threshold to a number of packets or bytes. A time is converted at this link rate.
 pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),
@@ -66,7 +66,7 @@ pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
 /// An arbitrary rate, used to convert thresholds in time to bytes so that they can be compared.
 pub(crate) const ANY_RATE: BitRate = BitRate(8_000_000_000);
 
-/// Refuses thresholds of different kinds, or a minimum that is not below the maximum.
+/// Refuses thresholds in different measures, and a minimum that is not below the maximum.
 pub(crate) fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem> {
     let ((min_name, min), (max_name, max)) = (min, max);
     let same = Measure::of(min) == Measure::of(max);
@@ -93,16 +93,16 @@ pub enum IdleDecay {
     /// avg <- (1 - w)^m avg, where m is a real number and counts from the time at which the queue became empty (Floyd &
     /// Jacobson).
     Decay,
-    /// As `decay`, but m is a whole number and counts from the time at which the link found the queue empty. Then the arrival's
-    /// sample of 0 is added, which is one more factor of 1 - w (ns-2, ALTQ).
+    /// Like `decay`, but m is a whole number and counts from the time at which the link found the queue empty. Then the
+    /// arrival's sample of 0 is added, which multiplies avg by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
-    /// As `decay`, but m counts from the time at which the link found the queue empty (Linux). Under a shaper that never polls an
+    /// Like `decay`, but m counts from the time at which the link found the queue empty (Linux). Under a shaper that never polls an
     /// empty queue (HTB), the average does not decay, and changes only with the samples of arrivals.
     DecayOnceAsked,
 }
 
-/// The weight of a sample, w, and the logarithm of 1 - w, so that an idle period takes an exponential to compute instead
-/// of a power.
+/// The weight of a sample, w, with the logarithm of 1 - w. With the logarithm, (1 - w)^m costs an exponential instead of a
+/// power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight {
     w: f64,
@@ -121,7 +121,7 @@ impl Weight {
         self.w
     }
 
-    /// Computes (1 - w)^m, the share of the average that is left after m samples of zero. m is not negative.
+    /// Computes (1 - w)^m, the share of the average that is left after m samples of zero. m must not be negative.
     #[inline]
     pub fn rest(self, m: f64) -> f64 {
         // with w = 1 and m = 0, m ln(1 - w) = 0 x ln 0 would not be a number
@@ -143,7 +143,8 @@ impl Average {
         self.avg
     }
 
-    /// Updates the average on an arrival that found a queue of `queue`. `packet_time` is the time to send a typical packet.
+    /// Updates the average on an arrival, and returns it. `queue` is the queue that the arrival found, and `packet_time` the
+    /// time to send a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
@@ -224,16 +225,17 @@ pub enum Spacing {
     Uniform,
     /// p_a = p / (2 - count p): the gap is uniform on 1 ... 2/p - 1 (ALTQ).
     Stretched,
-    /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
+    /// Like `stretched`, but p_a = 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
-    /// One draw u from [0, 1) for each gap, which ends when count p >= u (Linux). At a constant p, the gap is uniform on 1 ...
-    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap. For example, if p rises from 0.02 to 0.05
-    /// after 10 packets, 35 % of all gaps end at the next packet, instead of 8 % with method 2.
+    /// One draw u from [0, 1) for each gap; the gap ends when count p >= u (Linux). At a constant p, the gap is uniform on 1
+    /// ... 1/p, as with method 2. If p changes, the new p applies to the whole gap, including packets already counted. For
+    /// example, if p rises from 0.02 to 0.05 after 10 packets, 35 % of all gaps end at the next packet, instead of 8 % with
+    /// method 2.
     OneDraw,
 }
 
 impl Spacing {
-    /// Computes p_a. `count` is the number of packets since the last drop, in mean packets.
+    /// Computes p_a. `count` is the number of packets since the last drop; by bytes, it is in units of the mean packet size.
     #[inline]
     pub fn spread(self, p: f64, count: f64) -> f64 {
         let (cp, whole) = (
@@ -248,7 +250,7 @@ impl Spacing {
         if self == Self::Wait && cp < 1.0 {
             0.0
         } else if whole - cp <= p {
-            // certain, so that a rounding error cannot keep the last packet of the gap
+            // exactly 1, so that a rounding error cannot keep the last packet of the gap
             1.0
         } else {
             p / (whole - cp)
@@ -303,13 +305,13 @@ pub(crate) struct Rules {
     pub first_passes: bool,
 }
 
-/// State of a gap between drops. First the packets (or mean packets) since the last drop, `None` below the minimum threshold;
-/// then the gap's random draw.
+/// State of a gap between drops. The first field is the number of packets (or mean packets) since the last drop, `None` below
+/// the minimum threshold. The second is the gap's random draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count(Option<f64>, f64);
 
 impl Count {
-    /// Returns the packets since the last early drop; `None` below the minimum threshold.
+    /// Returns the number of packets since the last early drop; `None` below the minimum threshold.
     pub(crate) fn get(&self) -> Option<f64> {
         self.0
     }
@@ -364,8 +366,7 @@ impl Count {
         Early::Keep
     }
 
-    /// Decides with [`Spacing::OneDraw`]: counts this packet; if count p has reached the draw, the packet is dropped and the gap
-    /// ends.
+    /// Decides with [`Spacing::OneDraw`]. Counts this packet; if count p then reaches the draw, drops the packet and ends the gap.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;

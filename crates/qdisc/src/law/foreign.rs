@@ -1,7 +1,7 @@
 //! An external law, which a scenario names and the program that runs the scenario supplies (`packet::outside`).
 //!
 //! Source: none; the rule is the user's own. Nothing here depends on the language in which the law is written.
-//! Departs: two laws are never equal.
+//! Departs: external laws cannot be compared, so two of them are never equal.
 
 use super::{Law, LawParams, Verdict, View};
 use packet::outside::{Supplied, class_named};
@@ -14,12 +14,12 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Limit, Problem, Rng, Time};
 
-/// A law of any type.
+/// An external law of any type.
 pub type AnyForeign = Box<dyn ForeignLaw>;
 
 /// A law of a type that is defined elsewhere.
 pub trait ForeignLaw: Law + Sync {
-    /// Returns a copy with the same state, for the clone of a run. A law that cannot be copied reports the failure to its
+    /// Returns a copy with the same state, for the clone of a run. If the law cannot be copied, it reports the failure to its
     /// factory, and returns an arbitrary law.
     fn copy(&self) -> AnyForeign;
 }

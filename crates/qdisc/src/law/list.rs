@@ -107,7 +107,7 @@ macro_rules! law_enums {
             }
         }
 
-        /// Any law at run time, with its state: one per queue.
+        /// The law of one queue at run time, with its state.
         #[derive(Clone, Debug, PartialEq)]
         pub enum AnyLaw {
             /// No early drops.
@@ -160,7 +160,7 @@ macro_rules! law_enums {
 
 laws! { law_enums }
 
-/// Adds `texts`, which are valid as well as tables, to the choices of a schema.
+/// Adds `texts` to the choices of a schema, where they are valid in addition to tables.
 pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Value>) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
         choices.extend(texts);
@@ -181,7 +181,7 @@ fn of_laws(schema: &mut Schema) {
 }
 
 impl AnyLaw {
-    /// Returns a copy of this law, which has not run yet, for another queue.
+    /// Returns a copy of this law for another queue. This law must be in its initial state.
     pub(crate) fn fresh(&self) -> Self {
         if let Self::Python(law) = self { Self::Python(law.fresh()) } else { self.clone() }
     }

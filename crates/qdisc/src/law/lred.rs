@@ -9,12 +9,12 @@
 //! ```
 //!
 //! Source: ARRIS 2013 Figure 10. Its values of (MINth, MAXth, Pmin, Pmax) are (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12, and
-//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. It does not define ECN. Its conclusion recommends "Latency-based WRED", which
-//! is LRED with packet priorities; `profiles` provides this, with values that the document leaves open.
-//! Departs: the document does not define its average. Here it is an EWMA over the heads examined, with the weight `weight`; with
-//! a weight of 1 there is no averaging, which the document calls "real-time". `integral` is not in the document. A curve alone
-//! is a proportional controller: the more drops are needed, the larger is its error. An integral term removes the error and
-//! makes MINth the target (studies/scte2013/README.md).
+//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. It does not define ECN. Its conclusion recommends "Latency-based WRED", which is
+//! LRED with packet priorities; `profiles` provides this, but ARRIS 2013 gives no values for it.
+//! Departs: ARRIS 2013 does not define its average. Here it is an EWMA over the heads examined, with the weight `weight`; with a
+//! weight of 1 there is no averaging, which ARRIS 2013 calls "real-time". `integral` is not in ARRIS 2013. A curve alone is a
+//! proportional controller: the more drops are needed, the farther the delay is above MINth. An integral term removes this error
+//! and makes MINth the target (studies/scte2013/README.md).
 
 use super::codel::Sojourn;
 use super::early::{self, Measure};
@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure, within};
 
-/// Largest gain of the integral term, 1/s: at this gain and a delay of twice the target, the term grows from 0 to 1 in
-/// a second.
+/// Largest gain of the integral term, 1/s. At this gain and a delay of twice the target, the term grows from 0 to 1 in a
+/// second.
 const MAX_INTEGRAL: f64 = 1.0;
-/// Longest time step of the integral term: an idle period carries no information about the queue.
+/// Longest time step of the integral term. The step is limited because an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
 /// The curves of Figure 10.
@@ -42,7 +42,7 @@ pub enum Curve {
     #[serde(rename = "10b")]
     B10,
     /// A function of the queue length or the sojourn time: a step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`,
-    /// constant above. The simulations of ARRIS 2013 use it.
+    /// constant above that. The simulations of ARRIS 2013 use this curve.
     #[serde(rename = "10c")]
     C10,
 }
@@ -51,7 +51,7 @@ pub enum Curve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LredProfile {
-    /// Code point (DSCP) of the packets, 0 to 63; overrides a profile by precedence.
+    /// Code point (DSCP) of the packets, 0 to 63. A profile with a code point overrides a profile with a precedence.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
@@ -74,8 +74,8 @@ params! {
         limit: Option<Limit> = None,
         /// Shape of the drop probability as a function of the sojourn time or the queue length.
         curve: Curve = Curve::C10,
-        /// MINth, below which nothing is dropped. A time is compared with the head's sojourn time, packets or bytes with the
-        /// queue length.
+        /// MINth, below which nothing is dropped. A time is compared with the head's sojourn time; packets or bytes are
+        /// compared with the queue length.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
         /// MAXth, the value at which the ramp ends, in the unit of `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
@@ -97,7 +97,7 @@ params! {
 }
 
 impl LredProfile {
-    /// Checks a profile of a queue with the parameters `of`.   Errors: the first invalid parameter.
+    /// Checks a profile that belongs to the parameters `of`.   Errors: the first invalid parameter.
     fn validate(&self, of: &LredParams) -> Result<(), Problem> {
         let one = self.dscp.is_some() || self.precedence.is_some();
         ensure!(one, "dscp", "neither dscp nor precedence is given; expected one");
@@ -116,7 +116,7 @@ impl LredProfile {
     }
 }
 
-/// Refuses a Pmin above Pmax if the curve uses both.
+/// Refuses a Pmin above Pmax, for a curve that uses both.
 fn rising(curve: Curve, low: Prob, high: Prob) -> Result<(), Problem> {
     let fits = curve != Curve::C10 || low <= high;
     ensure!(fits, "p_min", "{low} is not valid with p_max = {high}; expected at most {high}");
@@ -198,7 +198,7 @@ impl LredParams {
     }
 }
 
-/// Thresholds (MINth, MAXth: ns, packets or bytes) and probabilities (Pmin, Pmax) of a curve.
+/// Thresholds (MINth, MAXth) in ns, packets or bytes, and probabilities (Pmin, Pmax) of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Set {
     thresholds: (f64, f64),
@@ -250,7 +250,8 @@ impl Lred {
         if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }
     }
 
-    /// Updates the integral term after a head at `now` with curve input `x`. The time step is limited to [`LONGEST_STEP`].
+    /// Updates the integral term for a head at `now` for which the curve has the input `x`. The time step is at most
+    /// [`LONGEST_STEP`].
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
         self.seen = Some(now);

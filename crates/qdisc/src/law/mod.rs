@@ -20,7 +20,7 @@ pub use selector::Selector;
 use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// The state of the host that is passed to a law.
+/// The state of the host that a law may read.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The time of the call.
@@ -48,9 +48,9 @@ pub enum Verdict {
 ///
 /// Contract: after [`Verdict::Drop`] from `head`, the host at once passes the next head of the same queue, or calls `empty`. It
 /// also calls `empty` when the link finds the queue empty, or (in a fair discipline) when the queue becomes idle. The host calls
-/// `tick` at `next_tick`, and `tick` then sets a later `next_tick`. A fair discipline calls `tick` only while the queue is
-/// active, and makes up for missed updates, one by one, when the queue becomes active again. So `next_tick` should be `None` once
-/// the queue is empty and updates would change nothing.
+/// `tick` at `next_tick`, and `tick` then sets a later `next_tick`. A fair discipline calls `tick` only while the queue is active,
+/// and runs the missed updates, one by one, when the queue becomes active again. So `next_tick` should be `None` once the queue is
+/// empty and updates would change nothing.
 pub trait Law: Send {
     /// Decides on an arrival. Called before the limit is tested.
     #[inline]
@@ -76,7 +76,7 @@ pub trait Law: Send {
     /// Updates the state after a packet of the queue was dropped at a limit.
     #[inline]
     fn overflow(&mut self, _now: Time) {}
-    /// Returns the time at which `tick` is due; `None` for never, as for a law without timer or one at rest.
+    /// Returns the time at which `tick` is due; `None` for a law that has no timer or is at rest.
     #[inline]
     fn next_tick(&self) -> Option<Time> {
         None

@@ -23,8 +23,8 @@ const PROB_HIGH: f64 = 8.5;
 /// drop_prob below which no packet is dropped while the delay is low. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
-/// The table of factors by which a step is multiplied, depending on the current drop probability: steps are small while the
-/// probability is small.
+/// The table of factors by which a step is multiplied. The factor depends on the drop probability, so that steps are small
+/// while the probability is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
@@ -35,8 +35,8 @@ pub enum Tuning {
     /// 1/2048 below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 1e-3, 1/8 below 1 %, 1/2 below 10 %, otherwise 1 (RFC
     /// 8033).
     Rfc8033,
-    /// As rfc8033 for probabilities below 10 %; 2 from 10 % to 1, 8 from 1 to 10, and 32 from 10 on (RFC 8034, where the
-    /// probability is for a packet of 1024 bytes and may exceed 1).
+    /// The factors of rfc8033 below 10 %; 2 from 10 % to 1, 8 from 1 to 10, and 32 from 10 on (RFC 8034, where the probability
+    /// is for a packet of 1024 bytes and may exceed 1).
     Rfc8034,
 }
 
@@ -88,8 +88,8 @@ impl Gains {
         qdelay.max(qdelay_old) * 2 < self.target
     }
 
-    /// Returns true if nothing may be dropped: while the delay is low and the probability is not high, or while at most `spared`
-    /// bytes are queued.   Source: RFC 8033 §4.1.
+    /// Returns true if nothing may be dropped, because the delay is low and the probability is not high, or because at most
+    /// `spared` bytes are queued.   Source: RFC 8033 §4.1.
     #[inline]
     pub(crate) fn work_conserving(&self, drop_prob: f64, qdelay: Duration, backlog_bytes: u64, spared: u64) -> bool {
         (qdelay * 2 < self.target && drop_prob < SAFE_PROB) || backlog_bytes <= spared
@@ -98,8 +98,8 @@ impl Gains {
 
 /// Random draws that avoid both drops in quick succession and long times without a drop.
 ///
-/// accu_prob is the sum of the probabilities since the last drop: below 0.85 nothing is dropped, at 8.5 or above the packet is
-/// dropped for certain.   Source: RFC 8033 §5.4.
+/// accu_prob is the sum of the probabilities since the last drop. While it is below 0.85, nothing is dropped; at 8.5 or above,
+/// the packet is dropped for certain.   Source: RFC 8033 §5.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dice {
     /// The sum accu_prob.
@@ -113,7 +113,8 @@ impl Dice {
         self.accu_prob += p;
     }
 
-    /// Draws for a packet with drop probability `p` that has been added. If it is dropped, returns true and resets the sum.
+    /// Decides on a packet with drop probability `p` that was added to the sum. Returns true to drop it, and then resets the
+    /// sum.
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

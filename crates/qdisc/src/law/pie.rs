@@ -12,10 +12,10 @@
 //! ```
 //!
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
-//! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and drop_prob
-//! and both delays are 0: they would change nothing (§5.3's "inactive"). After that, the measurement of the departure rate
-//! starts again. The packet that starts a measuring cycle of the departure rate does not count, whereas ns-2 counts it. The time
-//! per byte is averaged, as in the RFC; ns-2 averages the rate.
+//! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and drop_prob and
+//! both delays are 0, when they would change nothing (§5.3's "inactive"). After such a stop, the measurement of the departure rate
+//! starts again. The packet that starts a measuring cycle does not count towards the departure rate; ns-2 counts it. The time per
+//! byte is averaged, as in the RFC; ns-2 averages the rate.
 
 mod params;
 
@@ -64,7 +64,7 @@ impl LawParams for PieParams {
 /// Source: RFC 8033 §5.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
-    /// Start of the current cycle, and the bytes that have left in it.
+    /// Start of the current cycle, and the number of bytes that have left since.
     cycle: Option<(Time, u64)>,
     /// Average time per byte, ns.
     ns_per_byte: Option<f64>,
@@ -187,9 +187,8 @@ impl Pie {
     }
 }
 
-/// Shortest time between updates. An idle queue makes up for every missed update, which would be 500 million for each idle
-/// second if updates were 2 ns apart. The sources use 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120
-/// Mbit/s.
+/// Shortest time between updates. An idle queue later runs every missed update, and these would be 500 million for each idle
+/// second if updates were 2 ns apart. The sources use 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that are too frequent.

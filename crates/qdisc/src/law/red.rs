@@ -8,10 +8,10 @@
 //! The parts (average, ramp, spacing) are in [`super::early`]; this file has RED's parameters and its published versions.
 //!
 //! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); MMCN 1999.
-//! Departs: with `spacing = "uniform"`, the gap is uniform on 1 ... 1/p_b as the paper derives; its pseudo-code gives a gap that
-//! is one packet shorter. ns-2 compares `min_queue` with bytes if the queue is measured in bytes. ALTQ resets the average after
-//! 60 s of idleness (here, 0.998^75000 of it remains), and uses its own weights below 300 packets/s. Linux keeps the average in
-//! fixed point and lets it decay by a table of shifts, within a few per cent of the exponential. tc requires `limit`; here it
+//! Departs: with `spacing = "uniform"`, the gap is uniform on 1 ... 1/p_b as the paper derives; the paper's pseudo-code gives a gap
+//! that is one packet shorter. ns-2 compares `min_queue` with bytes if the queue is measured in bytes. ALTQ resets the average
+//! after 60 s of idleness (here, 0.998^75000 of it remains), and uses its own weights below 300 packets/s. Linux keeps the average
+//! in fixed point, and its decay by a table of shifts is within a few per cent of the exponential. tc requires `limit`; here it
 //! defaults to 1000p.
 
 use super::early::{
@@ -74,8 +74,8 @@ params! {
         max: Option<Limit> = None,
         /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
-        /// w, the weight of a sample in the average; null: derived from `burst` if that is given (always with linux); otherwise
-        /// from the link's rate by `auto_weight` if that is given (always with ns2); otherwise 0.002.
+        /// w, the weight of a sample in the average; null: derived from `burst` if `burst` is given (always with linux);
+        /// otherwise from the link's rate by `auto_weight` if `auto_weight` is given (always with ns2); otherwise 0.002.
         weight: Option<f64> = None,
         /// Number of packets in a burst that an empty queue accepts without drops, as in tc: w is the largest power of 1/2 with
         /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: none, (2 min + max) / (3 avpkt) (linux).
@@ -89,8 +89,8 @@ params! {
         packet_time: Option<Duration> = None,
         /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.
         bandwidth: Option<BitRate> = None,
-        /// How drops are spaced: the step from p_b to p_a; null: uniform (floyd93), wait (ns2), stretched (altq), one_draw
-        /// (linux).
+        /// How drops are spaced, which is the step from p_b to p_a; null: uniform (floyd93), wait (ns2), stretched (altq),
+        /// one_draw (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,
             Ns2 => Spacing::Wait,
@@ -115,12 +115,14 @@ params! {
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops even ECN-capable packets above `max`; null: false (floyd93, linux), true (ns2, altq).
+        /// Drops packets while the average is above `max`, even if they are ECN-capable; null: false (floyd93, linux), true
+        /// (ns2, altq).
         harddrop: Option<bool> = None => matches!(p.variant, Ns2 | Altq),
     }
 }
 
-/// Computes tc's w for a burst: the largest power of 1/2 with `burst + 1 - min <= (1 - (1 - w)^burst) / w`, `min` in packets.
+/// Computes tc's w for a burst: the largest power of 1/2 with `burst + 1 - min <= (1 - (1 - w)^burst) / w`. `min` is in
+/// packets.
 fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
     let room = f64::from(burst) + 1.0 - min;
     let holds = |w: &f64| room >= 1.0 && room <= (1.0 - math::pow(1.0 - w, f64::from(burst))) / w;
@@ -128,7 +130,7 @@ fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
 }
 
 impl RedParams {
-    /// Converts a threshold to mean packets; `None` for a time, which needs the link's rate.
+    /// Converts a threshold to packets of mean size; `None` for a time, which needs the link's rate.
     fn packets(&self, threshold: Limit) -> Option<f64> {
         match threshold {
             Limit::Packets(n) => Some(f64::from(n)),
@@ -137,7 +139,7 @@ impl RedParams {
         }
     }
 
-    /// Returns `burst`; with `linux`, if it is null, the value that tc-red(8) recommends and tc uses.
+    /// Returns `burst`. If it is null with `linux`, returns the value that tc-red(8) recommends and tc uses.
     fn burst(&self) -> Option<u32> {
         let recommended = || {
             let (min, max) = self.thresholds();
@@ -162,7 +164,7 @@ impl RedParams {
         }
     }
 
-    /// Returns w; `None` if it follows from the link's rate.
+    /// Returns w; `None` if w follows from the link's rate.
     fn weight(&self) -> Option<f64> {
         let min = self.thresholds().0.and_then(|m| self.packets(m)).unwrap_or(NS2_LEAST_MIN);
         let by_burst = self.burst().map(|burst| weight_of_burst(burst, min).unwrap_or(1.0));
@@ -170,13 +172,13 @@ impl RedParams {
         self.weight.or(by_burst).or(fixed)
     }
 
-    /// Returns the time to send a typical packet; `None` if it follows from the link's rate.
+    /// Returns the time to send a typical packet; `None` if this time follows from the link's rate.
     fn packet_time(&self) -> Option<Duration> {
         let by_bandwidth = self.bandwidth.map(|rate| rate.time_for(self.avpkt().0));
         self.packet_time.or(by_bandwidth).or((self.variant == Altq).then_some(Duration::from_micros(800)))
     }
 
-    /// Builds the law, with automatic thresholds for the delay `target`.
+    /// Builds the law. Automatic thresholds are derived from the delay `target`.
     pub(super) fn law_for(&self, target: Duration) -> Red {
         let (min, max) = self.thresholds();
         let (weight, packet_time) = (self.weight(), self.packet_time());
@@ -254,7 +256,7 @@ struct AtRate {
 impl AtRate {
     fn new(red: &Red, rate: BitRate) -> Self {
         let (p, avpkt) = (&red.params, red.rules.avpkt);
-        // mean packets per second
+        // the link's rate in packets of mean size per second
         let c = rate.0 as f64 / (8.0 * avpkt as f64);
         let unit = if red.measure == Measure::Packets { 1.0 } else { avpkt as f64 };
         let automatic = || NS2_LEAST_MIN.max(red.target.secs() * c / 2.0) * unit;
@@ -263,7 +265,7 @@ impl AtRate {
         let weight = match (p.weight, p.auto_weight()) {
             (Some(w), _) => w,
             (None, AutoWeight::OneSecond) => 1.0 - math::exp(-1.0 / c),
-            // 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30); the last form is also defined for a stopped link (c = 0)
+            // 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30), and the last form is also defined for a stopped link (c = 0)
             (None, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / c.max(30.0)),
         };
         Self {
@@ -335,7 +337,7 @@ impl Red {
     }
 }
 
-/// Chooses between mark and drop.
+/// Converts RED's decision to a verdict: marks an ECN-capable packet if `ecn` is set and, for a forced drop, `harddrop` is not.
 #[inline]
 pub(super) fn verdict(early: Early, packet: &PacketMeta, ecn: bool, harddrop: bool) -> Verdict {
     let mark = ecn && packet.ecn() != Ecn::NotEct;

@@ -12,16 +12,16 @@ use units::{Bytes, Duration, Limit};
 pub enum Variant {
     /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops of the last cycle.
     Rfc8289,
-    /// As RFC 8289, but 1/sqrt is computed by one Newton step with 16 bits, and the dropping state is entered strictly after the
+    /// Like RFC 8289, but 1/sqrt is computed by one Newton step with 16 bits, and the dropping state is entered strictly after the
     /// interval.
     Linux,
     /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: on re-entry within 8 intervals, count resumes at its
-    /// last value less 2; maxpacket is learned from the packets.
+    /// last value minus 2; maxpacket is learned from the packets.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): as draft01, but with a partial parole. If count is large, it resumes at
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but with a partial parole, and a large count resumes at
     /// 0.9844 times its last value.
     Kmn,
-    /// ACM Queue, May 2012: on re-entry within one interval, count resumes at its last value less 2; the dropping state is
+    /// ACM Queue, May 2012: on re-entry within one interval, count resumes at its last value minus 2; the dropping state is
     /// entered after a second interval above target; at least 512 bytes must wait behind the head.
     AcmQueue,
 }
@@ -34,7 +34,7 @@ pub enum Reentry {
     Delta,
     /// count - 2, but at least 1 (draft-01, ACM Queue).
     MinusTwo,
-    /// As `minus_two`, but 0.9844 times count if count - 2 exceeds 126 (ns-2 kmn).
+    /// Like `minus_two`, but 0.9844 times count if count - 2 exceeds 126 (ns-2 kmn).
     MinusTwoOrScaled,
 }
 
@@ -84,8 +84,8 @@ params! {
     /// Parameters of CoDel. Some defaults depend on `variant`.
     #[derive(Copy)]
     pub struct CodelParams as p {
-        /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p; in a fair
-        /// discipline, none (its queues share one limit).
+        /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped. Null: 1000p; in a fair discipline, none
+        /// (its queues share one limit).
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),
@@ -95,12 +95,12 @@ params! {
         ecn: bool = false,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all. "0x1/0x3"
-        /// selects ECT(1).
+        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all packets.
+        /// "0x1/0x3" selects ECT(1).
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Packets dropped at a limit also increment count (Linux fq_codel).
+        /// Counts packets that are dropped at a limit in count, too (Linux fq_codel).
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
@@ -132,8 +132,8 @@ params! {
             Variant::AcmQueue => Entry::AtSecondInterval,
             _ => Entry::AtInterval,
         },
-        /// Waits only interval / sqrt(count) before the first drop if the delay exceeds the target again within `window`; null:
-        /// false, true (kmn).
+        /// Waits only interval / sqrt(count) before the first drop of a cycle if the delay exceeds the target again within
+        /// `window`; null: false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// How 1/sqrt(count) is computed; null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {
@@ -144,8 +144,8 @@ params! {
 }
 
 impl CodelParams {
-    /// Returns the largest number of bytes behind the head at which nothing is dropped; `None` for the size of the largest
-    /// packet so far.
+    /// Returns the largest number of bytes behind the head at which nothing is dropped; `None` if this is the size of the
+    /// largest packet so far.
     pub(super) fn max_packet(&self) -> Option<Bytes> {
         self.max_packet.or(match self.variant {
             Variant::Rfc8289 | Variant::Linux => Some(Bytes(1514)),

@@ -13,7 +13,7 @@ use units::{Bytes, Duration, Limit, Prob};
 pub enum PieVariant {
     /// RFC 8033 (2017) without its optional parts: target 15 ms, updates every 15 ms, bursts of 150 ms, the full tuning table.
     Rfc8033,
-    /// Linux sch_pie: as RFC 8033, but with de-randomised drops, a decay of 1 - 1/64, +0.02 per update while the delay exceeds
+    /// Linux sch_pie: like RFC 8033, but with de-randomised drops, a decay of 1 - 1/64, +0.02 per update while the delay exceeds
     /// 250 ms, and avpkt 1514. The decision on an arrival uses the current delay, nothing is dropped while fewer than two packets
     /// are queued, and departures use up the burst allowance.
     Linux,
@@ -49,8 +49,8 @@ pub enum JudgedBy {
 pub enum AllowanceClock {
     /// Each update subtracts `tupdate` (RFC 8033 §4.4).
     Updates,
-    /// Each departure subtracts the time since the previous one, so an idle time counts only at the next departure (Linux; needs
-    /// `delay = "timestamp"`).
+    /// Each departure subtracts the time since the previous departure, so an idle time counts only at the next departure (Linux;
+    /// needs `delay = "timestamp"`).
     Departures,
 }
 
@@ -86,8 +86,8 @@ params! {
         /// No early drop while at most this many bytes are queued; null: 2 avpkt, 2 avpkt - 1 (linux, which requires fewer than
         /// two packets).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that is compared with half of `target`: if it is lower and the probability is below 0.2, the arrival is
-        /// kept; null: last_update, present (linux).
+        /// The delay that is compared with half of `target`. If the delay is lower and the probability is below 0.2, the
+        /// arrival is kept. Null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
         /// Events that use up the burst allowance; null: updates, departures (linux with `delay = "timestamp"`).
         allowance: Option<AllowanceClock> = None => match (p.variant, p.delay()) {
@@ -107,8 +107,8 @@ params! {
         /// De-randomises drops: nothing is dropped while the sum of the probabilities since the last drop is below 0.85, and a
         /// packet is dropped for certain when the sum reaches 8.5; null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
-        /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). Needs `limit`; 0: always
-        /// active.
+        /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). Needs `limit`, unless it is
+        /// 0: then PIE is always active.
         activation: Prob = Prob::default(),
         /// The table that scales steps by the current probability; null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
@@ -122,7 +122,7 @@ impl PieParams {
         Gains { alpha: self.alpha, beta: self.beta, target: self.target(), tuning: self.tuning() }
     }
 
-    /// Returns the factor of drop_prob for an update without delay.
+    /// Returns the factor by which an update without delay multiplies drop_prob.
     pub(super) fn decay(&self) -> f64 {
         if self.variant == Linux { 1.0 - 1.0 / 64.0 } else { 0.98 }
     }
