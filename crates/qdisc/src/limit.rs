@@ -3,7 +3,7 @@
 use packet::{Backlog, LEAST_BYTES, LinkView, PacketMeta};
 use units::{BitRate, Bytes, Limit, Problem, ensure};
 
-/// A [`Limit`] applied to arrivals: packets, bytes, or time at the link's sustained rate.
+/// A [`Limit`] applied to arrivals, in packets, bytes, or time at the link's sustained rate.
 ///
 /// An arrival of `s` bytes is dropped iff `q + 1 > limit` (packets) or `bytes + s > limit` (bytes, or time x rate). With
 /// `ns2_off_by_one`, the test is `>=`, so that a limit of 21 packets stores 20.
@@ -15,7 +15,7 @@ pub(crate) struct Room {
     limit: Limit,
     /// 1 with `ns2_off_by_one`, otherwise 0.
     short: u64,
-    /// The rate for which `bytes` was computed from `Limit::Time`; storing both saves a division on every arrival.
+    /// The rate for which `bytes` was computed from a limit in time. Storing both saves a division on every arrival.
     rate: BitRate,
     bytes: u64,
 }
@@ -44,8 +44,8 @@ impl Room {
     }
 
     /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A time is
-    /// refused here only if it is zero: the number of bytes depends on the link, so [`Room::validate_at`] checks it once the rate
-    /// is known.
+    /// refused here only if it is zero. Its number of bytes depends on the link, so [`Room::validate_at`] checks this number once
+    /// the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {
@@ -56,7 +56,7 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
-    /// Checks the limit at `path` as [`Room::validate`] does. A limit that is left out is valid.
+    /// Checks the limit at `path` as [`Room::validate`] does. An omitted limit is valid.
     pub(crate) fn holds(path: &str, limit: Option<Limit>) -> Result<(), Problem> {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }
@@ -94,11 +94,11 @@ mod tests {
 
     #[test]
     fn both_conventions_in_each_unit() {
-        // a limit of 21 packets stores 21, or 20 by ns-2's convention
+        // a limit of 21 packets stores 21 packets, or 20 by ns-2's convention
         assert!(fits(Limit::Packets(21), false, 20, 30_000) && !fits(Limit::Packets(21), false, 21, 31_500));
         assert!(fits(Limit::Packets(21), true, 19, 28_500) && !fits(Limit::Packets(21), true, 20, 30_000));
         assert!(fits(Limit::Bytes(Bytes(3000)), false, 1, 1500) && !fits(Limit::Bytes(Bytes(3000)), true, 1, 1500));
-        // 50 ms at 5 Mbit/s are 31 250 B: 20 packets of 1500 B fit, and with a 21st there would be 31 500 B
+        // 50 ms at 5 Mbit/s are 31 250 B, so 20 packets of 1500 B fit, but not 21 packets, which have 31 500 B
         let t = Limit::Time(Duration::from_millis(50));
         assert!(fits(t, false, 19, 28_500) && !fits(t, false, 20, 30_000));
     }

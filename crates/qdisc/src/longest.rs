@@ -6,7 +6,7 @@
 //! longest   the queue on top; if it is shorter now than its key, it sinks, and the next queue on top is examined
 //! ```
 //!
-//! So the heap changes only on a query, or when a queue grows beyond its key.
+//! The heap changes only on a query, or when a queue grows beyond its key.
 
 /// Bits of a queue's number.
 const NUMBER_BITS: u32 = 24;
@@ -17,13 +17,15 @@ const LAST: usize = (1 << NUMBER_BITS) - 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     lengths: Vec<u64>,
-    /// A max-heap of all queues, each with the [`standing`] that it last had there: entry i is at most its parent, `(i - 1) / 2`.
+    /// A max-heap of all queues. A queue's key is its [`standing`] when the key was last set. Entry i is at most its parent, entry
+    /// `(i - 1) / 2`.
     heap: Vec<u64>,
     /// Position of each queue in the heap.
     places: Vec<u32>,
 }
 
-/// Combines a length and a queue number into one integer, larger for a longer queue, and among equals for the lower number.
+/// Combines a length and a queue number into one integer. It is larger for a longer queue, and among equal lengths for a lower
+/// number.
 #[inline]
 fn standing(length: u64, i: usize) -> u64 {
     length.min(u64::MAX >> NUMBER_BITS) << NUMBER_BITS | (LAST - i) as u64
@@ -36,7 +38,7 @@ fn number(standing: u64) -> usize {
 }
 
 impl Lengths {
-    /// Adds empty queues until there are `queues`, which is never fewer than before.
+    /// Adds empty queues until there are `queues` of them. `queues` must not decrease.
     pub(crate) fn resize(&mut self, queues: usize) {
         for i in self.lengths.len()..queues {
             self.lengths.push(0);
@@ -62,7 +64,7 @@ impl Lengths {
         self.lengths[i] = length;
     }
 
-    /// Returns the longest queue (the first among equals) and its length; `None` if all are empty.
+    /// Returns the longest queue (the first among equals) and its length; `None` if all queues are empty.
     ///
     /// Bound: a queue sinks only if it has shrunk since its key was last set.
     pub(crate) fn longest(&mut self) -> Option<(usize, u64)> {

@@ -14,7 +14,7 @@ pub trait Params {
         Self: Sized;
     /// Returns the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem>;
-    /// Builds the discipline, empty. The parameters must be valid.
+    /// Builds an empty discipline. The parameters must be valid.
     fn build(&self) -> Self::Discipline
     where
         Self: Sized;
@@ -32,11 +32,11 @@ pub trait Params {
     fn service_flows(&self) -> bool {
         false
     }
-    /// Returns true if packets of several segments are split on arrival; otherwise, each is queued whole.
+    /// Returns true if packets of several segments are split on arrival; otherwise, they are queued whole.
     fn split_gso(&self) -> bool {
         false
     }
-    /// Returns the four parts of a fair discipline; `None` for any other.
+    /// Returns the four parts of a fair discipline; `None` for any other discipline.
     fn fair(&self) -> Option<FairParams> {
         None
     }

@@ -4,7 +4,7 @@ use crate::{Context, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
-/// Counts of the packets offered to a queue, by what happened to them.
+/// Counts of the packets offered to a queue, by fate.
 ///
 /// After every call, offered = delivered + dropped + queued, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,8 +57,8 @@ impl FateSink for Tally<'_> {
     }
 }
 
-/// A discipline with its counters. It stamps arrivals, counts what happens to packets and, in debug builds, checks the balance on
-/// every call.
+/// A discipline with its counters. It stamps arrivals, counts packets by fate and, in debug builds, checks the balance on every
+/// call.
 ///
 /// The backlog and the wake time change only in calls. They are stored here because a port reads them more often than it calls
 /// the discipline.
@@ -71,7 +71,7 @@ pub struct Queue<D = Discipline> {
 }
 
 impl<D: QueueDiscipline> Queue<D> {
-    /// Wraps a discipline, which is empty.
+    /// Wraps a discipline, which must be empty.
     pub fn new(discipline: D) -> Self {
         let wake = discipline.next_wake().unwrap_or(Time::NEVER);
         Self { backlog: discipline.backlog(), discipline, counters: Counters::default(), wake }
@@ -89,8 +89,8 @@ impl<D: QueueDiscipline> Queue<D> {
         self.counters.refused() == refused
     }
 
-    /// Fills an empty queue with the packets `waiting`, in order of arrival. They keep their stamps, and none may be refused.
-    /// `counters` counts all packets so far, including these.
+    /// Fills an empty queue with the packets `waiting`, which are in order of arrival and keep their stamps. None of them may
+    /// be refused. `counters` counts all packets so far, including these.
     pub fn refill(&mut self, waiting: &[PacketMeta], counters: Counters, cx: &mut Context<'_>) {
         for packet in waiting {
             self.backlog.add(packet.bytes());
@@ -118,7 +118,8 @@ impl<D: QueueDiscipline> Queue<D> {
         packet
     }
 
-    /// Returns the next packet of one service flow; without service flows, the next packet of the whole queue.
+    /// Returns the next packet of one service flow. In a discipline without service flows, returns the next packet of the whole
+    /// queue.
     pub fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let packet = self.call(cx, |d, cx| match d.service_flows_mut() {
             Some(flows) => flows.dequeue_of(flow),
@@ -127,14 +128,15 @@ impl<D: QueueDiscipline> Queue<D> {
         self.delivered(packet)
     }
 
-    /// Returns the backlog of a modem's service flows, L and C, in bytes as the modem sends them. Without service flows, the whole
-    /// backlog counts as C's.
+    /// Returns the backlog of a modem's service flows, L and C, in bytes as the modem sends them. In a discipline without service
+    /// flows, the whole backlog counts as C's.
     pub fn frames(&self) -> [u64; 2] {
         let all = || [0, self.discipline.backlog().docsis_frames()];
         self.discipline.service_flows().map_or_else(all, ServiceFlows::frames)
     }
 
-    /// Returns the IP bytes of each service flow's head packet; 0 for an empty queue and for a discipline without service flows.
+    /// Returns the size in bytes of the IP packet at the head of each service flow; 0 for an empty queue and for a discipline
+    /// without service flows.
     pub fn head_bytes(&self) -> [u64; 2] {
         self.discipline.service_flows().map_or([0; 2], ServiceFlows::head_bytes)
     }

@@ -1,4 +1,4 @@
-//! The disciplines by name: the plain data from which they are built, and the list for `bloatlab list qdiscs`.
+//! The disciplines by name, the plain data from which they are built, and the list for `bloatlab list qdiscs`.
 
 #[macro_use]
 mod declare;
@@ -107,7 +107,7 @@ impl Spec {
     }
 
     /// Refuses parameters that are invalid at this sustained rate: a limit in time with which no packet could be queued, or a
-    /// faster shaper. [`Spec::validate`] checks everything else.
+    /// shaper that is faster than the rate. [`Spec::validate`] checks everything else.
     pub fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
         self.params().validate_at(rate).map_err(|p| p.under(self.name()))
     }
@@ -122,13 +122,13 @@ impl Spec {
         self.params().service_flows()
     }
 
-    /// Returns true if packets of several segments are split on arrival. The host does this, because only the host has their
+    /// Returns true if packets of several segments are split on arrival. The host splits them, because only the host has their
     /// contents.
     pub fn split_gso(&self) -> bool {
         self.params().split_gso()
     }
 
-    /// Returns the four parts of a fair discipline; `None` for any other.
+    /// Returns the four parts of a fair discipline; `None` for any other discipline.
     pub fn fair(&self) -> Option<fair::FairParams> {
         self.params().fair()
     }
@@ -138,7 +138,7 @@ impl Spec {
         self.params().limit()
     }
 
-    /// Returns the external law in this discipline, if there is one, and its path.
+    /// Returns the path and the parameters of the external law in this discipline, if there is one.
     pub fn outside(&self) -> Option<(String, law::foreign::ForeignParams)> {
         match self {
             Self::Python(p) => Some((self.name().to_owned(), p.clone())),

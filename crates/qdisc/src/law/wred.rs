@@ -1,4 +1,5 @@
-//! WRED: one average, and thresholds per precedence or DSCP. Also RIO, which has a separate average for "in" packets.
+//! WRED: RED with one average, and thresholds for each precedence or DSCP. Also RIO, which has a separate average for "in"
+//! packets.
 //!
 //! ```text
 //! profile   for the packet's DSCP, otherwise for its IP precedence (DSCP / 8); a packet without a profile is on the ladder:
@@ -9,9 +10,9 @@
 //!
 //! Source: Cisco IOS documentation (exponential weight 9, mark probability denominator 10, minimum thresholds 20, 22, 24, 26,
 //! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
-//! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number
-//! of queued in-packets, but a law sees only arrivals, refusals and departures. A law does not see packets that a host
-//! removes for lack of shared room, so the number is limited to the length of the queue.
+//! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
+//! queued in-packets, but a law sees only arrivals, refusals and departures, not packets that a host removes for lack of shared
+//! room. So the number is an estimate, limited to the length of the queue.
 
 use super::early::{
     self, ANY_RATE, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount,
@@ -29,7 +30,7 @@ use units::{BitRate, Bytes, Limit, Prob, Problem, Rng, Time, ensure, positive, w
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Code point (DSCP) of the packets, 0 to 63; overrides a profile by precedence.
+    /// Code point (DSCP) of the packets, 0 to 63. A profile with a code point overrides a profile with a precedence.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
@@ -43,7 +44,7 @@ pub struct Profile {
     pub probability: Prob,
 }
 
-/// Parameters of RIO: which packets are "in", and a ramp for each of the two kinds of packets.
+/// Parameters of RIO: the packets that are "in", and one ramp for in-packets and one for out-packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
@@ -73,27 +74,26 @@ params! {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
         /// Maximum threshold of packets without a profile: at this average, every such packet is dropped. Their early drops
-        /// begin at `ladder_max` x (9 + precedence) / 18, rounded down: each precedence has a higher threshold than the one
-        /// below.
+        /// begin at `ladder_max` x (9 + precedence) / 18, rounded down, so a higher precedence has a higher threshold.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p of packets without a profile (mark probability denominator 10).
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average: 2^-n for Cisco's exponent n, which is 9 by default.
         weight: f64 = 1.0 / 512.0,
-        /// Thresholds for single DSCPs or precedences, which replace those given by `ladder_max`; in the unit of `ladder_max`
-        /// (packets, bytes or time).
+        /// Thresholds for single DSCPs or precedences, which replace the thresholds given by `ladder_max`; in the unit of
+        /// `ladder_max` (packets, bytes or time).
         profiles: Vec<Profile> = Vec::new(),
         /// RIO, which replaces `ladder_max` and `profiles`; null: off.
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// How drops are spaced: the step from p_b to p_a.
+        /// How drops are spaced, which is RED's step from p_b to p_a.
         spacing: Spacing = Spacing::Uniform,
         /// How a packet's size affects its drop probability.
         byte_mode: ByteMode = ByteMode::Off,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops even ECN-capable packets above `max`.
+        /// Drops packets while the average is above `max`, even if they are ECN-capable.
         harddrop: bool = true,
     }
 }
@@ -227,7 +227,7 @@ impl RampParams {
 struct InQueue {
     packets: u32,
     bytes: u64,
-    /// Size of the last in-packet, if the law accepted it and the limit may still refuse it; otherwise 0.
+    /// Size of the last in-packet while the limit may still refuse this packet, which the law has accepted; otherwise 0.
     last: u64,
 }
 

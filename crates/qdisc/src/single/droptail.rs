@@ -5,15 +5,16 @@
 //!
 //! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload. There, a
 //! super-segment of up to n segments counts as one packet of the limit. So the queue holds up to n x limit segments, and its
-//! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no room of its own,
-//! iff the super-segment has fewer than n segments and the two are of one TCP flow, of one size and adjacent in the stream. A
-//! super-segment counts until its last segment has left. For senders of up to 1.4 MB/s, n is 2: `tcp_tso_autosize` fills a
-//! super-segment with the bytes of 1 ms at the pacing rate, but with at least `tcp_min_tso_segs` = 2 segments.
+//! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no additional room,
+//! iff the super-segment has fewer than n segments and its last segment is of the same TCP flow, has the same size and is
+//! adjacent in the stream. A super-segment counts until its last segment has left. For senders of up to 1.4 MB/s, n is 2:
+//! `tcp_tso_autosize` fills a super-segment with the bytes of 1 ms at the pacing rate, but with at least `tcp_min_tso_segs` = 2
+//! segments.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
-//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of a
+//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. The segments of a
 //! super-segment arrive here one after another, as the link in front sends them; Linux queues and frees them all at once. So
-//! segments that were sent separately may also join, and a segment behind a refused one is tested on its own.
+//! segments that were sent separately may also join, and a segment behind a refused segment is tested on its own.
 
 use crate::declared::params;
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};
@@ -25,13 +26,13 @@ use units::{Limit, Problem, Time, ensure};
 const MOST_SEGMENTS: u8 = 45;
 
 params! {
-    /// Parameters of drop-tail. The default limit is a Linux interface's (txqueuelen).
+    /// Parameters of drop-tail. The default limit is that of a Linux interface (txqueuelen).
     pub struct DroptailParams {
         /// Maximum length of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(1000),
-        /// Stores one packet (or byte) less than `limit`, as ns-2's DropTail does, whose test is `q + 1 >= limit`.
+        /// Stores one packet (or byte) less than `limit`, like ns-2's DropTail, which tests `q + 1 >= limit`.
         ns2_off_by_one: bool = false,
-        /// Drops from the head to make room, instead of dropping the arrival.
+        /// Drops packets from the head to make room, instead of dropping the arrival.
         drop_head: bool = false,
         /// Number of consecutive full-size segments of one TCP flow that count as one packet of the limit, as the super-segments
         /// of segmentation offload do in a Linux queue: 1 (off) to 45. Needs a limit in packets.
@@ -97,7 +98,7 @@ impl SuperSegments {
     fn joins(&self, packet: &PacketMeta, flows: &FlowTable) -> bool {
         let last = &self.last;
         let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
-        // adjacent in the stream: the sequence number grows by one payload, which is less than the size with headers
+        // adjacent in the stream: the sequence numbers differ by one payload, which is less than a packet with its headers
         let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
         !self.held.is_empty()
             && self.taken < self.most
@@ -109,7 +110,7 @@ impl SuperSegments {
             && flows.get(packet.flow).protocol == Protocol::Tcp
     }
 
-    /// Counts an accepted packet: as part of the newest super-segment if it `joins`, otherwise as a new one.
+    /// Counts an accepted packet, as part of the newest super-segment if it `joins`, otherwise as a new super-segment.
     fn came(&mut self, packet: PacketMeta, joins: bool) {
         match self.held.back_mut() {
             Some(held) if joins => (*held, self.taken) = (*held + 1, self.taken + 1),
@@ -247,12 +248,13 @@ mod tests {
     fn a_limit_of_3_packets_of_2_segments_holds_6() {
         let mut q = script(3, 2, false);
         (0..8).for_each(|n| q.segment(1, n));
-        // segments 0 to 5 form three packets: 0 1 | 2 3 | 4 5. Segments 6 and 7 find the queue full.
+        // segments 0 to 5 form three packets of two segments: 0 1 | 2 3 | 4 5. Segments 6 and 7 find the queue full.
         assert_eq!((q.state(), &q.dropped.0[..]), ((3, 6, 2), &[6 * 1448, 7 * 1448][..]));
         // a packet counts until its last segment has left
         assert_eq!((q.pull(), q.state().0), (Some(0), 3));
         assert_eq!((q.pull(), q.state().0), (Some(1448), 2));
-        // segment 8 follows a hole, so it starts a new packet; 9 joins it, and 10 finds both the packet and the queue full
+        // segment 8 follows a hole, so it starts a new packet. Segment 9 joins this packet, and segment 10 finds the packet and
+        // the queue full
         [8, 9, 10].into_iter().for_each(|n| q.segment(1, n));
         assert_eq!(q.state(), (3, 6, 3));
         assert_eq!((0..7).map_while(|_| q.pull()).count(), 6);
@@ -269,7 +271,7 @@ mod tests {
         q.segment(1, 0);
         q.segment(1, 1);
         assert_eq!((q.pull(), q.state()), (Some(0), (1, 1, 0)));
-        // segment 2 is the third and last of the packet, and segment 3 finds the queue full
+        // segment 2 is the third and last segment of the packet, and segment 3 finds the queue full
         q.segment(1, 2);
         q.segment(1, 3);
         assert_eq!(q.state(), (1, 2, 1));

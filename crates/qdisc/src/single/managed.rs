@@ -1,4 +1,4 @@
-//! One FIFO managed by a control law, with a limit behind it.
+//! One FIFO managed by a control law, with a limit.
 
 use crate::law::{Law, LawParams, Verdict, View};
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};
@@ -17,7 +17,7 @@ pub struct Managed<L> {
 }
 
 impl<L: Law> Managed<L> {
-    /// Creates an empty queue under `law`.
+    /// Creates an empty queue managed by `law`.
     fn new(law: L, room: Room) -> Self {
         Self { law, room, fifo: Fifo::default() }
     }

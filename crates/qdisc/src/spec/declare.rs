@@ -1,9 +1,10 @@
 //! The macro behind the list of disciplines.
 
-/// Declares every discipline once: the scenario's enum, the running enum and the list are generated from the same lines.
+/// Declares every discipline once. The enum for scenarios (`Spec`), the enum at run time (`Discipline`) and the list are
+/// generated from the same lines.
 ///
-/// The lines of laws come from `law/list.rs`: each law is also a stand-alone discipline (`single::Managed`, one FIFO under that
-/// law).
+/// The lines of laws come from `law/list.rs`, because each law is also a stand-alone discipline (`single::Managed`, one FIFO
+/// managed by that law).
 ///
 /// The running `Discipline` is an enum rather than a `Box<dyn>`: `Spec` closes the set anyway, the hot path can be inlined behind
 /// one predictable branch, and a queue remains `Clone` and `PartialEq`.
@@ -57,7 +58,7 @@ macro_rules! disciplines {
             fn params(&self) -> &dyn Params {
                 match self { $(Self::$Variant(p) => p,)+ }
             }
-            /// Builds the discipline, empty. The parameters must be valid: call [`Spec::validate`] first.
+            /// Builds an empty discipline. The parameters must be valid: call [`Spec::validate`] first.
             pub fn build(&self) -> Discipline {
                 match self { $(Self::$Variant(p) => Discipline::$Variant(Params::build(p)),)+ }
             }

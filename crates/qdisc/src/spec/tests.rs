@@ -1,4 +1,4 @@
-//! Texts become disciplines and back; every parameter is described; errors carry the parameter's path.
+//! Tests that texts become disciplines and back, that every parameter is described, and that errors name the parameter's path.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn laws_are_hosted_under_the_names_of_their_disciplines() {
     assert_eq!(read(r#""none""#).unwrap(), LawSpec::None);
     let spec = read(r#"{"codel":{"target":"1ms"}}"#).unwrap();
     assert_eq!(read(&serde_json::to_string(&spec).unwrap()).unwrap(), spec);
-    // a law has no limit of its own in a fair discipline, and tc's default limit when stand-alone
+    // by default, a law has no limit of its own in a fair discipline; stand-alone, it has tc's default limit
     assert_eq!((spec.limit(), Spec::named("codel").unwrap().limit()), (None, Some(Limit::Packets(1000))));
     assert_eq!(read(r#"{"codel":{"limit":"0p"}}"#).unwrap().validate().unwrap_err().path, "codel.limit");
     assert!(read(r#""droptail""#).is_err());
@@ -71,8 +71,8 @@ fn no_limit_is_less_than_a_packet() {
             limits += 1;
         }
     }
-    // Each discipline has one limit, except cbq (limits per class) and docsis_lld (limits per queue). There is a second limit
-    // in sfq, fq_codel, fq_pie, cake and dualpi2, and there are two more limits in fair: seven more in all.
+    // Each discipline has one limit, except cbq and docsis_lld, whose limits are per class and per queue. sfq, fq_codel,
+    // fq_pie, cake and dualpi2 have a second limit, and fair has a second and a third, which is seven more.
     assert_eq!(limits, QDISCS.len() - 2 + 7);
     let mut cbq = crate::class::CbqParams::default();
     cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));

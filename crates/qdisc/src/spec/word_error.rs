@@ -1,20 +1,20 @@
-//! The errors of a text that names no discipline or law.
+//! The errors for a text that is not a valid discipline or law.
 
 use serde::de;
 
-/// The reason why a text names no discipline or law.
+/// The reason why a text is not a valid discipline or law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WordError {
-    /// An unknown name, and the valid ones.
+    /// An unknown name, and the valid names.
     Unknown(String, Vec<&'static str>),
-    /// An unknown keyword after the name, and the valid ones.
+    /// An unknown keyword after the name, and the valid keywords.
     Option(String, Vec<String>),
     /// Keywords that are invalid together, with the message.
     Misfit(String),
 }
 
 impl WordError {
-    /// Converts the error to serde's wording, so that it is explained to the user like serde's own errors.
+    /// Converts the error to serde's wording, so that later code can explain it like serde's own errors.
     pub(super) fn into_error<E: de::Error>(self) -> E {
         let list = |known: Vec<&str>| known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
         let (given, known) = match self {

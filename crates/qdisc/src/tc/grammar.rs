@@ -1,4 +1,4 @@
-//! The table of tc syntax: the modelled disciplines, their keywords, and the parameter that each keyword sets.
+//! The table of tc syntax: the disciplines of tc that we model, their keywords, and the parameter that each keyword sets.
 //!
 //! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8), tc-dualpi2(8).
 
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Count,
     /// A whole number, possibly negative.
     Signed,
-    /// A whole number that is 16 times the parameter.
+    /// A whole number in sixteenths: 16 times the value of the parameter.
     Sixteenths,
     /// A whole number of per cent.
     Percent,
@@ -31,14 +31,14 @@ pub(super) enum Kind {
     Selector,
     /// A time with its unit or a number of packets: `1ms`, `5p`.
     Threshold,
-    /// A value of the parameter itself, for a keyword that tc does not have.
+    /// A value of the parameter in our own notation, for a keyword that tc does not have.
     Own,
     /// No argument: sets the parameter to this.
     Flag(bool),
     /// No argument: sets the parameter to this JSON value.
     Is(&'static str),
-    /// No argument: sets these parameters, by name, to these JSON values. Such a keyword is never written, because other keywords
-    /// exist for the same parameters.
+    /// No argument: sets these parameters, by name, to these JSON values. We read such a keyword but never write it, because other
+    /// keywords exist for the same parameters.
     Several(&'static [(&'static str, &'static str)]),
     /// An option of tc for which there is no parameter here, and its number of arguments.
     Absent(usize),
@@ -92,8 +92,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that the name in tc implies, as JSON. They are not applied to a bare name that is also a name in a scenario:
-    /// such a name means the discipline with its defaults.
+    /// Parameters that the name in tc implies, as JSON. They do not apply to a name without keywords that is also a name in a
+    /// scenario: such a name means the scenario's discipline with its defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// Keywords of the discipline, in groups that several disciplines have in common.
     pub keywords: &'static [&'static [Keyword]],
@@ -122,7 +122,7 @@ use Kind::{
     Sixteenths, Size, Threshold, Time,
 };
 
-/// Bytes of a frame, by which packets are converted to bytes and bytes to packets, as in Linux.
+/// Bytes of a frame, used to convert between packets and bytes, as in Linux.
 pub(super) const FRAME: u64 = 1514;
 
 const PACKETS: &[Keyword] = &[w("limit", "limit", Packets)];
@@ -218,7 +218,7 @@ const DUALPI2: &[Keyword] = &[
     w("no_split_gso", "split_gso", Flag(false)),
 ];
 
-/// The keywords of tc-cake(8). Keywords of kind `Several` stand for the overhead of a line, or for a round-trip time.
+/// The keywords of tc-cake(8). Keywords of kind `Several` describe the overhead of a kind of line, or a round-trip time.
 const CAKE: &[Keyword] = &[
     w("bandwidth", "bandwidth", Rate),
     w("unlimited", "bandwidth", Is("null")),
@@ -301,7 +301,7 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], keywords: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
-    // the keywords of red have thresholds in bytes, and defaults that are parts of the limit, as in Linux's version
+    // red's keywords have thresholds in bytes, and defaults derived from the limit, so they are those of the Linux variant
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], keywords: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];

@@ -13,10 +13,10 @@
 //!
 //! Source: tc(8), and the manual pages listed in `grammar`.   Units: as in tc; in sizes, k, m and g are powers of 1024.
 //! Departs: a time without a unit, which tc reads as microseconds, is refused, and so are `kbps` and `mbps`. `red` followed by
-//! keywords means Linux's RED (`variant = "linux"`), which is the version that has them.
+//! keywords means Linux's RED (`variant = "linux"`), the version that has these keywords.
 
-// Functions that convert a discipline to or from JSON are `inline`, so that serde's code for all parameters is compiled in the crates
-// that call them, which need no optimisation.
+// Functions that convert a discipline to or from JSON are `inline`, so that serde's code for all parameters is compiled in the
+// crates that call these functions, which are built with little optimisation.
 mod grammar;
 mod read;
 mod write;

@@ -12,8 +12,8 @@ pub(crate) fn names() -> Vec<&'static str> {
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
 }
 
-/// Returns the disciplines of tc that are equivalent to a scenario's `name`, each with its synopsis; none if tc has no
-/// equivalent.
+/// Returns the disciplines of tc that are equivalent to the scenario's discipline `name`, each with its synopsis; none if tc
+/// has no equivalent.
 pub fn synopses(name: &str) -> Vec<(&'static str, String)> {
     GRAMMARS.iter().filter(|g| g.name == name).map(|g| (g.tc, g.synopsis())).collect()
 }
@@ -50,11 +50,12 @@ pub fn table(text: &str) -> Option<Value> {
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
     let mut host = read(host).ok()?;
     host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
-    // a discipline whose law cannot be chosen has no key `law`, so its table is invalid
+    // a discipline whose law cannot be chosen has no key `law`, so the table is invalid then
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 
-/// Returns the words of a discipline, from its name on, without the words that a command or the output of `show` adds.
+/// Returns the words that describe the discipline, from its name on, without the words that a command or the output of `show`
+/// adds.
 fn bare(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let command = words.first() == Some(&"tc");
@@ -97,7 +98,8 @@ fn options(
                 continue;
             }
             let value = option(known, name, &mut rest)?;
-            // `tc qdisc show` writes "raw overhead 0" if nothing is compensated; then the value of `raw` stays
+            // `tc qdisc show` writes "raw overhead 0" if no overhead is compensated. Then `overhead 0` must not replace the
+            // null that `raw` has set
             if !(known.kind == Kind::Signed && value == 0 && table.get(known.field) == Some(&Value::Null)) {
                 put(table, known.field, value);
             }

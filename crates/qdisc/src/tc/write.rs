@@ -17,7 +17,7 @@ pub struct TcText {
 /// Parameters by name, as JSON.
 type Values = &'static [(&'static str, &'static str)];
 
-/// Defaults of published versions that differ from Linux's: discipline, version, parameters.
+/// Defaults of published versions that differ from Linux's defaults. A line has the discipline, the version and the parameters.
 const VERSIONS: &[(&str, &str, Values)] = &[
     ("pie", "draft2013", DRAFT2013),
     ("fq_pie", "draft2013", DRAFT2013),
@@ -50,7 +50,7 @@ const NEAREST: &[(&str, &str)] = &[
     ("sfq_codel", "fq_codel"),
 ];
 
-/// Largest size that is written; a larger size could not be read back.
+/// Largest size that is written. A larger size could not be read back.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
@@ -82,7 +82,7 @@ impl Spec {
         };
         for keyword in grammar.keywords() {
             if let Some(value) = at(&own, keyword.field) {
-                // a value for which tc has no keyword is replaced by Linux's default, which is then written
+                // writes Linux's default in place of a value that tc cannot express
                 let default = at(&linux, keyword.field);
                 let value = default.filter(|_| !expressible(keyword.field, value)).unwrap_or(value);
                 command.keyword(keyword, value, default);
@@ -215,13 +215,13 @@ impl Command {
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // only as many digits as can be read back
+            // writes only as many digits as can be read back
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })
     }
 
-    /// Multiplies a number by `scale` and rounds it to an integer of at most `most`.
+    /// Multiplies a number by `scale`, rounds the product to an integer and limits it to `most`.
     fn rounded(&mut self, keyword: &Keyword, value: &Value, scale: f64, most: f64) -> Option<String> {
         let exact = value.as_f64()? * scale;
         let whole = exact.round().min(most);
@@ -266,7 +266,7 @@ fn linux(grammar: &Grammar) -> Map<String, Value> {
     own
 }
 
-/// Sets null parameters to the version's defaults, where these differ from Linux's.
+/// Sets null parameters to the version's defaults, where these differ from Linux's defaults.
 fn fill(own: &mut Map<String, Value>, name: &str, version: &str) {
     let Some(variant) = at(own, version).and_then(Value::as_str).map(str::to_owned) else { return };
     let Some((_, _, values)) = VERSIONS.iter().find(|(n, v, _)| *n == name && *v == variant) else { return };
