@@ -7,7 +7,7 @@ use units::{Duration, Time};
 /// Largest number of echoes that are stored one by one: 109 minutes at ten per second.
 const KEPT: usize = 65_536;
 
-/// One probe.
+/// An echo request and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Echo {
     /// Time at which the request was sent.
@@ -30,7 +30,7 @@ pub struct Echoes {
 }
 
 impl Echoes {
-    /// Begins empty; statistics begin at `warm_up`.
+    /// Creates an empty list, whose statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
@@ -147,11 +147,15 @@ mod tests {
         });
         // the median of 20, 21, 23, 30 is the mean of the middle two, rounded down
         assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
-        // five echoes end after the warm-up (23, 30, 500, 100, 140), three of them under load: their mean is 740 / 3
+        // five echoes end after the warm-up (23, 30, 500, 100, 140); the last three are under load, with a mean of 740 / 3
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
         // the load ends at 5000, so the echo of 140 that was sent at 5400 does not count
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
-        assert_eq!(p.unloaded(Time::ZERO), Some(Duration(20)), "no probe was idle, so the smallest round trip counts");
+        assert_eq!(
+            p.unloaded(Time::ZERO),
+            Some(Duration(20)),
+            "no echo ended before the load, so the smallest round trip counts"
+        );
         assert_eq!(p.loaded(&(Time::ZERO..Time::NEVER)), p.rtt().mean());
         assert_eq!(p.loaded(&(Time::NEVER..Time::NEVER)), None, "no load");
     }

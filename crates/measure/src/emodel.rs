@@ -15,9 +15,9 @@
 //! Source: the first formula is from Cole & Rosenbluth 2001, for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
-//! The formula in CableLabs 2012 includes the delay, but its MOS columns match d = 0 in every independent cell. So two
-//! ratings are reported: [`r_value`] of the measured delay plus the network's 20 ms, and [`r_value`] of [`Duration::ZERO`]
-//! for comparison.
+//! CableLabs 2012 gives a formula with the delay, but every MOS that it prints (repeated cells aside) matches d = 0. So two
+//! ratings are reported: [`r_value`] of the measured delay plus the network's 20 ms, and [`r_value`] of [`Duration::ZERO`] for
+//! comparison.
 //!
 //! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5. Its Appendix I excludes
 //! this range (R from MOS: 6.5 <= R); here, MOS is 1 in this range. The delay impairment Id includes only Idd: echo (Idte, Idle)
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn no_delay_that_the_text_admits_gives_all_of_them() {
-        // with at least 1 ms of access and 20 ms of network delay, the formula cannot give five of the cells
+        // with at least 1 ms of access delay and 20 ms of network delay, the formula misses five of the printed values
         let missed: Vec<&str> = PUBLISHED
             .iter()
             .filter(|(_, loss, printed)| {

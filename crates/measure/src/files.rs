@@ -20,8 +20,8 @@ pub(crate) struct FileDone {
 
 /// The files of one application.
 ///
-/// The first 65 536 of the run are stored. Statistics cover the files that ended after the warm-up: exact as long as all of
-/// these files are stored, otherwise from a [`Histogram`].
+/// The first 65 536 of the run are stored. Statistics cover the files that ended after the warm-up. They are exact as long as
+/// all of these files are stored; otherwise they are computed from a [`Histogram`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     warm_up: Time,
@@ -30,7 +30,7 @@ pub struct Files {
     all: Histogram,
 }
 
-/// The times of files, for their statistics. All statistics are `None` if no file ended.
+/// Transfer times, from which statistics are computed. All statistics are `None` if no file ended.
 pub(crate) enum FileTimes<'a> {
     /// Every time is stored, so statistics are exact.
     Exact(Sorted),
@@ -70,7 +70,7 @@ impl FileTimes<'_> {
 }
 
 impl Files {
-    /// Begins empty; statistics begin at `warm_up`.
+    /// Creates an empty list, whose statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_values() {
         let mut files = Files::default();
-        // times are 1001, 1003, ... 1199 ms. All of them are stored, so percentiles are exact, not middles of bins (which would
-        // be 0.5 or 1 ms wide)
+        // times are 1001, 1003, ... 1199 ms. All are stored, so percentiles are exact. A histogram would give the middles of
+        // its bins, which are 0.5 or 1 ms wide
         (0..100).for_each(|i| files.done(file(2000 + i, 1001 + 2 * i)));
         let (all, times) = (files.all(), files.times());
         let ms = |d: Option<Duration>| d.unwrap().millis();

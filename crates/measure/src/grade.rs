@@ -74,7 +74,7 @@ const MILDER: &[Band] = &[
     band("F", f64::INFINITY),
 ];
 
-/// Classes of round trips per minute. 300 per minute are round trips of 200 ms, 1000 of 60 ms, 6000 of 10 ms.
+/// Classes of round trips per minute: 300 per minute means 200 ms per round trip, 1000 means 60 ms, 6000 means 10 ms.
 const CLASSES: &[Band] =
     &[band("poor", 300.0), band("fair", 1000.0), band("good", 6000.0), band("excellent", f64::INFINITY)];
 

@@ -16,16 +16,16 @@
 
 use units::Duration;
 
-/// Number of bins per power of two, as a power of two.
+/// log2 of the number of bins per octave.
 const SUB: u32 = 10;
-/// Exponent from which on values share the last bin.
+/// Values of 2^TOP ns or more count in the last bin.
 const TOP: u32 = 42;
 /// Number of bins: 1024 below 2^10, then 1024 for each exponent from 10 to 41.
 const BINS: usize = (1 << SUB) * (1 + (TOP - SUB) as usize);
 /// Number of bins per page.
 const PAGE: usize = 64;
 
-/// Returns the bin of `ns`. From 2^42 ns on, it is beyond the last bin.
+/// Returns the bin of `ns`. For 2^42 ns or more, the result is beyond the last bin.
 #[inline]
 fn bin(ns: u64) -> usize {
     let e = (ns | 1 << SUB).ilog2();
@@ -104,7 +104,7 @@ impl Histogram {
     pub(crate) fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.max))
     }
-    /// Returns the exact sum in ns.
+    /// Returns the exact sum of the values in ns.
     pub(crate) fn sum(&self) -> u128 {
         self.sum
     }
@@ -117,7 +117,7 @@ impl Histogram {
     /// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` without a mean above
     /// 0.
     ///
-    /// As in a percentile, every value counts as the middle of its bin, limited to [min, max]: the error is at most 0.001.
+    /// As for percentiles, every value counts as the middle of its bin, limited to [min, max]: the error is at most 0.001.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -280,7 +280,8 @@ mod tests {
     fn memory_follows_the_values() {
         let mut h = Histogram::default();
         assert_eq!(h.bytes(), 0);
-        // the bins of an octave, and the pointers to the pages below it
+        // the octave takes 16 pages of 512 bytes; up to its end there are 192 pointers of 8 bytes, and at most as much spare
+        // capacity
         (1 << 20..1 << 21).step_by(1000).for_each(|ns| h.record(Duration(ns)));
         assert!(h.bytes() <= 16 * 512 + 2 * 8 * 192, "{}", h.bytes());
         (0..BINS).for_each(|i| h.record(Duration(edge(i))));
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn over_time_long_values_count_longer() {
-        // nine values of 10 ms and one of 90 ms: half of the total of 180 ms is the long one
+        // nine values of 10 ms and one of 90 ms: the long one is half of the total of 180 ms
         let mut h = Histogram::default();
         (0..9).for_each(|_| h.record(Duration::from_millis(10)));
         h.record(Duration::from_millis(90));

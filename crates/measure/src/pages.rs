@@ -17,8 +17,8 @@ pub(crate) struct PageLoad {
 
 /// The page loads of one user.
 ///
-/// The first 65 536 are stored (91 hours, with the 5 s pauses of CableLabs 2012). Later loads are only counted, so the median
-/// and the deviation cover the stored loads alone. Statistics cover the loads that ended after the warm-up.
+/// The first 65 536 are stored (91 hours, with the 5 s pauses of CableLabs 2012). Later loads are only counted, so statistics
+/// of load times do not include them. Counts and statistics cover the loads that ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
     warm_up: Time,
@@ -28,7 +28,7 @@ pub struct PageLoads {
 }
 
 impl PageLoads {
-    /// Begins empty; statistics begin at `warm_up`.
+    /// Creates an empty list, whose statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! A quantity over time, in equal bins. Their number is fixed when the run is built.
+//! A quantity over time, in equal bins, whose number is fixed when the run is built.
 
 use units::{Duration, Problem, Time};
 
@@ -185,7 +185,7 @@ impl Series {
         self.since = self.since.max(until);
     }
 
-    /// Does the work of [`Self::advance`] if it crosses the edge of a bin, up to the end of the series.
+    /// Does the work of [`Self::advance`] if `now` is in a later bin or after the end of the series.
     #[cold]
     fn advance_far(&mut self, now: Time) {
         let now = now.min(self.end);

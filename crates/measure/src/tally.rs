@@ -39,11 +39,11 @@ pub struct AppTally {
     pub voip: Vec<VoipMeter>,
     /// True if its flows always have more to send.
     pub greedy: bool,
-    /// Excess over the delay of the fastest packet above which a packet is late, if lateness is measured.
+    /// A packet is late if its delay exceeds the smallest delay by more than this; `None` if lateness is not measured.
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,
-    /// Objects of a whole page, if the application loads pages.
+    /// Number of objects of a complete page, if the application loads pages.
     page_objects: u32,
     /// Datagrams sent.
     pub datagrams: u64,
@@ -137,7 +137,7 @@ impl Tally {
     }
 
     /// Continues from `past`, the tally of another run with the same applications. Applications that have not `started` may
-    /// differ in their parameters, so they keep the state that they have here.
+    /// differ in their parameters, so their state in `self` is kept.
     pub fn continue_from(&mut self, past: Tally, started: impl Fn(usize) -> bool) {
         let mut rows = past.rows;
         // begins with the last application, because its rows are at the end
@@ -189,7 +189,7 @@ impl Tally {
         }
     }
 
-    /// Counts `packets` of a row as dropped, in the bin that ends at `now` or contains it.
+    /// Counts `packets` of a row as dropped. In the series they count in the bin that contains `now`, or that ends at `now`.
     pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
@@ -252,8 +252,8 @@ impl Tally {
         }
     }
 
-    /// Adds the counters, at the end of the warm-up, of a sender that continues. [`Tally::retire`] adds its final counters
-    /// later.
+    /// Adds, at the end of the warm-up, the counters of one end of a connection that continues. [`Tally::retire`] adds the
+    /// final counters later.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);

@@ -108,7 +108,7 @@ pub(crate) struct VoipSummary {
     pub r: f64,
     /// Mean opinion score of `r`.
     pub mos: f64,
-    /// E-model rating for plr only, which is what CableLabs 2012 prints.
+    /// E-model rating for plr only, evidently the basis of the MOS that CableLabs 2012 prints.
     pub r_loss_only: f64,
     /// Mean opinion score of `r_loss_only`.
     pub mos_loss_only: f64,
@@ -183,8 +183,8 @@ impl VoipMeter {
     /// Returns the number of packets that arrived late, compared with the minimum so far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // bin i holds the excesses over late_after in (i width, (i+1) width]; bins above the minimum are late. The bin that
-        // contains the minimum counts as on time
+        // bin i holds the delays whose excess over late_after is in (i width, (i+1) width]; a delay is late if this excess is
+        // larger than the minimum. Delays in the bin that contains the minimum count as on time
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }

@@ -1,4 +1,4 @@
-//! A run's account, which is the input of the summary and the tables, and their types.
+//! The result of a run, and the account from which it is computed.
 
 use crate::tally::Tally;
 use crate::{Compares, LinkMeter, Scale};

@@ -87,16 +87,17 @@ measures! {
     /// Measures of an application whose stack has ECN.
     pub(super) const MARKED = fn marked(c: &Counted<'_>) -> Value {
         "ce_packets": Kind::PACKETS, "ce",
-            "CE-marked packets, as reported to its senders, both directions; only where a stack has `ecn`, or the transport is supplied by the program." => c.both(|d| d.ce_packets);
+            "CE-marked packets reported to the senders, both directions; only with `ecn`, or if a program supplies the transport."
+            => c.both(|d| d.ce_packets);
     }
     /// Statistics of the rates of an application's flows, both directions together.
     const RATES = fn rates(f: &Flows<'_>) -> Value {
-        "min": Kind::SAME, "minimum", "Goodput of its slowest flow, both directions together; each is in the table `flows`."
+        "min": Kind::SAME, "minimum", "Goodput of the slowest flow, both directions together; the table `flows` has every flow."
             => f.rate(f.bytes.iter().min());
-        "mean": Kind::SAME, "mean", "Mean over its flows." => mbit(f.bytes.iter().sum(), f.time) / f.bytes.len() as f64;
-        "max": Kind::SAME, "maximum", "Goodput of its fastest flow." => f.rate(f.bytes.iter().max());
+        "mean": Kind::SAME, "mean", "Mean goodput of the flows." => mbit(f.bytes.iter().sum(), f.time) / f.bytes.len() as f64;
+        "max": Kind::SAME, "maximum", "Goodput of the fastest flow." => f.rate(f.bytes.iter().max());
         "cv": Kind::VARIATION, "coefficient of variation",
-            "Coefficient of variation over its flows; Jain's index is 1 / (1 + cv²)." => variation(f.bytes);
+            "Coefficient of variation of the flows' goodput; Jain's index is 1 / (1 + cv²)." => variation(f.bytes);
     }
     /// Measures of an application with several flows.
     pub(super) const SEVERAL = fn several(greedy: bool, index: f64, f: &Flows<'_>) -> Value {
@@ -133,9 +134,9 @@ measures! {
         "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
         "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet still in transit at the end is neither." => judged;
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
-        "lost_percent": Kind::PERCENT.less(), "lost", "Packets dropped, of those judged." => s.lost_percent;
+        "lost_percent": Kind::PERCENT.less(), "lost", "Dropped packets, of those judged." => s.lost_percent;
         "late_percent": Kind::PERCENT.less(), "late",
-            "Packets later than `late_after` behind the least delay of the call, of those judged." => s.late_percent;
+            "Packets slower than the call's fastest by more than `late_after`, of those judged." => s.late_percent;
         "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Packets lost or late, of those judged." => s.plr_percent;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
         "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end (RFC 3550)." => s.jitter.millis();
@@ -149,7 +150,7 @@ measures! {
             => s.r_g107;
         "mos_g107": MOS, "MOS by G.107", "Mean opinion score of `r_g107`." => s.mos_g107;
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
-            "R from loss alone, which CableLabs 2012 evidently prints." => s.r_loss_only;
+            "R from loss alone, evidently the basis of the MOS that CableLabs 2012 prints." => s.r_loss_only;
         "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.mos_loss_only;
     }
     /// Measures of one direction of a game, in which `dropped` packets were dropped. A packet is late if it is slower than the
@@ -158,7 +159,7 @@ measures! {
         "lost_percent": Kind::PERCENT.less(), "lost",
             "Packets dropped, of those that arrived or were dropped; delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
-        "late_percent": Kind::PERCENT.less(), "late", "Packets that took longer than the fastest by more than `late_after`."
+        "late_percent": Kind::PERCENT.less(), "late", "Packets slower than the fastest by more than `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.

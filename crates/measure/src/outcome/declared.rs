@@ -8,9 +8,9 @@ use packet::{Better, Kind, Measure, Unit};
 pub struct Declared {
     /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.
     pub path: String,
-    /// Human-readable name without the unit; `*` stands for the names that the second and later `*` of the path match.
+    /// Human-readable name without the unit; each `*` stands for the name that a `*` of the path after the first matches.
     pub words: String,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: Unit,
     /// The direction in which values improve.
     pub better: Better,
@@ -60,7 +60,8 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and the statistics below it. A statistic inherits from `above`, the kind of its distribution.
+/// Declares a measure and the statistics below it. A statistic inherits unit and direction from `above`, the kind of its
+/// distribution.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);

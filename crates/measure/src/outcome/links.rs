@@ -22,8 +22,8 @@ measures! {
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
             "Drops by reason: `tail_full`, `head_full`, `push_out` (no room: the arrival, a head or another packet is dropped), \
-             `early_tail`, `early_head` (a decision of the discipline), `transmit_queue_full` (modem), `ack_filter` (CAKE: a newer ACK \
-             makes it redundant; only if there are any), `link_loss` (random loss), `flow_gone`.", REASONS
+             `early_tail`, `early_head` (a decision of the discipline), `transmit_queue_full` (modem), `ack_filter` (CAKE: an \
+             ACK that a newer one makes redundant; absent while 0), `link_loss` (random loss), `flow_gone`.", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(26), "marked", "Packets marked with ECN instead of dropped." => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
@@ -53,7 +53,7 @@ measures! {
     pub(super) const CLASS = fn class(c: &ClassCount) -> Value {
         "offered_packets": Kind::PACKETS, "offered",
             "Packets that arrived for a class: a class of cbt, dcbt or cbq, a tin of cake, a queue (L or C) of dualpi2 or docsis_lld. \
-             `sanctioned` is the packets that queue protection moved from L to C." => c.offered.packets;
+             The class `sanctioned` has the packets that queue protection moved from L to C." => c.offered.packets;
         "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => c.offered.bytes;
         "delivered_packets": Kind::PACKETS, "delivered", "Packets of the class that left the queue." => c.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => c.delivered.bytes;
@@ -96,7 +96,7 @@ measures! {
         "longest_gap_ms": Kind::MS, "longest gap", "Longest time without an opportunity in the whole run." => o.longest_gap.millis();
         "gaps_over_100ms": Kind::ONE, "gaps over 100ms", "Gaps of more than 100 ms between opportunities." => o.long_gaps;
         "gap_drops": Kind::PACKETS, "gap drops",
-            "Packets that waited in such a gap and were dropped by the queue, during it or later." => o.gap_drops;
+            "Packets that waited in a gap of more than 100 ms and were dropped by the queue, in the gap or later." => o.gap_drops;
     }
 }
 
