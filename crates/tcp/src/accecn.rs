@@ -143,7 +143,7 @@ impl Counts {
         self.s_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
     }
 
-    /// Processes the client's answer to our SYN-ACK; returns false if it declines ECN.
+    /// Processes the client's answer to our SYN-ACK; returns false if the client declines ECN.
     pub(crate) fn on_answer(&mut self, ace: u8) -> bool {
         self.code = None;
         self.s_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));

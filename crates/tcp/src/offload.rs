@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! joins     a segment joins the packet if its data follows without a gap, all segments of the packet are full,
-//!           and both agree in: new or sent again, with the same ECN field, without SACK blocks, and CWR only in the first
-//!           segment.  A packet has at most the segments of a burst, and 65535 bytes including the headers of all segments
+//!           both are new or both retransmitted, both have the same ECN field, neither has SACK blocks, and CWR is only
+//!           in the first segment.  A packet has at most the segments of a burst, and 65535 bytes including all headers
 //! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
 //! ```
 //!

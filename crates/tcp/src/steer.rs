@@ -1,6 +1,6 @@
 //! Settings of a sender that an external program changes between two events.
 //!
-//! A setting replaces the present value. The controller continues from the new value, and may change it with the next ACK.
+//! A setting replaces the current value. The controller continues from the new value, and may change it with the next ACK.
 
 /// A new value for a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub enum Steer {
     Cwnd(u64),
     /// Slow start threshold, bytes; `None` if it is infinite.
     Ssthresh(Option<u64>),
-    /// Pacing rate, payload bytes per second; `None` stops pacing. Ignored unless [`Steerable::pacing_rate`].
+    /// Pacing rate, payload bytes per second; `None` stops pacing. Ignored unless [`Steerable::pacing_rate`] is true.
     PacingRate(Option<f64>),
 }
 

@@ -58,8 +58,8 @@ impl Undo {
         self.marker.is_some() || self.frto
     }
 
-    /// Begins a fast recovery or a timeout at `una`. `out` is the number of retransmissions still in flight, because D-SACK
-    /// may report these, too. `before` is the window before the reduction, if there is one.
+    /// Begins a fast recovery or a timeout at `una`. `out` is the number of retransmissions still in flight, which D-SACK may
+    /// also report. `before` is the window before the reduction, if there is one.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),

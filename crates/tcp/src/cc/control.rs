@@ -63,7 +63,7 @@ pub struct Drive {
     /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
     /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
     pub reduction: bool,
-    /// True if the controller itself reduces the window during a recovery, so that its output is also followed where
+    /// True if the controller itself reduces the window during a recovery, so that its output is also applied if
     /// [`AckSample::rests`] is set.
     pub converges: bool,
     /// True if the window is small on purpose, so the delivery rates of the data in flight do not show the bandwidth.

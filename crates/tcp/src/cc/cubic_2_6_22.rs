@@ -59,7 +59,7 @@ impl Cubic2622 {
             self.delayed_ack = self.delayed_ack - (self.delayed_ack >> 4) + acked.min(1 << 16);
         }
         let Some(rtt) = s.rtt_us else { return };
-        // if no epoch has begun, time 0 counts as its start
+        // without an epoch, time 0 counts as the epoch's start
         let epoch = if self.growth.epoch_start == Time::NEVER { Time::ZERO } else { self.growth.epoch_start };
         if jiffies(s.now) - jiffies(epoch) < SETTLE {
             return;

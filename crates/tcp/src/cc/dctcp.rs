@@ -15,7 +15,8 @@
 //!           the sender's `reduction` takes the window to ssthresh within a round, in which it does not grow
 //! ```
 //!
-//! In equilibrium the window is 2/alpha segments. A queue that marks all packets above a threshold marks whole rounds.
+//! In equilibrium the window is 2/alpha segments. A queue that marks all packets above a threshold tends to mark all packets of
+//! a round or none.
 //!
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
 //! Departs: in Linux, a loss in the round after a mark also halves the window; here only the cut for the mark applies.

@@ -68,7 +68,7 @@ impl DelayFilters {
     }
 
     fn queuing(&self) -> Option<u32> {
-        // the base may exceed the current delay if it covers a shorter time than the current samples
+        // if the base covers a shorter time than the current samples, it may exceed the current delay
         let (base, current) = (min(&self.base)?, min(&self.current)?);
         Some((current.wrapping_sub(base) as i32).max(0) as u32)
     }

@@ -8,7 +8,7 @@ use super::shared::HyStart as Axis;
 use packet::Reading;
 use units::Time;
 
-/// The state of the first slow start of one flow. It is boxed, since few flows have it.
+/// The state of the first slow start of one flow. Boxed, because few flows have it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum FirstStart {
     HyStartPp(Box<HyStartPp>),
@@ -49,8 +49,8 @@ impl FirstStart {
         }
     }
 
-    /// Processes any ACK before all else, also one after which the window must not grow. Returns the output for an ACK of the
-    /// first recovery, if the algorithm has a recovery of its own.
+    /// Processes every ACK before all other steps, including ACKs that must not grow the window. Returns the output for an ACK
+    /// of the first recovery, if the algorithm has a recovery of its own.
     #[inline]
     pub(super) fn on_any_ack(&mut self, w: Window, s: &AckSample) -> Option<Drive> {
         let Self::RapidStart(start) = self else { return None };

@@ -20,7 +20,7 @@ use packet::Reading;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fixed;
 
-/// Keeps the window. Replaces an infinite threshold by the present window.
+/// Keeps the window. Replaces an infinite threshold by the current window.
 fn hold(w: Window) -> Drive {
     let ssthresh = if w.ssthresh.is_infinite() { w.cwnd } else { w.ssthresh };
     Drive { reduction: false, ..Window { ssthresh, ..w }.into() }
@@ -84,7 +84,7 @@ mod tests {
             w.cwnd
         });
         assert_eq!(seen, [3.0, 5.0, 7.0, 9.0, 10.0, 10.0]);
-        // a timeout that was spurious
+        // after a spurious timeout, the window returns to the threshold of 10, whatever it was before
         w.cwnd = 1.0;
         w.follow(&c.on_undo(w, Some(Window { cwnd: 40.0, ssthresh: 40.0 })));
         assert_eq!(w, Window { cwnd: 10.0, ssthresh: 10.0 });

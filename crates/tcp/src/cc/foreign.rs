@@ -224,7 +224,7 @@ impl Foreign {
         self.controller.timer().filter(|_| !self.ended).map_or(Time::NEVER, |at| at.max(self.now))
     }
 
-    /// Processes its timer.
+    /// Calls the controller's timer method.
     pub(crate) fn on_timer(&mut self, w: Window, now: Time) -> Drive {
         self.now = now;
         self.controller.on_timer(w, now)

@@ -22,7 +22,7 @@ const MIN_SAMPLES: u8 = 8;
 const ACK_DELTA: Duration = Duration::from_millis(2);
 /// Addition to the required length of a train. It allows for a sender's bursts at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
-/// Bounds of the delay increase, microseconds.
+/// Smallest and largest increase of the round trip that the delay test requires, microseconds.
 const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
 

@@ -1,5 +1,4 @@
-//! HyStart++: slows the growth of the window down when round-trip times grow, and resumes slow start if that was a
-//! false alarm.
+//! HyStart++: slows the growth of the window when round trips grow, and resumes slow start after a false alarm.
 //!
 //! ```text
 //! round:       ends when all data sent before its start is acknowledged;  N = segments newly acknowledged by an ACK
@@ -12,7 +11,8 @@
 //! RttThresh = clamp(minimum RTT of the previous round / 8, 4 ms, 16 ms)
 //! ```
 //!
-//! It applies only to the first slow start, while ssthresh is infinite. A loss or an ECN echo ends the first slow start as well.
+//! HyStart++ applies only to the first slow start, while ssthresh is infinite. A loss or an ECN echo ends the first slow start
+//! as well.
 //!
 //! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
 

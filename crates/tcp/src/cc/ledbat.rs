@@ -19,8 +19,9 @@
 //!
 //! Departs: the measured delay ends when the ACK is sent, not when the data arrives, so the wait of a delayed ACK counts as
 //! queueing. If an ACK covers two segments, it echoes the time stamp of the first (RFC 7323 §4.3), and the wait is the time
-//! between the two: 2.4 ms at 5 Mbit/s. ACKs that arrive during fast recovery do not enter the filters. With `slow_start`, which
-//! the RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches the target.
+//! between the two segments: 2.4 ms at 5 Mbit/s. ACKs that arrive during fast recovery do not enter the filters. With
+//! `slow_start`, which the RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches
+//! the target.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
 use super::delay_filters::DelayFilters;

@@ -16,14 +16,14 @@
 //! ```
 //!
 //! The constant growth and the proportional reduction lead several flows to equal windows. The slowdowns show each flow the
-//! empty path, which LEDBAT's late-comer never sees; they cost at most a tenth of the link.
+//! empty path, which a late-comer of LEDBAT never sees. They cost at most a tenth of the link.
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not at hand,
 //! and version 06 (January 2026) was not compared.
-//! Departs: none known from the quotations. Left open by them, and decided here: a round trip of a slowdown is the smoothed
-//! round-trip time when it begins; the slow start after a slowdown is that of §4.1, so GAIN applies; an increase needs a window that
-//! limited the sender, by the stack's `cwnd_validation`, in place of LEDBAT's ALLOWED_INCREASE; ACKs that arrive during fast
-//! recovery do not enter the filters.
+//! Departs: none known from the quotations, which leave four points open. Decided here: the round trips of a slowdown take the
+//! smoothed round-trip time at its beginning. The slow start after a slowdown is that of §4.1, so GAIN applies. The window
+//! grows only if it limited the sender (the stack's `cwnd_validation`), in place of LEDBAT's ALLOWED_INCREASE. ACKs that arrive
+//! during fast recovery do not enter the filters.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::delay_filters::DelayFilters;
@@ -38,11 +38,11 @@ const MIN_CWND: f64 = 2.0;
 const MOST_SLOWER: u64 = 16;
 /// Share of TARGET that the queueing delay must exceed to end the first slow start.
 const EXIT_SHARE: f64 = 0.75;
-/// Largest share of the window by which a round trip reduces it.
+/// Largest reduction of the window in a round trip, as a share of the window.
 const LARGEST_DECREASE: f64 = 0.5;
-/// Round trips before the first slowdown, and round trips with the smallest window in each.
+/// Number of round trips before the first slowdown, and of round trips with the smallest window in each slowdown.
 const SLOWDOWN_RTTS: u64 = 2;
-/// Time from the end of a slowdown to the next one, in durations of the slowdown.
+/// Time from the end of a slowdown to the next one, as a multiple of the duration of the slowdown.
 const SLOWDOWN_INTERVAL: u64 = 9;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
@@ -105,7 +105,7 @@ pub(crate) struct LedbatPp {
     beta: f64,
     filters: DelayFilters,
     slowdown: Option<Slowdown>,
-    /// Beginning of the next slowdown; `NEVER` during one, and during the first slow start.
+    /// Beginning of the next slowdown; `NEVER` during a slowdown and during the first slow start.
     next: Time,
     /// Number of slowdowns that have begun.
     slowdowns: u32,
@@ -221,7 +221,7 @@ mod tests {
         AckSample { now, credit: 1.0, rtt_us, srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
-    /// Passes `n` ACKs at a time of `ms`, of which each has this round trip.
+    /// Passes `n` ACKs at time `ms`, each with this round-trip time.
     fn acks(l: &mut LedbatPp, w: &mut Window, n: u64, ms: u64, rtt_ms: u64) {
         (0..n).for_each(|_| l.grow(w, &sample(ms, rtt_ms)));
     }
@@ -240,7 +240,8 @@ mod tests {
         let at = |cwnd: f64, ms: u64| change(&p, 0.25, cwnd, Duration::from_millis(ms));
         // up to the target, the window grows by GAIN whatever the delay
         assert_eq!([0, 30, 60].map(|ms| at(80.0, ms)), [0.25; 3]);
-        // at 66 ms, a tenth above the target, a window of 80 loses 8 - GAIN; at 90 ms, half above it, and far above, it loses half
+        // at 66 ms, a tenth above the target, a window of 80 loses 8 segments less GAIN. At 90 ms, half above the target, it
+        // loses 40 less GAIN. Far above the target, it loses half
         assert!((at(80.0, 66) + 7.75).abs() < 1e-9);
         assert_eq!([at(80.0, 90), at(80.0, 600)], [-39.75, -40.0]);
         // at 66 ms, two windows of 20 and 80 lose 1.75 and 7.75, so their difference shrinks by a tenth
@@ -249,11 +250,12 @@ mod tests {
 
     #[test]
     fn slow_start_grows_by_the_gain_and_ends_above_three_quarters_of_the_target() {
-        // at a base of 40 ms, GAIN is 1/3: six segments add two
+        // at a base of 40 ms, GAIN is 1/3, so six segments add two
         let (mut l, mut w) = (flow(), Window { cwnd: 2.0, ssthresh: f64::INFINITY });
         acks(&mut l, &mut w, 6, 0, BASE_MS);
         assert!((w.cwnd - 4.0).abs() < 1e-9);
-        // 85 ms is 45 ms of queue, three quarters of the target, which is not more; the current delay is the least of four
+        // an RTT of 85 ms means 45 ms of queue, exactly three quarters of the target, so slow start continues. At 86 ms it ends
+        // with the fourth ACK, because the current delay is the minimum of four samples
         acks(&mut l, &mut w, 6, 100, 85);
         assert!((w.cwnd - 6.0).abs() < 1e-9 && w.slow_start());
         acks(&mut l, &mut w, 3, 200, 86);
@@ -271,7 +273,7 @@ mod tests {
         let (mut l, mut w) = (flow(), Window { cwnd: 10.0, ssthresh: 5.0 });
         l.grow(&mut w, &AckSample { cwnd_limited: false, ..sample(0, BASE_MS) });
         assert_eq!(w.cwnd, 10.0);
-        // but it shrinks: 200 ms of queue is more than twice the target
+        // but it shrinks: the fourth sample shows 200 ms of queue, more than twice the target, so this ACK takes half a segment
         for _ in 0..4 {
             l.grow(&mut w, &AckSample { cwnd_limited: false, ..sample(10, BASE_MS + 200) });
         }
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn slowdowns_take_a_tenth_of_the_time() {
         let (mut l, mut w) = (flow(), Window { cwnd: 32.0, ssthresh: f64::INFINITY });
-        // slow start ends at 1 s by 50 ms of queue; the first slowdown begins two round trips of 90 ms later
+        // at 1 s, 50 ms of queue end slow start. The first slowdown begins two round trips of 90 ms after the next ACK
         acks(&mut l, &mut w, 1, 900, BASE_MS);
         acks(&mut l, &mut w, 4, 1000, BASE_MS + 50);
         acks(&mut l, &mut w, 1, 1001, BASE_MS + 50);
@@ -293,8 +295,8 @@ mod tests {
         let held = w.cwnd;
         acks(&mut l, &mut w, 1, 1181, BASE_MS + 50);
         assert_eq!((w.cwnd, w.ssthresh, l.slowdowns), (2.0, held, 1));
-        // the window stays at 2 for two round trips, then one round trip of 40 ms multiplies it by 4/3: from 2 to 32.7 and beyond
-        // takes ln(16.4) / ln(4/3) = 9.7 round trips, so 10
+        // the window stays at 2 for two round trips. Then each round trip of 40 ms multiplies it by 4/3, so growth from 2 to
+        // 32.7 takes ln(16.4) / ln(4/3) = 9.7, that is, 10 round trips
         acks(&mut l, &mut w, 5, 1360, BASE_MS);
         assert_eq!(w.cwnd, 2.0);
         let mut ms = 1361;
@@ -306,7 +308,7 @@ mod tests {
         let trips = (ms - 1361) / BASE_MS;
         assert!((9..=11).contains(&trips), "{trips}");
         acks(&mut l, &mut w, 1, ms, BASE_MS);
-        // the slowdown took from 1181 ms to the last of these round trips; nine times this passes before the next one
+        // the slowdown lasted from 1181 ms to the last of these round trips. The next one begins after nine times this duration
         let end = ms - BASE_MS;
         let next = end + 9 * (end - 1181);
         assert_eq!((l.next, l.slowdown), (Time(next * 1_000_000), None));

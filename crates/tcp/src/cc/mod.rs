@@ -147,7 +147,7 @@ pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {
 }
 
 impl TcpParams {
-    /// Returns true if the controller reads the time stamps of ACKs, so that a host must carry them.
+    /// Returns true if the controller reads the time stamps of ACKs, so that a host must provide them.
     pub fn reads_ack_time(&self) -> bool {
         self.control.needs().ack_time
     }

@@ -46,7 +46,7 @@ macro_rules! declare {
                     let why = format!("alternative backoff is for {}", who.join(" and "));
                     return no("beta_ecn", format!("{b} is not valid with {word}: {why}; expected nothing"));
                 }
-                let expected = "0.05 to 0.99, as 0.8 for reno, 0.85 for cubic";
+                let expected = "0.05 to 0.99, such as 0.8 for reno or 0.85 for cubic";
                 require("beta_ecn", b, (0.05..=0.99).contains(&b), expected)
             }
         }

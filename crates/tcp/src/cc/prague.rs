@@ -37,11 +37,11 @@ use units::{Duration, Time};
 
 /// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// Round-trip times below this count as this.
+/// Shorter round-trip times count as this time.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`], (version 0.7).
+/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`] (version 0.7).
 const TRANSITION: u32 = 4;
-/// As [`TRANSITION`], in version 0.6.
+/// Like [`TRANSITION`], in version 0.6.
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
@@ -75,7 +75,7 @@ words! {
         /// After four rounds outside slow start, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at all
         /// short round-trip times. Version 0.7.
         "scaled" Scaled,
-        /// As `scaled`, but after 500 rounds. Version 0.6.
+        /// Like `scaled`, but after 500 rounds. Version 0.6.
         "scaled-late" ScaledLate,
         /// No reduction: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the
         /// L4S tests of 2020 measured.

@@ -9,14 +9,14 @@
 //! K = 2/3;  ack_factor = K (1 - beta);  silence_factor = loss_factor = beta + K (1 - beta)
 //! ```
 //!
-//! If all losses are those of an overflowing queue, then what arrived of the flight is what the path and its buffer hold, and the
-//! recovery ends at beta times this amount, however much was lost.
+//! If a queue overflow caused all losses, the part of the flight that arrived is the amount that the path and its buffer hold.
+//! The recovery ends at beta times this amount, however much was lost.
 //!
 //! Source: draft-kazuho-ccwg-rapid-start-02 §3.2, §3.3.
-//! Departs: segments are not paced over a full round trip (§3.1); with `paced`, the stack spreads twice the window over one. The
-//! initial window is that of the stack. Bytes count as acknowledged or lost up to the number in flight when recovery began, so
-//! that retransmissions that arrive within the recovery, which QUIC would count in a later period, do not reduce the window
-//! further. A timeout ends Rapid Start with the threshold of the controller.
+//! Departs: segments are not paced over a full round trip (§3.1); with `paced`, the stack sends twice the window in a round
+//! trip. The initial window is that of the stack. Bytes count as acknowledged or lost only up to the number in flight when the
+//! recovery began. So retransmissions that arrive within the recovery do not reduce the window further; QUIC would count them
+//! in a later period. A timeout ends Rapid Start with the threshold of the controller.
 
 use super::control::{AckSample, Drive, Stack, Window};
 use crate::stats::State;
@@ -40,7 +40,7 @@ struct Recovery {
     beta: f64,
     /// Smallest window, segments.
     least: f64,
-    /// Bytes of the flight at its beginning that are neither acknowledged nor lost yet.
+    /// Bytes in flight at the beginning of the recovery that are not yet acknowledged or lost.
     left: u64,
 }
 
@@ -79,7 +79,7 @@ impl RapidStart {
         self.recovery.is_some()
     }
 
-    /// Notes the sizes in an ACK, since a recovery may begin with it.
+    /// Stores the byte counts of an ACK, because a recovery may begin with this ACK.
     pub(super) fn note(&mut self, s: &AckSample) {
         self.newest = (s.flight_before, s.delivered, s.lost);
     }
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn the_window_triples_until_round_trips_grow_by_a_tenth() {
-        // rounds of 10 and 30 segments at 30 ms triple the window: 10, 30, 90. A round at 33 ms has reached the threshold and not
-        // passed it; a round at 33.1 ms doubles the window
+        // rounds of 10 and 30 segments at 30 ms triple the window: 10, 30, 90. A round at 33 ms is at the threshold but not
+        // above it, so it still triples the window. A round at 33.1 ms doubles it
         for (rtt, factor) in [(33.0, 3.0), (33.1, 2.0)] {
             let (mut r, mut w) = (start(), Window { cwnd: 10.0, ssthresh: f64::INFINITY });
             for (n, rtt) in [(10, 30.0), (30, 30.0), (90, rtt)] {
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(w.cwnd, 10.0);
     }
 
-    /// Passes a flight of 300 segments, of which each ACK delivers `acked` and declares `lost` lost, through a recovery. Returns the
-    /// window at its end.
+    /// Runs a recovery with 300 segments in flight, in which each ACK delivers `acked` segments and reports `lost` segments as
+    /// lost. Returns the window at the end.
     fn recovered(beta: f64, acked: u64, lost: u64) -> f64 {
         let (mut r, w) = (start(), Window { cwnd: 300.0, ssthresh: f64::INFINITY });
         let ack = |n: u64| AckSample {
@@ -199,7 +199,7 @@ mod tests {
             w.follow(&r.on_recovery_ack(w, &ack(n)).unwrap());
             assert_eq!(w.cwnd, w.ssthresh);
         }
-        // retransmissions that arrive do not count
+        // retransmissions that arrive later do not reduce the window
         let last = w;
         w.follow(&r.on_recovery_ack(w, &AckSample { lost: 0, ..ack(0) }).unwrap());
         assert_eq!(w, last);
@@ -216,7 +216,7 @@ mod tests {
                 let end = recovered(beta, acked, lost);
                 assert!((end - beta * arrived).abs() < 1e-6, "{beta} {lost}: {end}");
             }
-            // if more is lost than tripling explains, the window keeps beta / 3 of its size
+            // tripling explains a loss of 2 of 3 segments. If 9 of 10 are lost, the window keeps beta / 3 of its size
             assert!((recovered(beta, 1, 9) - 300.0 * beta / 3.0).abs() < 1e-6);
         }
     }

@@ -11,31 +11,32 @@
 //!                      norm_diff >= 0.35 --> cwnd -= bytes delivered in the last floor(2 INITIAL_RTT / bin) bins;  ssthresh = cwnd
 //! ```
 //!
-//! While each round trip delivers twice as much as the one before it, norm_diff is 0; long after the link is full, it is 1/2. It
-//! reaches 0.35 about 2.2 round trips after the link is full, if the round trip stays constant. In a queue that grows, the samples
-//! grow by half of the time since the link was full, so prev_delv is from further back, and norm_diff reaches 0.35 only after 5.3
-//! INITIAL_RTT. A drop-tail buffer below about 2.2 bandwidth-delay products overflows before that, and the loss ends slow start. At
-//! the exit, cwnd returns to its value of about two INITIAL_RTT earlier. No test runs before there are enough bins, or if the round
-//! trip is longer than 15 bins (5.25 INITIAL_RTT).
+//! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, it is 1/2. With
+//! a constant round trip, it reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the samples of the
+//! round trip grow by half of the time since the link was full. Then prev_delv is from further back, and norm_diff reaches 0.35
+//! only after 5.3 INITIAL_RTT. A drop-tail buffer below about 2.2 bandwidth-delay products overflows earlier, and the loss ends
+//! slow start. At the exit, cwnd returns to its value of about two INITIAL_RTT earlier. No test runs before there are enough
+//! bins, or if the round trip is longer than 15 bins (5.25 INITIAL_RTT).
 //!
-//! Source: draft-chung-ccwg-search, SEARCH 3.0 (June 2024), §3. Later versions of the draft compare with the bytes sent, not with
-//! the bytes delivered, and replace the single reduction by a phase that drains the queue; they are not modelled.
-//! Departs: the draft's listing clears the newest complete bin whenever a bin ends, which would leave one bin; here, only the bins
-//! that ended without an ACK are cleared, as its text says. There is one bin more, since the oldest one would otherwise be
-//! overwritten when the round trip has 15 bins. As with HyStart++, only the first slow start is observed. The window is not
-//! reduced below the initial window, which the draft leaves open.
+//! Source: draft-chung-ccwg-search, SEARCH 3.0 (June 2024), §3. Later versions of the draft compare curr_delv with bytes sent,
+//! instead of bytes delivered, and replace the single reduction by a phase that drains the queue. Later versions are not
+//! modelled.
+//! Departs: the draft's listing clears the newest complete bin whenever a bin ends, so only one bin would hold data. Here, as in
+//! the draft's text, only bins that ended without an ACK are cleared. One more bin is stored, because otherwise the oldest bin
+//! would be overwritten if the round trip has 15 bins. As with HyStart++, only the first slow start is observed. The draft does
+//! not say whether the reduction may go below the initial window. Here it does not.
 
 use super::control::{AckSample, Stack, Window};
 use packet::{Reading, Unit};
 use units::{Duration, Time};
 
-/// The window in percent of INITIAL_RTT.
+/// Length of the window, as a percentage of INITIAL_RTT.
 const WINDOW_PERCENT: u64 = 350;
-/// W: bins of a window.
+/// W: number of bins of a window.
 const W: usize = 10;
-/// EXTRA_BINS: largest round trip in bins.
+/// EXTRA_BINS: longest round trip for which the test runs, in bins.
 const EXTRA_BINS: usize = 15;
-/// Bins kept: those of a window that ends EXTRA_BINS bins ago, with the share of one bin before it.
+/// Number of bins stored: enough for a window that ended EXTRA_BINS bins ago, and for the share of the bin before that window.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
 /// THRESH: smallest norm_diff that ends slow start.
 const THRESH: f64 = 0.35;
@@ -109,7 +110,7 @@ impl Search {
         }
     }
 
-    /// Ends the current bin, and those that ended without an ACK.
+    /// Ends the current bin, and the later bins that passed without an ACK.
     fn update_bins(&mut self, s: &AckSample) {
         let bin = self.bin();
         let passed = s.now.since(self.bin_end).0 / bin.0 + 1;
@@ -124,8 +125,8 @@ impl Search {
         self.prev_una = s.una;
     }
 
-    /// Returns the bytes delivered in the bins after `from`, up to and including `to`. A `fraction` of the bin at `to` is replaced
-    /// by that of the bin at `from`.
+    /// Returns the bytes delivered in the bins after `from`, up to and including `to`. A `fraction` of the bin at `to` is
+    /// replaced by the same fraction of the bin at `from`.
     fn sum_bins(&self, from: usize, to: usize, fraction: f64) -> f64 {
         let bin = |n: usize| self.bins[n % NUM_BINS] as f64;
         let inner: f64 = (from + 1..to).map(bin).sum();
@@ -168,19 +169,20 @@ mod tests {
     const RTT: f64 = 0.1;
     const MSS: f64 = 1000.0;
 
-    /// Bytes delivered by `t` seconds: the rate doubles in each RTT up to the link's, `full`, at `until`, and stays there.
+    /// Returns the bytes delivered by `t` seconds. The rate doubles in each RTT until it reaches the link's rate, `full`, at
+    /// `until`. After that it stays constant.
     fn delivered(t: f64, until: f64, full: f64) -> f64 {
         let grown = |t: f64| full * RTT / std::f64::consts::LN_2 * (((t - until) / RTT).exp2() - (-until / RTT).exp2());
         grown(t.min(until)) + full * (t - until).max(0.0)
     }
 
-    /// Acknowledges every millisecond what [`delivered`] returns, until slow start ends. Returns the time of this, and the window
-    /// before and after.
+    /// Acknowledges the bytes of [`delivered`] every millisecond until slow start ends. Returns the time at which it ends, and
+    /// the window before and after.
     fn run(s: &mut Search, until: f64, full: f64, last: f64) -> Option<(f64, f64, f64)> {
         run_with(s, until, full, last, |_| RTT)
     }
 
-    /// As [`run`], with the round trip at each time.
+    /// Like [`run`], with a round trip that depends on the time.
     fn run_with(s: &mut Search, until: f64, full: f64, last: f64, rtt: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         s.begin(Time(0), (RTT * 1e6) as u32);
@@ -213,7 +215,8 @@ mod tests {
     fn slow_start_ends_when_the_closed_form_reaches_the_threshold() {
         // in units of the RTT and of the link's rate, with x RTTs since the link was full, 1 <= x <= 3.5:
         //   curr_delv = (1 - 2^-(3.5 - x)) / ln 2 + x,   prev_delv = (1 - 2^-(4.5 - x)) / ln 2 + x - 1
-        // 1 - curr_delv / (2 prev_delv) = 0.35 at x = 2.203. The test runs when a bin of 0.35 RTT ends, so at most 0.36 later
+        // 1 - curr_delv / (2 prev_delv) = 0.35 at x = 2.203. The test runs when a bin of 0.35 RTT ends, so it succeeds at most
+        // 0.36 RTT later
         let norm_diff = |x: f64| {
             let curr = (1.0 - (x - 3.5).exp2()) / std::f64::consts::LN_2 + x;
             let prev = (1.0 - (x - 4.5).exp2()) / std::f64::consts::LN_2 + x - 1.0;
@@ -224,16 +227,17 @@ mod tests {
             let (t, before, after) = run(&mut search(), until, 1e7, 3.0).unwrap();
             let x = (t - until) / RTT;
             assert!((2.2..2.21 + 0.36).contains(&x), "{until}: {x}");
-            // five bins of 0.35 RTT, of 1 MB each per RTT: 1.75 MB, or 1750 segments
+            // at 1 MB per RTT, five bins of 0.35 RTT hold 1.75 MB, or 1750 segments
             assert!((before - after - 1750.0).abs() < 15.0, "{until}: {before} to {after}");
         }
     }
 
     #[test]
     fn a_queue_that_grows_delays_the_end_by_three_round_trips() {
-        // after the link is full, a sender that doubles sends at twice its rate, so the queue grows by one RTT's worth per RTT; a
-        // packet that leaves it at x RTTs arrived at x / 2, so the sample is 1 + x / 2 RTTs, and the earlier window ends at y = x / 2 - 1. For x >= 3.5, curr_delv is 3.5, and
-        // 1 - 3.5 / (2 ((1 - 2^-(3.5 - y)) / ln 2 + y)) = 0.35 at x = 5.30
+        // after the link is full, a sender that doubles sends at twice the link's rate, so the queue grows by the data of one
+        // RTT per RTT. A packet that leaves the queue at x RTTs entered it at x / 2, so the sample is 1 + x / 2 RTTs, and the
+        // earlier window ends at y = x - (1 + x / 2) = x / 2 - 1. For x >= 3.5, curr_delv is 3.5, and 1 - 3.5 / (2 ((1 -
+        // 2^-(3.5 - y)) / ln 2 + y)) = 0.35 at x = 5.30
         let norm_diff = |x: f64| {
             let y = x / 2.0 - 1.0;
             1.0 - 3.5 / (2.0 * ((1.0 - (y - 3.5).exp2()) / std::f64::consts::LN_2 + y))
@@ -244,7 +248,7 @@ mod tests {
             let (t, before, after) = run_with(&mut search(), until, 1e7, 3.0, rtt).unwrap();
             let x = (t - until) / RTT;
             assert!((5.29..5.31 + 0.36).contains(&x), "{until}: {x}");
-            // the overshoot still counts bins of the first round trip
+            // the bins have the same length as without a queue, so the reduction is also the same
             assert!((before - after - 1750.0).abs() < 15.0, "{until}: {before} to {after}");
         }
     }
@@ -253,17 +257,18 @@ mod tests {
     fn deliveries_that_double_do_not_end_slow_start() {
         let mut s = search();
         assert_eq!(run(&mut s, 9.0, 1e30, 1.5), None);
-        // 15 round trips, of which the first are too small to double exactly
+        // in 15 round trips that double, norm_diff stays near 0; it is not exactly 0, because the first round trips carry few
+        // bytes
         assert!(s.norm_diff.unwrap().abs() < 0.01, "{:?}", s.norm_diff);
     }
 
     #[test]
     fn a_link_that_is_always_full_ends_slow_start_at_the_first_test() {
-        // at a constant rate, norm_diff is 1/2. The first test needs W bins and a round trip of 1 / 0.35 = 2.86 bins before the
-        // newest, so it runs at the end of the 13th bin, number 12 from 0, and is an ACK at most 1 ms later
+        // at a constant rate, norm_diff is 1/2. The first test needs W bins that ended a round trip (1 / 0.35 = 2.86 bins)
+        // before the newest bin, so it runs at the end of the 13th bin, with an ACK at most 1 ms later
         let (t, before, after) = run(&mut search(), 0.0, 1e6, 3.0).unwrap();
         assert!((t - 13.0 * 0.035).abs() < 0.0021, "{t}");
-        // 175 segments were delivered in the last five bins
+        // the reduction takes the 175 segments delivered in the last five bins
         assert!((before - after - 175.0).abs() < 2.0, "{before} to {after}");
     }
 
@@ -271,9 +276,10 @@ mod tests {
     fn the_window_stays_above_the_initial_one() {
         let mut s = search();
         let (_, _, after) = run(&mut s, 0.0, 1e4, 3.0).unwrap();
-        // 10 segments/s deliver 4.5 segments until the test; the overshoot of 1.75 leaves 10 + 4.55 - 1.75
+        // at 10 segments/s, 4.55 segments are delivered before the test, and the reduction takes 1.75: 10 + 4.55 - 1.75 are
+        // left
         assert!((after - 12.8).abs() < 0.05, "{after}");
-        // without growth, the reduction would go below the initial window
+        // a reduction of a window that has not grown would go below the initial window, so there is none
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         s.test(&mut w);
         assert_eq!((w.cwnd, w.ssthresh), (10.0, 10.0));
@@ -301,7 +307,7 @@ mod tests {
         for (ms, una) in [(36, 101), (71, 301), (36 + 35 * 5, 1001)] {
             s.update_bins(&ack(ms, una));
         }
-        // bins end at 35 and 70 ms; at 211 ms, bins 2 to 4 have ended empty, and the newest has all that arrived since
+        // bins end at 35, 70, ... ms. At 211 ms, bins 2 to 4 have ended without an ACK, and bin 5 holds all bytes since bin 1
         assert_eq!((s.complete, &s.bins[..7]), (6, &[100, 200, 0, 0, 0, 700, 0][..]));
         // after a long pause, all bins but the newest are empty
         s.update_bins(&ack(10_000_000, 1201));

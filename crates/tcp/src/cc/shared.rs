@@ -41,7 +41,7 @@ words! {
     pub enum HyStart {
         /// Only by a loss or at ssthresh.
         "off" Off,
-        /// As `off`, and also when an ACK train is long or the delay grows, as in Linux. Source: Ha & Rhee 2008.
+        /// Like `off`, and also when an ACK train is long or the delay grows, as in Linux. Source: Ha & Rhee 2008.
         "hystart" Hystart,
         /// HyStart++, only in the first slow start: when the delay grows, the window grows more slowly, until the delay falls
         /// again.   Source: RFC 9406.
@@ -49,8 +49,8 @@ words! {
         /// SEARCH, only in the first slow start: when the bytes delivered in a window of time no longer double from one round trip
         /// to the next, the window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).
         "search" Search,
-        /// Rapid Start: the window triples per round trip while no queue grows; the first recovery reduces it by what arrived and
-        /// what was lost.   Source: draft-kazuho-ccwg-rapid-start-02.
+        /// Rapid Start: the window triples per round trip while no queue grows. The first recovery reduces it by shares of the
+        /// data that arrived and of the data that was lost. Source: draft-kazuho-ccwg-rapid-start-02.
         "rapid-start" RapidStart,
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Fack {
     first: u32,
     /// One more than the highest number delivered; 0 if none was.
     delivered: u32,
-    /// As `delivered`, but without the segments that the SACK blocks of this ACK report.
+    /// Like `delivered`, but without the segments that the SACK blocks of this ACK report.
     delivered_before: u32,
     /// True if this ACK caused a segment to be marked lost.
     pub(crate) found: bool,

@@ -67,7 +67,7 @@ pub(crate) struct Rack {
     rtt_us: u32,
     /// RACK.xmit_ts and RACK.end_seq.
     newest: Option<(u32, u32)>,
-    /// As `newest`, but only for the segments that this ACK delivers.
+    /// Like `newest`, but only for the segments that this ACK delivers.
     delivered: Option<(u32, u32)>,
     /// RACK.fack: the highest end of a delivered segment.
     fack: u32,

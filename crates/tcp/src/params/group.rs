@@ -29,8 +29,7 @@ pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem>
     Err(Problem::new(key, message.into()))
 }
 
-/// Declares a group: its fields, each with a type and a default, then the groups within it, and its checks in addition to
-/// theirs.
+/// Declares a group: its fields, each with a type and a default, then the groups within it, and the group's own checks.
 macro_rules! group {
     (
         $(#[$meta:meta])*

@@ -19,7 +19,7 @@ group! {
         /// Every timeout lowers ssthresh, even if it follows another timeout or interrupts a recovery (ns-2), instead of once
         /// for each loss (RFC 5681 §3.1).
         pub every_timeout_reduces: bool = false,
-        /// Measured round-trip times are rounded to multiples of G, at least one (ns-2).
+        /// Measured round-trip times are rounded to multiples of the clock granularity G, but to at least one G (ns-2).
         pub quantise_rtt: bool = false,
         /// Every ACK gives a round-trip sample, even a duplicate. The receiver echoes the newest time stamp received, even of a
         /// segment out of order (ns-2's sinks), instead of the one that RFC 7323 §4.3 selects. Needs `timestamps`.

@@ -54,7 +54,8 @@ fn both_ends_use_what_both_support() {
         // the client falls back to RFC 3168's ECN, or to none
         (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
         (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
-        // in the next three cases, the SYN and the SYN-ACK are not ECN-capable, ECN-capable, and marked
+        // neither SYN nor SYN-ACK is ECN-capable in the first case, both are in the next two, and one of them is marked in the
+        // last two
         (&accecn, &accecn, quiet, [0b111, 0b010, 0b010], [Accurate, Accurate]),
         (&all, &all, quiet, [0b111, 0b100, 0b100], [Accurate, Accurate]),
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),

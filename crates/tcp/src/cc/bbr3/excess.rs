@@ -1,4 +1,4 @@
-//! BBR.extra_acked: the data acknowledged in excess of bw times the time.
+//! BBR.extra_acked: the data acknowledged in excess of what bw delivers in the elapsed time.
 //!
 //! ```text
 //! expected = bw * (now - start);  a new interval starts, with nothing acknowledged, once acknowledged <= expected

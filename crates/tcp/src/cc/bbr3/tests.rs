@@ -94,8 +94,8 @@ fn probes_are_two_to_three_seconds_apart() {
 
 #[test]
 fn the_bound_is_where_losses_passed_two_percent() {
-    // 100 segments are in flight, and this is the third that is lost. Before this segment, 2 of 99 were lost, which is more than
-    // 2 %. So the limit was crossed at 99 + (0.02 * 99 - 2) / 0.98 = 98.9796 segments
+    // 100 segments are in flight, and this segment is the third to be lost. Before it, 2 of 99 were lost, more than 2 %.
+    // So the limit was crossed at 99 + (0.02 * 99 - 2) / 0.98 = 98.9796 segments
     let s = LostSegment {
         bytes: 1000,
         tx_in_flight: 100_000,
