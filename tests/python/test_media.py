@@ -172,7 +172,7 @@ def test_live_runs_refuse_it(capsys: pytest.CaptureFixture[str]) -> None:
         ("control", '{ screamv2 = { qdelay_target = "0s" } }', "qdelay_target: 0s is not valid; expected more than 0s"),
         ("min_rate", "1gbit", "start_rate: 300kbit is below min_rate, 1gbit"),
         ("frame_rate", "0", "frame_rate: 0 is not valid; expected 1 to 240"),
-        ("pauses", '[{ from = "2s", to = "1s" }]', "pauses.0.to: 1s is not after its beginning, 2s"),
+        ("pauses", '[{ from = "2s", to = "1s" }]', "pauses.0.to: 1s is not after the beginning of the pause, 2s"),
     ],
 )
 def test_refusals_are_one_line(key: str, value: str, message: str) -> None:

@@ -86,7 +86,8 @@ impl Params for CbrParams {
     fn validate(&self) -> Result<(), Problem> {
         positive("rate", self.rate)?;
         within("size", self.size, Bytes(1), MAX_SIZE)?;
-        // exact, because random gaps are rounded down to whole nanoseconds: if every gap became zero, time would not advance
+        // the check is exact, because random gaps are rounded down to whole nanoseconds: if every gap became zero, time would
+        // not advance
         let message = format!("{} leaves less than 1 ns between datagrams", self.rate);
         require(self.size.0 * 8_000_000_000 >= self.rate.0, "rate", message)?;
         let message = "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"";

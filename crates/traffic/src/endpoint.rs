@@ -48,7 +48,7 @@ impl Params for EndpointParams {
     }
 
     fn demand(&self, _: Duration, _: Duration) -> Demand {
-        // the code that runs the endpoint limits the number of its packets
+        // the program's code determines the number of packets, so there is no bound to compute
         Demand::datagrams(0.0)
     }
 

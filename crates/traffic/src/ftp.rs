@@ -35,7 +35,7 @@ use units::{positive_or_none, require, within};
 const MAX_FLOWS: u32 = 1 << 20;
 /// Interval at which an application with `rates` writes. With [`UNSENT`], it can feed 500 Mbit/s.
 const TICK: Duration = Duration::from_millis(1);
-/// Unsent bytes that an application with `rates` keeps in its socket while its rate has no limit, and at most at other times.
+/// Unsent bytes in the socket of an application with `rates`: the target while its rate has no limit, otherwise an upper bound.
 const UNSENT: u64 = 64_000;
 /// Size of the blocks that an application with `rates` writes: the payload of a full segment in Linux.
 const BLOCK: u64 = 1448;
@@ -64,8 +64,8 @@ pub struct FtpParams {
     /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Limits of the rate at which the application writes, in the order of time; before the first there is none. Cannot be
-    /// combined with `size`. Default none.
+    /// Limits of the rate at which the application writes, in the order of time; before the first, the rate has no limit.
+    /// Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,
     /// Files per flow; omitted: until the end of the run. Needs `size`.
@@ -130,7 +130,7 @@ impl Params for FtpParams {
         positive_or_none("interval", self.interval)?;
         let pauses = !(self.pause.is_zero() && self.pause_spread.is_zero());
         let both = self.interval.is_some() && pauses;
-        require(!both, "interval", "excludes `pause` and `pause_spread`: give the one or the other")?;
+        require(!both, "interval", "excludes `pause` and `pause_spread`: set only one kind")?;
         for (field, set) in [
             ("count", self.count.is_some()),
             ("pause", !self.pause.is_zero()),

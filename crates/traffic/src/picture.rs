@@ -14,7 +14,7 @@ const TRACKED: usize = 1024;
 /// A frame in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
-    /// Numbers of its datagrams: the first, and the one after the last.
+    /// Number of the frame's first datagram, and the number after its last.
     numbers: [u64; 2],
     /// Number of datagrams that have not arrived.
     missing: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Adds a frame captured at `captured`, whose datagrams have the `numbers` from the first to the one before the last.
+    /// Adds a frame captured at `captured`, whose datagrams have the numbers from `numbers[0]` to below `numbers[1]`.
     pub(crate) fn sent(&mut self, numbers: [u64; 2], captured: Time) {
         if self.frames.len() == TRACKED {
             self.frames.pop_front();

@@ -154,7 +154,8 @@ packet::measures! {
         "frames_whole": Kind::ONE, "frames whole",
             "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
-            "Times without a whole frame for more than max(3 T, T + 150 ms), T the time between frames (W3C webrtc-stats, `freezeCount`)."
+            "Times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames (W3C \
+             webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
     }

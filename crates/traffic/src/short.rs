@@ -313,8 +313,8 @@ mod tests {
     #[test]
     fn beyond_max_open_arrivals_are_refused() {
         // a transfer lasts 40 ms and the next transfer arrives after 1 ms on average, so this is an M/D/2/2 queue with a load
-        // of a =
-        // 40. Erlang's B formula, which holds for any distribution of service times, gives a share of refusals of B = 0.9512
+        // of a = 40. Erlang's B formula, which holds for any distribution of service times, gives a share of refusals of B =
+        // 0.9512
         let mut fake = Fake::new(&[20 * MS]);
         let params =
             ShortParams { interval: Duration::from_millis(1), max_open: 2, count: Some(20_000), ..Default::default() };

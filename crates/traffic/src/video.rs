@@ -309,7 +309,8 @@ packet::measures! {
             => video.switches as f64;
         "startup_s": Kind::S.less().rank(6), "startup", "Time from the start to the first picture."
             => player.startup.map_or(f64::NAN, Duration::secs);
-        "stalls": Kind::ONE.less().rank(4), "stalls", "Times that playback ran dry." => player.stalls as f64;
+        "stalls": Kind::ONE.less().rank(4), "stalls",
+            "Times that playback stopped because the buffer was empty." => player.stalls as f64;
         "stalled_s": Kind::S.less().rank(5), "stalled",
             "Time without picture after the first; startup + stalled + played is the time since the start."
             => player.stalled.secs();

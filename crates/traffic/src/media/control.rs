@@ -1,8 +1,8 @@
 //! The interface between a media flow and its rate controller.
 //!
-//! The flow calls the controller when a frame is captured, when a packet leaves and when feedback arrives. The controller's output
-//! is a target for the encoder, a pacing rate, and for some a window that limits the bytes in flight. It keeps no clock and no
-//! packet.
+//! The flow calls the controller when a frame is captured, when a packet leaves and when feedback arrives. The controller's
+//! output is a target for the encoder, a pacing rate, and for some controllers a window that limits the bytes in flight. A
+//! controller reads no clock and stores no packets.
 
 use packet::{Ecn, Reading};
 use units::{Duration, Time};
@@ -10,9 +10,11 @@ use units::{Duration, Time};
 /// Properties of the flow that a controller may read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Context {
-    /// Least, first and largest target, bit/s of payload.
+    /// Smallest target of the encoder, bit/s of payload.
     pub(super) min: f64,
+    /// First target, bit/s of payload.
     pub(super) start: f64,
+    /// Largest target, bit/s of payload.
     pub(super) max: f64,
     /// Largest packet, bytes on the wire.
     pub(super) packet: f64,
@@ -31,7 +33,7 @@ impl Context {
     }
 }
 
-/// A packet whose fate the feedback reveals.
+/// A packet that a report shows to have arrived or to be lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PacketReport {
     pub(super) sent: Time,
@@ -39,11 +41,11 @@ pub(super) struct PacketReport {
     pub(super) arrived: Option<Time>,
     /// Bytes on the wire.
     pub(super) bytes: u32,
-    /// True if it arrived with a CE mark.
+    /// True if the packet arrived with a CE mark.
     pub(super) ce: bool,
 }
 
-/// New information in an arriving report.
+/// The new information in a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback<'a> {
     pub(super) now: Time,
@@ -58,7 +60,7 @@ pub(super) struct Feedback<'a> {
 pub(super) struct Frame {
     /// Bytes of payload.
     pub(super) bytes: f64,
-    /// Time for which the oldest packet before it has waited to leave; zero if none waits.
+    /// Time for which the oldest waiting packet of earlier frames has waited to leave; zero if none waits.
     pub(super) waiting: Duration,
 }
 

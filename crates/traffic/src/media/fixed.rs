@@ -1,6 +1,6 @@
 //! No control: the encoder keeps its first rate, and each frame leaves at once, whatever the network does.
 //!
-//! Source: none; it is the reference with which the controllers are compared.
+//! Source: none. This is the baseline with which the controllers are compared.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;

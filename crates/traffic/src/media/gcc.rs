@@ -1,8 +1,8 @@
-//! Google Congestion Control: a delay-based and a loss-based estimate of the rate; the smaller one counts.
+//! Google Congestion Control: a delay-based and a loss-based estimate of the rate, of which the smaller is used.
 //!
 //! ```text
 //!   groups     packets sent within 5 ms; d = gap of arrivals - gap of departures of two groups, ms
-//!              a packet also joins the group before it if it arrives within 5 ms after it and d < 0
+//!              a packet also joins the previous group if it arrives within 5 ms after that group and d < 0
 //!   filter     z = d - m;  m += k z;  k = (e + q) / (var + e + q);  e = (1 - k)(e + q)
 //!              var = max(a var + (1 - a) min(|z|, 3 sqrt(var))^2, 1),  a = (1 - chi)^(30 / (1000 f_max)),  f_max in 1/ms
 //!   detector   o = m min(groups, `offset_gain`);  over-use: o > th for `overuse_time` and m does not fall;  under-use: o < -th
@@ -16,13 +16,13 @@
 //!
 //! Rates are bits per second on the wire; the encoder gets the share of payload.
 //!
-//! Source: draft-ietf-rmcat-gcc-02 §4 to §6. Where it is silent, these are our guesses, most after public descriptions of WebRTC:
-//! the detector multiplies m by the number of groups, at most 60 (the draft compares m itself, which its thresholds hardly ever
-//! reach); f_max is that of the last 60 groups; dt of th is at most 100 ms; the deviation of R lies within sqrt(0.4 R) and
-//! sqrt(2.5 R) kbit/s; p covers the last second; A_s begins at the largest rate, rises once per second (the draft says per
-//! report; at 30 reports per second, a rise would undo each fall) and falls from the rate in use, at most once per RTT + 300 ms;
-//! the pacing rate is 2.5 A. Departs: no probing of bandwidth at the start; the sender computes everything, from the receiver's
-//! arrival times.
+//! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. These choices are ours, most of them after
+//! public descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself,
+//! which hardly ever reaches the draft's thresholds.) f_max is the largest frequency of the last 60 groups. One step of th
+//! covers at most 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last
+//! second. A_s begins at the largest rate and rises once per second. (The draft says once per report: at 30 reports per second,
+//! the rises would cancel each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A.
+//! Departs: no probing of bandwidth at the start; the sender computes everything, from the receiver's arrival times.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
@@ -31,7 +31,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Duration, Problem, Time, math, positive, within};
 
-/// Longest departure time of a group, and interval of the pacer's bursts.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
+/// Longest time in which the packets of a group leave, and interval of the pacer's bursts.   Source: draft-ietf-rmcat-gcc-02
+/// §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
 /// Number of groups over which the largest frequency is taken.   Ours; the draft leaves it open.
 const FREQUENCY_GROUPS: usize = 60;
@@ -39,39 +40,41 @@ const FREQUENCY_GROUPS: usize = 60;
 const Q: f64 = 1e-3;
 /// First error variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const E0: f64 = 0.1;
-/// Gains of the threshold, 1/ms, above and below it.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// Gain of the threshold while the estimate is above it, 1/ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const K_UP: f64 = 0.01;
+/// Gain of the threshold while the estimate is below it, 1/ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const K_DOWN: f64 = 0.000_18;
 /// Range of the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
-/// Distance above the threshold from which the threshold does not follow, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// Excess over the threshold above which an estimate does not change the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
-/// Longest step of the threshold, ms.   Ours, so that a pause does not move it.
+/// Longest time that one step of the threshold covers, ms.   Ours: without it, a pause would move the threshold far.
 const LONGEST_STEP: f64 = 100.0;
-/// Smoothing of the mean and the variance of R at decreases.   Source: draft-ietf-rmcat-gcc-02 §5.5.
+/// Weight of the old value in the mean and the variance of R at decreases.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const SMOOTHING: f64 = 0.95;
 /// Range of the variance of R at decreases, divided by its mean, kbit/s.   Ours, after WebRTC.
 const VARIANCE: [f64; 2] = [0.4, 2.5];
-/// Window of the received rate: the least and the largest span.   Source: draft-ietf-rmcat-gcc-02 §5.5.
+/// Shortest and longest window of the received rate.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
-/// Window of the share of lost packets, and interval of the increase of the loss-based estimate.   Ours, after WebRTC.
+/// Window of the share of lost packets, and time between two increases of the loss-based estimate.   Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
 /// Parameters of GCC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
-    /// Factor of the received rate to which over-use reduces the rate (beta). Default 0.85.
+    /// Share of the received rate to which over-use reduces the rate (beta). Default 0.85.
     pub beta: f64,
     /// Growth per second far from convergence (eta). Default 1.08.
     pub increase: f64,
     /// First threshold of the detector in ms (del_var_th). Default 12.5ms.
     pub threshold: Duration,
-    /// Time above the threshold after which it is over-use (overuse_time_th). Default 10ms.
+    /// Time for which the estimate must exceed the threshold to count as over-use (overuse_time_th). Default 10ms.
     pub overuse_time: Duration,
     /// Coefficient of the noise variance (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// Largest factor of the estimated gradient before the comparison with the threshold; 1 for the draft's text. Default 60.
+    /// Largest factor by which the estimated gradient is multiplied before it is compared with the threshold; 1 follows the
+    /// draft's text. Default 60.
     pub offset_gain: f64,
     /// Pacing rate as a multiple of the rate. Default 2.5.
     pub pacing: f64,
@@ -128,7 +131,7 @@ enum Signal {
 #[derive(Clone, Debug, PartialEq)]
 struct Detector {
     group: Option<Group>,
-    /// The group before it.
+    /// The previous group.
     before: Option<Group>,
     /// Gaps between the departures of the last groups, ms.
     gaps: VecDeque<f64>,
@@ -198,7 +201,7 @@ impl Detector {
         self.e = (1.0 - k) * (self.e + Q);
         self.m += k * z;
         let offset = self.m * (self.groups as f64).min(p.offset_gain);
-        // m rises while z is above it
+        // m rises if z = d - m is positive
         self.detect(offset, z >= 0.0, departures, p);
         self.adapt(offset, arrivals);
     }
@@ -206,7 +209,7 @@ impl Detector {
     fn detect(&mut self, offset: f64, rising: bool, passed: f64, p: &GccParams) {
         if offset > self.threshold {
             self.over += passed;
-            // the last signal holds until the estimate has been above for long enough
+            // the last signal holds until the estimate has been above the threshold for long enough
             if self.over >= p.overuse_time.millis() && rising {
                 self.signal = Signal::Overuse;
             }
@@ -241,20 +244,22 @@ pub(super) struct Gcc {
     p: GccParams,
     detector: Detector,
     state: State,
-    /// Delay-based estimate A and loss-based estimate A_s, bit/s on the wire.
+    /// Delay-based estimate A, bit/s on the wire.
     delay_based: f64,
+    /// Loss-based estimate A_s, bit/s on the wire.
     loss_based: f64,
     /// Arrivals of the last second: time and bits.
     arrivals: VecDeque<(Time, f64)>,
     /// Mean of R at decreases, kbit/s, and its variance divided by the mean.
     convergence: Option<(f64, f64)>,
-    /// Fates of the last second: time, packets and lost packets.
+    /// Packets whose fate became known in the last second: time, number of packets, number of lost packets.
     fates: VecDeque<(Time, u32, u32)>,
     updated: Option<Time>,
-    /// Time of the last change of the loss-based estimate, and of its last decrease.
+    /// Time of the last change of the loss-based estimate.
     loss_changed: Time,
+    /// Time of its last decrease.
     loss_decrease: Option<Time>,
-    /// Least one-way delay so far, and the last one.
+    /// Smallest one-way delay so far, and newest one-way delay.
     delays: Option<[Duration; 2]>,
 }
 
@@ -281,7 +286,7 @@ impl Gcc {
         self.delay_based.min(self.loss_based)
     }
 
-    /// Returns the received rate R in bit/s; `None` if the last second has less than half a second of arrivals.
+    /// Returns the received rate R in bit/s; `None` if the arrivals of the last second span less than half a second.
     fn received(&self) -> Option<f64> {
         let (first, last) = (self.arrivals.front()?, self.arrivals.back()?);
         let span = last.0.since(first.0);
@@ -341,7 +346,7 @@ impl Gcc {
                     self.delay_based * math::pow(self.p.increase, dt.min(1.0))
                 };
                 let most = received.map_or(f64::INFINITY, |r| 1.5 * r);
-                // the limit stops the growth, it does not reduce the rate
+                // the limit only stops growth; it does not reduce the rate
                 self.delay_based = grown.min(most).max(self.delay_based);
             }
         }
@@ -455,7 +460,7 @@ mod tests {
         }
     }
 
-    /// Groups with the same d every time: the filter converges to d, since its error variance has a fixed point with k > 0.
+    /// If d is the same for every group, the filter converges to d, because its error variance has a fixed point with k > 0.
     #[test]
     fn the_filter_finds_a_constant_gradient() {
         let p = GccParams { offset_gain: 1.0, ..GccParams::default() };
@@ -467,7 +472,7 @@ mod tests {
         assert_eq!(detector.signal, Signal::Normal);
     }
 
-    /// With |o| constant at c, th(n) = c - (c - th(0)) (1 - K dt)^n, with the gain of the side on which it is.
+    /// If |o| is constant at c, th(n) = c - (c - th(0)) (1 - K dt)^n, with the K for c above or below the threshold.
     #[test]
     fn the_threshold_approaches_a_constant_gradient() {
         for (c, k) in [(20.0, 0.01), (6.5, 0.000_18)] {
@@ -478,7 +483,7 @@ mod tests {
                 assert!((detector.threshold - exact).abs() < 1e-9, "{n}: {} {exact}", detector.threshold);
             }
         }
-        // 15 ms above the threshold is an outlier; the range ends at 6 ms
+        // an estimate more than 15 ms above the threshold does not change it; the smallest threshold is 6 ms
         let mut detector = Detector::new(12.5);
         detector.adapt(28.0, 10.0);
         assert_eq!(detector.threshold, 12.5);
@@ -503,7 +508,7 @@ mod tests {
         assert_eq!(detector.signal, Signal::Normal, "the time begins again");
     }
 
-    /// Packets of a burst make one group; the next departs 20 ms later and arrives 23 ms later: d = 3.
+    /// The packets of a burst make one group. The next group departs 20 ms later and arrives 23 ms later: d = 3.
     #[test]
     fn groups_are_bursts() {
         let p = GccParams { offset_gain: 1.0, ..GccParams::default() };
@@ -515,13 +520,13 @@ mod tests {
                 detector.packet(at(sent), at(arrived), &p);
             }
         }
-        // four groups began, three are complete and have two differences of 3 ms. With departures 20 ms apart,
-        // a = 0.99^0.6 = 0.99399. First: var = a + 9 (1 - a) = 1.0481, k = 0.101 / 1.1491 = 0.08790, e = 0.101 (1 - k) = 0.09212,
-        // m = 3 k = 0.2637. Second: z = 2.7363, var = 1.0481 a + z^2 (1 - a) = 1.0868, k = 0.09312 / 1.1799 = 0.07892,
-        // m = 0.2637 + k z = 0.4797
+        // four groups have begun, and three are complete, which gives two differences of 3 ms. With departures 20 ms apart, a =
+        // 0.99^0.6 = 0.99399. First: var = a + 9 (1 - a) = 1.0481, k = 0.101 / 1.1491 = 0.08790, e = 0.101 (1 - k) = 0.09212, m
+        // = 3 k = 0.2637. Second: z = 2.7363, var = 1.0481 a + z^2 (1 - a) = 1.0868, k = 0.09312 / 1.1799 = 0.07892, m = 0.2637
+        // + k z = 0.4797
         assert_eq!((detector.groups, detector.gaps.len()), (2, 2));
         assert!((detector.m - 0.4797).abs() < 2e-4, "{}", detector.m);
-        // a packet that was held up and arrives right behind the one before it joins its group
+        // a delayed packet that arrives right after the previous packet joins that packet's group
         let mut detector = Detector::new(12.5);
         for (sent, arrived) in [(0, 50_000), (20_000, 70_000), (30_000, 72_000), (60_000, 110_000)] {
             detector.packet(at(sent), at(arrived), &p);
@@ -542,9 +547,10 @@ mod tests {
         }
     }
 
-    /// Over-use sets the rate to 0.85 of the received 1 Mbit/s. While the queue stays as it is, the rate grows again by half a packet
-    /// per 200 ms: 20 000 bit/s of 10 ms each are two packets of 1200 B (frames of 20 ms), so 1/20 of half of 8500 bit per update,
-    /// less than the least increase of 1000 bit/s.
+    /// Over-use sets the rate to 0.85 of the received 1 Mbit/s. Once the queue is constant, the rate grows by half a packet per
+    /// response time of 200 ms. A frame of 20 ms has 17 000 bits, in two packets of 8500 bits. An update comes every 10 ms, so
+    /// half a packet would give 8500 / 2 / 20 = 212 bit/s per update. This is less than the smallest increase, 1000 bit/s,
+    /// which applies.
     #[test]
     fn over_use_reduces_to_085_of_the_received_rate() {
         let cx = context();
@@ -563,7 +569,7 @@ mod tests {
         assert!((0.9e6..1e6).contains(&received), "{received}");
         assert!((gcc.target(&cx) / received - 0.85).abs() < 1e-12);
         assert!(gcc.convergence.is_some());
-        // the growth of 0.1 s after a normal signal is additive
+        // after a normal signal, growth is additive: ten updates in 0.1 s add 1000 bit/s each
         let top = 50.0 + 3.0 * (n - 201) as f64;
         while gcc.state != State::Increase {
             run(&mut gcc, n, 1, |_| top, |_| false);
@@ -598,12 +604,12 @@ mod tests {
         gcc.fates = [(Time(2_000_000_000), 100, 20)].into();
         gcc.control_loss(Time(2_000_000_000), Duration::from_millis(100));
         assert!((gcc.rate() / rate - 0.9).abs() < 1e-12);
-        // not again before RTT + 300 ms
+        // the rate does not fall again before RTT + 300 ms = 400 ms have passed
         gcc.control_loss(Time(2_399_000_000), Duration::from_millis(100));
         assert!((gcc.rate() / rate - 0.9).abs() < 1e-12);
         gcc.control_loss(Time(2_400_000_000), Duration::from_millis(100));
         assert!((gcc.rate() / rate - 0.81).abs() < 1e-12);
-        // 5 % more a second later
+        // a second later, the loss-based rate rises by 5 %
         gcc.fates = [(Time(3_400_000_000), 100, 1)].into();
         gcc.control_loss(Time(3_399_000_000), Duration::from_millis(100));
         assert!((gcc.loss_based / rate - 0.81).abs() < 1e-12);

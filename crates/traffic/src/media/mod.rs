@@ -6,12 +6,14 @@
 //!   controller  <---- packets newly arrived, lost or marked; round-trip time <---- reports --+
 //! ```
 //!
-//! A packet is lost if a report covers it without its arrival and a packet three numbers later has arrived, if two reports have
-//! passed it without covering it, or if it is unreported after max(1 s, 4 srtt). Nothing is repeated. A frame is shown if all its
-//! packets arrive before those of a later frame, whatever happened to the frames before it (a real decoder also needs these).
+//! A packet counts as lost if a report covers it without an arrival time and a packet at least three numbers higher has
+//! arrived, if a report begins after it, or if it is unreported after max(1 s, 4 srtt). Nothing is repeated. A frame is shown
+//! if all its packets arrive before those of a later frame, even if earlier frames are missing (a real decoder also needs
+//! these).
 //!
-//! Source: RFC 8888 (feedback), RFC 8867 §4 (the parts of such a flow); each controller names its own. Departs: RTP and RTCP are
-//! modelled by sizes and contents, not by bytes; one stream per flow, no audio, no retransmission, no error correction.
+//! Source: RFC 8888 (feedback), RFC 8867 §4 (the parts of such a flow); each controller's file names its own source. Departs:
+//! RTP and RTCP are modelled by sizes and contents, not by bytes; one stream per flow, no audio, no retransmission, no error
+//! correction.
 
 mod control;
 mod fixed;
@@ -38,7 +40,7 @@ use units::{Duration, Problem, Time};
 
 /// Time between two rows of the series.
 const ROW: Duration = Duration::from_millis(100);
-/// Resolution of the delay of frames.
+/// Resolution of the delays of frames, ns.
 const STEP: u64 = 100_000;
 
 /// Timer tokens.
@@ -98,7 +100,7 @@ impl Params for MediaParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Count {
     start: Time,
-    /// Time in past pauses.
+    /// Total time of the pauses that have ended.
     paused: Duration,
     skipped: u64,
     /// Delays of whole frames, in units of [`STEP`].
@@ -198,7 +200,7 @@ impl Media {
         if now.since(self.row.start) >= ROW {
             self.finish_row(now);
         }
-        // lost packets are also noticed without reports
+        // some losses are detected by time alone, without a report
         self.feedback(now, None);
         let pause = self.params.pauses.iter().find(|p| p.from.0 <= now.0 && now.0 < p.to.0);
         if let Some(pause) = pause {
@@ -235,7 +237,7 @@ impl Media {
         }
     }
 
-    /// Passes a report, or none but the passing of time, to the controller.
+    /// Passes a report to the controller; without a report, only the packets that count as lost by their age.
     fn feedback(&mut self, now: Time, report: Option<&Report>) {
         let packets = self.sender.feedback(now, report);
         if packets.is_empty() {
@@ -264,7 +266,7 @@ impl Media {
             *self.count.delays.entry(delay.0 / STEP).or_default() += 1;
             self.row.delay = self.row.delay.max(Some(delay));
         }
-        // the ends of frames before this one were lost, or come late
+        // the last packets of earlier frames were lost, or will arrive late
         while self.frame_ends.front().is_some_and(|end| *end < number) {
             self.frame_ends.pop_front();
         }
@@ -320,7 +322,7 @@ impl Application for Media {
         if role == self.params.direction.receiver() {
             return self.packet_arrived(number, ecn, host);
         }
-        // a report that was overtaken says nothing that the later one does not
+        // a later report has all the information of a report that it overtook
         while let Some((_, report)) = self.reports.pop_front_if(|(n, _)| *n <= number) {
             if self.reports.front().is_none_or(|(n, _)| *n > number) {
                 self.feedback(host.now(), Some(&report));
@@ -365,17 +367,20 @@ packet::measures! {
             "Frames that arrived with every packet and before a later frame." => p.whole as f64;
         "frame_delay_p50_ms": Kind::MS.less(), "frame delay, median",
             "Median time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.5);
-        "frame_delay_p95_ms": Kind::MS.less(), "frame delay, p95", "The 95th percentile of this time." => c.delay(0.95);
-        "frame_delay_p99_ms": Kind::MS.less(), "frame delay, p99", "The 99th percentile of this time." => c.delay(0.99);
+        "frame_delay_p95_ms": Kind::MS.less(), "frame delay, p95",
+            "95th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.95);
+        "frame_delay_p99_ms": Kind::MS.less(), "frame delay, p99",
+            "99th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.99);
         "freezes": Kind::ONE.less(), "freezes",
-            "Times without a whole frame for more than max(3 T, T + 150 ms), T the time between frames, pauses left out (W3C webrtc-stats, `freezeCount`)."
+            "Times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; pauses \
+             do not count (W3C webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
         "rate_mbit": Kind::MBIT.more(), "media rate", "Payload that arrived, divided by the time outside pauses."
             => c.payload as f64 * 8e-6 / time;
-        "target_mbit": Kind::MBIT, "target", "Mean target of the controller, over the times of frames."
+        "target_mbit": Kind::MBIT, "target", "Mean target of the controller, sampled at every frame."
             => c.sum_of_targets * 1e-6 / c.targets as f64;
-        "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets that the sender found lost."
+        "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets that count as lost at the sender."
             => 100.0 * s.lost as f64 / (s.lost + s.acknowledged) as f64;
         "marked_packets": Kind::PACKETS, "marked", "Packets that arrived with a CE mark." => c.marked as f64;
     }

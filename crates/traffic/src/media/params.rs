@@ -58,7 +58,7 @@ impl Control {
     }
 }
 
-/// Calls a method of whichever controller this is.
+/// Calls a method of the controller in use.
 macro_rules! any {
     ($self:expr, $c:ident => $call:expr) => {
         match $self {
@@ -117,7 +117,7 @@ pub struct MediaParams {
     pub control: Control,
     /// Direction of the video. Default `up`.
     pub direction: Direction,
-    /// Least rate of the encoder, bit/s of payload. Default 150kbit.
+    /// Smallest rate of the encoder, bit/s of payload. Default 150kbit.
     pub min_rate: BitRate,
     /// First rate of the encoder, bit/s of payload. Default 300kbit.
     pub start_rate: BitRate,
@@ -207,9 +207,9 @@ impl MediaParams {
         positive("queue_limit", self.queue_limit)?;
         for (i, pause) in self.pauses.iter().enumerate() {
             let before = if i == 0 { Duration::ZERO } else { self.pauses[i - 1].to };
-            let message = format!("{} is before the end of the pause before it, {before}", pause.from);
+            let message = format!("{} is before the end of the previous pause, {before}", pause.from);
             require(pause.from >= before, &format!("pauses.{i}.from"), message)?;
-            let message = format!("{} is not after its beginning, {}", pause.to, pause.from);
+            let message = format!("{} is not after the beginning of the pause, {}", pause.to, pause.from);
             require(pause.to > pause.from, &format!("pauses.{i}.to"), message)?;
         }
         self.control.validate().map_err(|e| e.under("control"))

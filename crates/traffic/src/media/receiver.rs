@@ -1,8 +1,8 @@
 //! The receiver of a media flow: arrival times, and the reports that return them.
 //!
-//! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval` after the
-//! first unreported packet. It covers the packets since the beginning of the report before it, so each is reported twice and one
-//! lost report loses nothing.
+//! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval` after
+//! the first unreported packet. It covers all packets that were new in the previous report, and all newer ones. So every packet
+//! is reported twice, and the loss of one report loses no information.
 //!
 //! ```text
 //!   size of a report of n packets = 28 (IPv4, UDP) + 20 (RTCP header, two SSRCs, first number and count, time) + 2 n, rounded up to 4
@@ -20,18 +20,18 @@ const MOST_UNREPORTED: u64 = 16;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Arrival {
     pub(super) at: Time,
-    /// True if it was marked CE.
+    /// True if the packet was CE-marked.
     pub(super) ce: bool,
 }
 
 /// A report in flight.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report {
-    /// Number of the first packet that it covers.
+    /// Number of the first packet that the report covers.
     pub(super) begin: u64,
     /// The arrivals of the packets from `begin` on.
     pub(super) arrivals: Vec<Option<Arrival>>,
-    /// Time at which it left.
+    /// Time at which the report left.
     pub(super) sent: Time,
 }
 
@@ -77,7 +77,7 @@ impl Receiver {
     /// Returns the report that leaves at `now`.
     pub(super) fn report(&mut self, now: Time) -> Report {
         let report = Report { begin: self.begin, arrivals: self.arrivals.iter().copied().collect(), sent: now };
-        // the next report begins where this one had new packets
+        // the next report begins with the first packet that is new in this report
         self.arrivals.drain(..(self.reported - self.begin) as usize);
         self.begin = self.reported;
         self.reported = self.begin + self.arrivals.len() as u64;
@@ -113,7 +113,7 @@ mod tests {
         assert!(receiver.arrived(4, at(7), true));
         let third = receiver.report(Time(7_000_000));
         assert_eq!((third.begin, &third.arrivals[..]), (3, &[at(6), at(7)].map(Some)[..]));
-        // a packet that no report can cover any more
+        // packet 2 is too old for any later report
         assert!(!receiver.arrived(2, at(8), true));
     }
 

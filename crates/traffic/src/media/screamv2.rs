@@ -1,4 +1,4 @@
-//! SCReAM version 2: a window from losses, ECN marks and queueing delay, and an encoder's target from window and round trip.
+//! SCReAM version 2: a window that responds to losses, ECN marks and queueing delay, and an encoder's target computed from it.
 //!
 //! ```text
 //!   qdelay = one-way delay - its least value in ten minutes;   once per R = min(V, s_rtt), V = 25 ms:
@@ -16,14 +16,14 @@
 //!
 //! Packets with ECT(1) get the L4S response, those with ECT(0) the classic one.
 //!
-//! Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2 to §4.4 (editor's copy of August 2026). Our guesses where its facts, as we have
-//! them, are silent: the least delay is kept per minute, as in RFC 6817 §3.4.2; w_i changes at most every ten s_rtt; the bytes in
-//! flight are the largest of the last two intervals of max(s_rtt, 200 ms); the overhead falls from 3 to 1.5 as the mean deviation of
-//! qdelay (gain 1/64) rises to T / 10; rate_adjust follows, with gain 1/40 per frame, the time that packets wait beyond half a
-//! frame, as a fraction of a frame's time; frame_dev is the mean excess of frames above the mean size, as a fraction of it (gain
-//! 1/16); the first window is 100 ms of the first rate. Departs: the optional parts (§4.5: limits of the loss response, detection
-//! of policers, a larger T against loss-based rivals) are left out; the queue of the pacer is not cleared, frames are skipped
-//! instead (`queue_limit`).
+//! Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2 to §4.4 (editor's copy of August 2026). The draft leaves some points
+//! open. These choices are ours. The least delay is kept per minute, as in RFC 6817 §3.4.2. w_i changes at most every
+//! ten s_rtt. The bytes in flight are the largest of the last two intervals of max(s_rtt, 200 ms). The overhead falls from 3 to
+//! 1.5 as the mean deviation of qdelay (gain 1/64) rises to T / 10. With every frame, rate_adjust changes by 1/40 of the time
+//! by which packets wait longer than half a frame interval, as a fraction of the interval. frame_dev is the mean excess of
+//! frames above the mean size, as a fraction of the mean size (gain 1/16). The first window is 100 ms of the first rate.
+//! Departs: the optional parts (§4.5: limits of the loss response, detection of policers, a larger T against loss-based rivals)
+//! are left out. The pacer's queue is not cleared; frames are skipped instead (`queue_limit`).
 
 use super::control::{Context, Feedback, Frame, MediaController};
 use packet::{Ecn, Reading};
@@ -36,36 +36,43 @@ use units::{Bytes, Duration, Problem, Time, positive, within};
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
 /// Largest interval of alpha.   Source: §4.2.1.3.
 const ALPHA_INTERVAL: Duration = Duration::from_millis(10);
-/// Gains of alpha upwards and downwards.   Source: §4.2.1.3.
+/// Gains with which alpha rises and falls.   Source: §4.2.1.3.
 const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
-/// Factors of the window after a loss and after a classic CE mark.   Source: §4.2.2.1.
+/// Factor of the window after a loss.   Source: §4.2.2.1.
 const BETA_LOSS: f64 = 0.7;
+/// Factor of the window after a classic CE mark.   Source: §4.2.2.1.
 const BETA_ECN: f64 = 0.8;
-/// Least factor of cuts and growth near the window of the last congestion.   Source: §4.2.2.
+/// Smallest factor of cuts and growth near the window of the last congestion.   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
-/// Multiplicative part of the growth per round trip, and the round trips until it is complete.   Source: §4.2.2.2.
+/// Multiplicative part of the growth per round trip, as a share of the window.   Source: §4.2.2.2.
 const MULTIPLICATIVE: f64 = 0.02;
+/// Round trips after a cut until the multiplicative part is complete.   Source: §4.2.2.2.
 const POST_CONGESTION: u64 = 100;
 /// Headroom of the window above the bytes in flight.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;
 /// Smallest and largest send window, as multiples of the reference window.   Source: §4.3.1.
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
-/// Pacing rate as a multiple of the target, its least base in bit/s, and its largest relaxation.   Source: §4.3.2.
+/// Pacing rate as a multiple of the target.   Source: §4.3.2.
 const PACING: f64 = 1.5;
+/// Lower targets are paced like this one, bit/s.   Source: §4.3.2.
 const LEAST_PACING: f64 = 50e3;
+/// Share of the largest rate from which on pacing is relaxed.   Source: §4.3.2.
 const RELAXED_FROM: f64 = 0.8;
+/// Largest factor by which pacing is relaxed.   Source: §4.3.2.
 const MOST_RELAXED: f64 = 4.0;
-/// Largest `rate_adjust` and `frame_dev`.   Source: §4.4.
+/// Largest `rate_adjust`.   Source: §4.4.
 const MOST_ADJUST: f64 = 0.5;
+/// Largest `frame_dev`.   Source: §4.4.
 const MOST_DEVIATION: f64 = 0.2;
-/// Largest MSS / w.   Ours: the text caps it.
+/// Largest MSS / w.   The draft has such a limit; the value is ours.
 const MOST_RATIO: f64 = 0.5;
-/// Length of a bucket of least delays, and their number.   Source: RFC 6817 §3.4.2.
+/// Time covered by one entry of the smallest delays.   Source: RFC 6817 §3.4.2.
 const BUCKET: Duration = Duration::from_secs(60);
+/// Number of entries of the smallest delays.   Source: RFC 6817 §3.4.2.
 const BUCKETS: usize = 10;
-/// Shortest interval of the largest number of bytes in flight.   Ours: several frames.
+/// Shortest interval over which the largest number of bytes in flight is taken.   Ours: it contains several frames.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
-/// Time in which the first rate fills the first window.   Ours.
+/// Time of the first rate that the first window holds.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// Parameters of SCReAM version 2.
@@ -74,7 +81,7 @@ const FIRST_RTT: Duration = Duration::from_millis(100);
 pub struct ScreamV2Params {
     /// Target of the queueing delay (QDELAY_TARGET_LO). Cuts begin at half of it. Default 60ms.
     pub qdelay_target: Duration,
-    /// Least window (MIN_REF_WND). Default 3000.
+    /// Smallest window (MIN_REF_WND). Default 3000.
     pub min_window: Bytes,
 }
 
@@ -91,14 +98,14 @@ impl ScreamV2Params {
     }
 }
 
-/// The queueing delay and what is derived from it.
+/// The queueing delay, its average and its deviation.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct QueueDelay {
-    /// Least one-way delays of the last minutes: the beginning of each, and the delay.
+    /// Smallest one-way delays of the last minutes: the beginning of each minute, and the delay.
     base: VecDeque<(Time, Duration)>,
     /// Last queueing delay, s.
     last: f64,
-    /// Its average, s.
+    /// Average of the queueing delay, s.
     avg: f64,
     updated: Time,
     /// Mean deviation from the average, s.
@@ -146,7 +153,7 @@ impl Alpha {
     }
 }
 
-/// The largest number of bytes in flight of two intervals.
+/// The largest number of bytes in flight in each of the last two intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Flight {
     since: Time,
@@ -168,19 +175,20 @@ pub(super) struct ScreamV2 {
     p: ScreamV2Params,
     /// Reference window w, bytes.
     window: f64,
-    /// Window at the last congestion w_i, bytes, and its time.
+    /// w_i, the window at the last congestion, bytes; and the time of that congestion.
     inflection: Option<(f64, Time)>,
     /// Time of the last cut.
     cut: Option<Time>,
     queue: QueueDelay,
     alpha: Alpha,
     flight: Flight,
-    /// Events that no cut has answered yet.
+    /// True if a loss has been reported since the last cut.
     lost: bool,
+    /// True if a mark has been reported since the last cut.
     marked: bool,
     rate_adjust: f64,
     frame_dev: f64,
-    /// Zero before the first feedback.
+    /// Smoothed round-trip time; zero before the first feedback.
     srtt: Duration,
 }
 
@@ -212,7 +220,7 @@ impl ScreamV2 {
         (cx.packet / self.window).min(MOST_RATIO)
     }
 
-    /// Returns the scale by the distance to the window of the last congestion.
+    /// Returns scl, which is small near the window of the last congestion.
     fn scl(&self) -> f64 {
         self.inflection.map_or(1.0, |(wi, _)| {
             let x = 8.0 * (self.window - wi) / wi;
@@ -373,7 +381,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// A machine with a window of 100 kB whose bytes in flight do not limit it.
+    /// Returns a machine with a window of 100 kB, whose growth is not limited by the bytes in flight.
     fn machine() -> ScreamV2 {
         let mut scream = ScreamV2::new(&ScreamV2Params::default(), &context(Ecn::Ect1));
         scream.window = 100e3;
@@ -381,7 +389,7 @@ mod tests {
         scream
     }
 
-    /// Feeds one packet of 1000 B that left `delay` ms ago, with a round trip of 50 ms.
+    /// Reports one packet of 1000 B that left `delay` ms ago, with a round trip of 50 ms.
     fn feed(scream: &mut ScreamV2, ecn: Ecn, now: u64, delay: u64, arrived: bool, ce: bool) {
         let (sent, at) = (ms(now - delay), ms(now));
         let report = PacketReport { sent, arrived: arrived.then_some(at), bytes: 1000, ce };
@@ -394,14 +402,14 @@ mod tests {
         let mut scream = machine();
         feed(&mut scream, Ecn::Ect1, 1000, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
-        // a second loss within V = 25 ms waits until then
+        // after a second loss within V = 25 ms of the cut, the next cut waits until 25 ms have passed
         feed(&mut scream, Ecn::Ect1, 1024, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
         feed(&mut scream, Ecn::Ect1, 1025, 20, false, false);
         assert!((scream.window - 49e3).abs() < 1e-6);
-        // the first cut's window is remembered for ten round trips
+        // the window before the first cut is remembered for ten round trips
         assert_eq!(scream.inflection, Some((100e3, ms(1000))));
-        // never below the least window
+        // the window does not fall below its minimum
         (0..100).for_each(|n| feed(&mut scream, Ecn::Ect1, 1100 + 30 * n, 20, false, false));
         assert_eq!(scream.window, 3000.0);
     }
@@ -426,8 +434,8 @@ mod tests {
         assert!((scream.window - 100e3 * 31.0 / 32.0 * (1.0 - 15.0 / 1024.0)).abs() < 1e-6, "{}", scream.window);
     }
 
-    /// With one marked of k intervals, alpha rises once and decays k - 1 times per cycle: its fixed point just after the rise is
-    /// a = 1/8 + 7/8 a (127/128)^(k - 1).
+    /// If one of k intervals is marked, alpha rises once and decays k - 1 times per cycle: its fixed point just after the rise
+    /// is a = 1/8 + 7/8 a (127/128)^(k - 1).
     #[test]
     fn alpha_settles_at_a_steady_mark_rate() {
         for k in [2, 5, 20] {
@@ -464,20 +472,20 @@ mod tests {
             queue.add(ms(n as u64), Duration::from_millis(delay));
             queue.average(ms(n as u64));
         }
-        // 40 ms (1 - (3/4)^3)
+        // after three steps from 0 towards 40 ms, the average is 40 ms (1 - (3/4)^3)
         assert!((queue.avg - 0.04 * (1.0 - 27.0 / 64.0)).abs() < 1e-12);
         queue.add(ms(4), Duration::from_millis(25));
         queue.average(ms(4));
         assert!((queue.avg - 0.005).abs() < 1e-12);
-        // after ten minutes of 30 ms, this is the least delay
+        // after ten minutes with 30 ms, this is the smallest delay
         for minute in 1..=10 {
             queue.add(ms(60_000 * minute), Duration::from_millis(30));
         }
         assert_eq!(queue.last, 0.0);
     }
 
-    /// After long calm, a window's worth of bytes adds MSS (1 + 0.02 w / MSS): 1000 + 2000 B for w = 100 kB, in small steps a bit
-    /// more. After a cut, far from w_i, it is MSS alone.
+    /// Long after the last congestion, acknowledging a whole window adds MSS (1 + 0.02 w / MSS): 1000 + 2000 B for w = 100 kB,
+    /// and slightly more in small steps. After a cut, far from w_i, it adds only MSS.
     #[test]
     fn growth_per_round_trip() {
         let cx = context(Ecn::NotEct);
@@ -490,21 +498,22 @@ mod tests {
             (Duration::from_millis(50), Some(ms(1000)), Some((200e3, ms(1000))));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 100_010.0).abs() < 1e-6, "{}", scream.window);
-        // half of 100 round trips later, half of the multiplicative part
+        // after 50 of the 100 round trips, half of the multiplicative part is added
         scream.window = 100e3;
         scream.grow(&cx, ms(3500), 1000.0);
         assert!((scream.window - 100_020.0).abs() < 1e-6, "{}", scream.window);
-        // near w_i, a quarter; with a round trip of V / 2, half of that; w = 50 MSS, since the target must be below its maximum
+        // near w_i, growth is a quarter; with a round trip of V / 2, half of that. w is 50 MSS, because growth needs a target
+        // below its maximum
         (scream.window, scream.inflection, scream.srtt) = (50e3, Some((50e3, ms(1000))), Duration::from_micros(12_500));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 50_002.5).abs() < 1e-6, "{}", scream.window);
-        // not beyond 1.5 times the bytes in flight, and one packet
+        // the window does not grow beyond 1.5 times the bytes in flight plus one packet
         (scream.window, scream.flight.most) = (100e3, [66_000, 0]);
         scream.grow(&cx, ms(1000), 1000.0);
         assert_eq!(scream.window, 100e3);
     }
 
-    /// w = 100 kB in 50 ms are 16 Mbit/s; times 1000 / 1020, divided by 1.2.
+    /// w = 100 kB in 50 ms are 16 Mbit/s. The target is 1000 / 1020 of this rate, divided by 1.2.
     #[test]
     fn the_target_follows_the_window() {
         let cx = context(Ecn::NotEct);
@@ -519,7 +528,7 @@ mod tests {
         // at 90 % of the largest rate, pacing is relaxed by 1 / (1 - 0.5)
         let cx = Context { max: scream.target(&cx) / 0.9, ..cx };
         assert!((scream.pacing_rate(&cx) / scream.target(&cx) - 3.0).abs() < 1e-9);
-        // calm delays allow three windows in flight; a deviation of 6 ms (T / 10) one and a half
+        // if the delay is constant, three windows may be in flight; with a deviation of 6 ms (T / 10), one and a half
         assert_eq!(scream.window(), Some(15_000));
         scream.queue.deviation = 0.006;
         assert_eq!(scream.window(), Some(7500));

@@ -1,9 +1,9 @@
-//! The sender of a media flow: the queue of the pacer, the packets in flight, and what reports say about them.
+//! The sender of a media flow: the queue of the pacer, the packets in flight, and the evaluation of reports.
 //!
 //! ```text
 //!   a packet of b bytes leaves at the earliest at next_at;   then  next_at = max(next_at, now - burst_interval) + 8 b / rate
-//!   bursts are `burst_interval` apart, so one carries what the rate allows in this time
-//!   with a window w: only if in flight + b <= w, or nothing is in flight
+//!   bursts are `burst_interval` apart, so a burst carries the data of this time at the rate
+//!   with a window w, a packet leaves only if in flight + b <= w, or nothing is in flight
 //!   srtt += (rtt - srtt) / 8,   rtt = now - departure of the newest reported packet - time for which the receiver held it
 //! ```
 
@@ -13,7 +13,8 @@ use super::receiver::Report;
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// Number of later packets that must have arrived before a missing one is lost, so that small reorderings are no losses.
+/// A missing packet counts as lost once a packet this much higher in number has arrived, so that small reorderings are not
+/// losses.
 const REORDERING: u64 = 3;
 /// Shortest time after which an unreported packet is lost.   Ours.
 const UNREPORTED: Duration = Duration::from_secs(1);
@@ -30,7 +31,7 @@ struct Waiting {
 struct Sent {
     at: Time,
     payload: u16,
-    /// True until it is known to have arrived or to be lost.
+    /// True until the packet is known to have arrived or to be lost.
     pending: bool,
 }
 
@@ -57,8 +58,8 @@ pub(super) struct Sender {
 const KEPT: u64 = 2000;
 
 impl Sender {
-    /// Splits a frame of `bytes` into packets of at most `most` bytes of payload; returns the first of their numbers, and the one
-    /// after the last.
+    /// Splits a frame of `bytes` into packets of at most `most` bytes of payload. Returns the number of the first packet, and
+    /// the number after the last.
     pub(super) fn enqueue(&mut self, now: Time, bytes: u64, most: u64) -> [u64; 2] {
         let first = self.next + self.waiting.len() as u64;
         let mut left = bytes;
@@ -86,8 +87,8 @@ impl Sender {
         self.admitted(window).filter(|_| self.next_at <= now)
     }
 
-    /// Moves the first waiting packet out, at a pacing rate in bit/s on the wire, in bursts that are at least `burst` apart; returns
-    /// its number.
+    /// Sends the first waiting packet, at a pacing rate in bit/s on the wire, in bursts that are at least `burst` apart.
+    /// Returns its number.
     pub(super) fn sent(&mut self, now: Time, rate: f64, burst: Duration) -> u64 {
         let Some(Waiting { payload, .. }) = self.waiting.pop_front() else { return self.next };
         let bytes = u64::from(payload) + HEADERS;
@@ -96,7 +97,7 @@ impl Sender {
         self.burst_at = Some(now);
         self.in_flight += bytes;
         self.out.push_back(Sent { at: now, payload, pending: true });
-        // bound: one packet, since one was added
+        // bound: one packet, because one was added
         if self.out.len() as u64 > KEPT && !self.out[0].pending {
             self.out.pop_front();
             self.first += 1;
@@ -105,7 +106,8 @@ impl Sender {
         self.next - 1
     }
 
-    /// Returns the time at which the pacer lets the next packet out; `None` if none waits, or a report must come first.
+    /// Returns the time at which the pacer lets the next packet leave; `None` if none waits, or if the window has no room
+    /// before a report.
     pub(super) fn wake_at(&self, now: Time, burst: Duration, window: Option<u64>) -> Option<Time> {
         self.admitted(window)?;
         Some(self.next_at.max(self.burst_at.map_or(now, |at| at + burst)).max(now))
@@ -117,7 +119,8 @@ impl Sender {
         i.and_then(|i| self.out.get(i as usize)).map_or(0, |sent| u64::from(sent.payload))
     }
 
-    /// Applies a report, or without one the passing of time; returns the packets whose fate is new.
+    /// Applies a report; without a report, only checks the age of packets. Returns the packets newly known to have arrived or
+    /// to be lost.
     pub(super) fn feedback(&mut self, now: Time, report: Option<&Report>) -> Vec<PacketReport> {
         let limit = UNREPORTED.max(self.srtt.unwrap_or_default() * 4);
         let end = report.map_or(0, |r| r.begin + r.arrivals.len() as u64);
@@ -191,10 +194,10 @@ mod tests {
         sender.sent(ms(0), 1e6, burst);
         assert_eq!((sender.next(ms(7), None), sender.wake_at(ms(0), Duration::ZERO, None)), (None, Some(ms(8))));
         assert_eq!(sender.wake_at(ms(0), burst, None), Some(ms(10)));
-        // at 10 ms, the time of the second packet has passed 2 ms ago; the third is due 8 ms after it
+        // at 10 ms, the second packet leaves 2 ms late; the third is due 8 ms after the time at which the second was due
         sender.sent(ms(10), 1e6, burst);
         assert_eq!((sender.in_flight, sender.next(ms(15), None), sender.next(ms(16), None)), (2000, None, Some(120)));
-        // 120 B more do not fit into a window of 2100 B, until something is reported
+        // another 120 B do not fit into a window of 2100 B until a report arrives
         assert_eq!((sender.next(ms(18), Some(2100)), sender.wake_at(ms(18), Duration::ZERO, Some(2100))), (None, None));
         sender.feedback(ms(50), Some(&report(0, ms(40), &[Some(30)])));
         assert_eq!(sender.next(ms(50), Some(2100)), Some(120));
@@ -203,17 +206,17 @@ mod tests {
     #[test]
     fn reports_reveal_arrivals_and_losses() {
         let mut sender = sender(8);
-        // packet 1 is missing; the report ends with packet 3, so it may still be reordered
+        // packet 1 is missing. The report ends with packet 3, so packet 1 may still arrive
         let first = sender.feedback(ms(100), Some(&report(0, ms(60), &[Some(50), None, Some(52), Some(53)])));
         assert_eq!(first.iter().map(|p| p.arrived).collect::<Vec<_>>(), [50, 52, 53].map(|at| Some(ms(at))));
-        // 100 ms - 3 ms - (60 - 53) ms
+        // the newest packet left at 3 ms and arrived at 53 ms, and the report left at 60 ms: 100 - 3 - (60 - 53) = 90 ms
         assert_eq!(sender.srtt, Some(Duration::from_millis(90)));
-        // the next report ends with packet 5: four packets later
+        // the next report ends with packet 5, more than three numbers later, so packet 1 is lost
         let second = sender
             .feedback(ms(110), Some(&report(0, ms(70), &[Some(50), None, Some(52), Some(53), Some(54), Some(55)])));
         assert_eq!(second.iter().map(|p| p.arrived).collect::<Vec<_>>(), [None, Some(ms(54)), Some(ms(55))]);
         assert_eq!((sender.lost, sender.acknowledged, sender.in_flight), (1, 5, 2000));
-        // nothing is revealed twice
+        // no packet is returned twice
         assert!(sender.feedback(ms(111), Some(&report(0, ms(70), &[None; 6]))).is_empty());
         // packet 6 left at 6 ms; without reports it is lost after 1 s
         assert!(sender.feedback(ms(1006), None).is_empty());

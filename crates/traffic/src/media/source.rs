@@ -18,7 +18,7 @@ use units::{Duration, Rng, Time, math};
 pub(super) struct FrameSource {
     /// Frames per second.
     pub(super) frame_rate: f64,
-    /// Number of frames from one key frame to the next; `None`: only the first is one.
+    /// Number of frames from one key frame to the next; `None` if only the first frame is a key frame.
     pub(super) key_frames: Option<u64>,
     pub(super) key_size: f64,
     pub(super) spread: f64,
@@ -27,7 +27,7 @@ pub(super) struct FrameSource {
     targets: VecDeque<(Time, f64)>,
     /// Rate in effect, bit/s.
     rate: f64,
-    /// Frames since the last key frame; 0 for the next frame to be one.
+    /// Frames since the last key frame; 0 if the next frame is a key frame.
     since_key: u64,
 }
 
@@ -121,7 +121,8 @@ mod tests {
         let sizes: Vec<f64> = sizes(&mut source, 10_000, |_| 1e6).into_iter().map(|size| size as f64).collect();
         let mean = sizes.iter().sum::<f64>() / 10_000.0;
         let sd = (sizes.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / 10_000.0).sqrt();
-        // standard errors: 1000 / sqrt(10 000) = 10 for the mean, 7 for the deviation. The cut at 3 sd takes 1.3 % off the latter
+        // standard errors: 1000 / sqrt(10 000) = 10 for the mean, 7 for the deviation. The cut at 3 sd lowers the deviation by
+        // 1.3 %
         assert!((mean - 5000.0).abs() < 50.0 && (sd - 987.0).abs() < 35.0, "{mean} {sd}");
     }
 }

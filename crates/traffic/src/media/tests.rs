@@ -30,7 +30,8 @@ fn a_fixed_flow_sends_its_rate_and_reports() {
         frame.iter().map(|d| d.2).eq([1200, 1200, 1200, 1200, 400]) && frame.iter().all(|d| d.0.0 == k as u64 * 40 * MS)
     }));
     assert!(video.iter().enumerate().all(|(i, d)| d.3 == i as u64));
-    // a report per frame that has arrived: the first covers five packets (48 + 10, rounded up to 60 B), the others ten (68 B)
+    // each frame that arrives causes a report. The first covers five packets (48 + 10, rounded up to 60 B), the others ten (68
+    // B)
     let reports: Vec<_> = fake.datagrams.iter().filter(|d| d.1 == Role::Server).collect();
     assert_eq!((reports.len(), reports[0].2, reports[1].2), (250, 60, 68));
     assert!(reports.iter().enumerate().all(|(k, d)| d.0.0 == (k as u64 * 40 + 30) * MS && d.3 == k as u64));
@@ -46,8 +47,7 @@ fn a_fixed_flow_sends_its_rate_and_reports() {
 fn lost_packets_make_frames_incomplete() {
     let params =
         media(r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1 }"#);
-    // without reports (60 ms after the start they are in between), frames 0 and 1 are datagrams 0 to 9: lose one of frame 1, and
-    // all of the fifty frames from 1 s on
+    // datagrams 0 to 4 are frame 0, datagram 5 is its report, and datagrams 6 to 10 are frame 1. Datagram 7 is lost
     let mut fake = Fake::new(&[2 * MS]);
     fake.lost = [7].into();
     let mut app = params.build();
@@ -69,7 +69,7 @@ fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
     fake.run(&mut app, Time(10 * S));
     let video: Vec<_> = fake.datagrams.iter().filter(|d| d.1 == Role::Client).collect();
     assert!(video.iter().all(|d| d.0.0 < 2 * S || d.0.0 >= 5 * S));
-    // 15 000 B are thirteen packets
+    // 15 000 B take thirteen packets
     let at = |t: u64| video.iter().filter(|d| d.0.0 == t).count();
     assert_eq!([at(0), at(40 * MS), at(5 * S), at(5 * S + 40 * MS)], [13, 5, 13, 5]);
     assert_eq!(figure(&app, 10 * S, "freezes"), 0.0);
@@ -103,9 +103,9 @@ fn bad_flows() {
     assert!(bad(r#"{ "max_rate": "1gbit" }"#).starts_with("max_rate: 1gbit may give a frame of"));
     assert!(bad(r#"{ "control": { "gcc": { "beta": 2 } } }"#).starts_with("control.gcc.beta: 2 is not valid"));
     let pauses = r#"{ "pauses": [{ "from": "2s", "to": "5s" }, { "from": "4s", "to": "6s" }] }"#;
-    assert_eq!(bad(pauses), "pauses.1.from: 4s is before the end of the pause before it, 5s");
+    assert_eq!(bad(pauses), "pauses.1.from: 4s is before the end of the previous pause, 5s");
     assert_eq!(
         bad(r#"{ "pauses": [{ "from": "2s", "to": "2s" }] }"#),
-        "pauses.0.to: 2s is not after its beginning, 2s"
+        "pauses.0.to: 2s is not after the beginning of the pause, 2s"
     );
 }
