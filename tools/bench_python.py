@@ -51,7 +51,7 @@ LAWS: dict[str, Any] = {
     "sfq_hss + codel.py": {"sfq_hss": {"law": {"python": {"law": "codel.py:CoDel"}}}},
 }
 
-#: The stacks that are compared, by name; the first is the core's.
+#: `CONTROLLERS`: the compared stacks by name, each a change of `STACK`. Those of the core are marked.
 STACK = {"preset": "linux-6", "ack_every": 1, "quick_acks": 0}
 CONTROLLERS: dict[str, Any] = {
     "reno (core)": STACK | {"congestion_control": "reno"},

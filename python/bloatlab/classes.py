@@ -33,8 +33,9 @@ class Kind:
 
     #: The noun for such a class ("law"), which is also the key of the table that names the class.
     noun: str
-    #: The keys of that table that belong to the core, and the owner of these keys, as a possessive.
+    #: The keys of that table that belong to the core.
     reserved: tuple[str, ...]
+    #: The owner of the reserved keys in messages, as a possessive: "the queue's".
     owner: str
     #: The methods and their arguments after `self`.
     methods: Mapping[str, tuple[str, ...]]

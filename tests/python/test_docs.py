@@ -155,8 +155,9 @@ def test_ways_to_write_a_queue_are_what_the_page_says():
 
 
 def documented(heading: str) -> dict[str, set[str]]:
-    """Returns the first columns of the tables in a chapter of docs/results.md, without backquotes, by the title of the
-    section.
+    """Returns the keys that the tables in a chapter of docs/results.md document, by the title of the section.
+
+    The keys are in the first columns, in backquotes.
     """
     text = (ROOT / "docs" / "results.md").read_text()
     chapter = re.split(r"^## ", text, flags=re.MULTILINE)

@@ -263,7 +263,8 @@ def test_ranges_are_drawn_evenly():
     for seed in range(60):
         _, info = env.reset(seed=seed)
         rates.append(np.log(float(info["axes"]["link.line.rate"].removesuffix("mbit")) / 2) / np.log(25))
-    # a uniform share has the mean 1/2, with a deviation of sqrt(1 / 12 / 60) = 0.037: three of these are 0.11
+    # the mean of 60 uniform shares is 1/2, with a standard deviation of sqrt(1 / 12 / 60) = 0.037; three of these are
+    # 0.11
     assert 0.39 < np.mean(rates) < 0.61
     assert min(rates) >= 0
     assert max(rates) <= 1

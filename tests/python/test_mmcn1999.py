@@ -133,7 +133,7 @@ def test_in_step_and_clusters_by_hand():
     assert in_step(np.array([steps, 1.0 - steps])) == pytest.approx(-1.0)
     # a constant row has no correlation
     assert math.isnan(in_step(np.array([steps, np.ones(4)])))
-    # the values 0 and 4 have mean 2 and variance 4
+    # the values 0 and 4 have mean 2 and variance 4, so their dispersion is 4 / 2
     assert dispersion(np.array([0.0, 4.0])) == pytest.approx(2.0)
     assert math.isnan(dispersion(np.zeros(3)))
 

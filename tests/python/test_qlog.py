@@ -48,8 +48,8 @@ traffic.ftp = { direction = "down" }
 #: A short run, whose file the reader of quiche opens in examples/transports/tests/qlog.rs.
 SHORT = ROOT / "examples" / "transports" / "tests" / "qlog.toml"
 
-#: The fields of each event, with the type of each, as the drafts declare them in CDDL. True for required fields.
-#: Source: draft-ietf-quic-qlog-quic-events-12.
+#: `EVENTS`: the fields of each event as the drafts declare them in CDDL, each with its type, and true if it is
+#: required. Source: draft-ietf-quic-qlog-quic-events-12.
 UINT, FLOAT, TEXT = int, (int, float), str
 EVENTS: dict[str, dict[str, tuple[Any, bool]]] = {
     "quic:recovery_metrics_updated": {

@@ -43,7 +43,7 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
     cake = build(Case(Equipment.CAKE, Stack.PRAGUE, 4), 1).data
     assert cake["app"] == modern["app"]
     assert cake["link"][UP] == modern["link"][UP]
-    # 95 % of 5 and of 20 Mbit/s
+    # the router shapes to 95 % of the line's 5 Mbit/s up and 20 Mbit/s down
     assert cake["link"]["wan"]["queue"]["cake"]["bandwidth"] == "4750kbit"
     assert cake["link"]["wan_down"]["queue"]["cake"]["bandwidth"] == "19mbit"
     assert cake["link"][DOWN] == modern["link"][DOWN]

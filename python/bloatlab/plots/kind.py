@@ -24,7 +24,7 @@ class Options:
     title: str = ""
     #: A name for each result, in order; by default how the results differ.
     labels: Sequence[str] = ()
-    #: Limits in the axis's unit, for the first panel and those that share its axis.
+    #: `xlim` and `ylim`: limits of an axis in its unit, for the first panel and the panels that share its axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
     #: Logarithmic axes; with None, the values decide.

@@ -35,8 +35,9 @@ from bloatlab.sweep import fingerprint
 from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, ClassFailed, Point, Reduced, RunError, Stopped, Work
 from bloatlab.sweep.progress import Watch
 
-#: Seconds of work in a batch, and the largest number of runs in it.
+#: Seconds of work in a batch.
 BATCH_SECONDS = 0.5
+#: Largest number of runs in a batch.
 MOST_RUNS = 500
 #: Number of batches that are sent to each thread of a worker: one runs, the other waits.
 AHEAD = 2
@@ -152,7 +153,7 @@ def _close(client: Any) -> None:
 
 @dataclass(frozen=True)
 class _Order:
-    """A batch for a worker: runs with their indices, the work on each, the wanted build, the topic for progress."""
+    """A batch for a worker: runs with their indices, the work on each, the required build, the topic for progress."""
 
     points: Sequence[tuple[int, Point[Any]]]
     work: Work[Any]

@@ -25,7 +25,7 @@ _MARK = b"\nRUN"
 _HEAD = struct.Struct("<4sI16s")
 #: Bytes of disk space that are reserved ahead of the records, enough for about a hundred runs.
 RESERVE = 1 << 20
-#: Numbers of runs and of bytes after which a writer begins a new file.
+#: A writer begins a new file after `MOST_RUNS` runs or `MOST_BYTES` bytes.
 MOST_RUNS = 4096
 MOST_BYTES = 64 << 20
 

@@ -22,7 +22,7 @@ from bloatlab.files import parquet
 #: none.
 Value = float | int | str | bool | None
 
-#: Prefixes of a part's columns: the stored frames, and the facts about a run.
+#: Prefixes of a part's columns: `FRAME` for the stored frames, `RUN` for the facts about a run.
 FRAME = "frame."
 RUN = "run."
 

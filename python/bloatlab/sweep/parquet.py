@@ -37,7 +37,7 @@ DIGITS = 32
 
 #: Largest number of runs in a part that is joined from others, which limits the loss if it is damaged.
 MOST_RUNS = 16384
-#: A shelf with at least this number of journals, or of runs in journals, is packed when it is opened.
+#: A shelf with at least `MANY_JOURNALS` journals, or `MANY_RUNS` runs in journals, is packed when it is opened.
 MANY_JOURNALS = 8
 MANY_RUNS = 4096
 

@@ -34,7 +34,8 @@ from bloatlab.sweep.pool import Stopped
 
 __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
 
-#: The default folder below the working folder, and the environment variable that names another one.
+#: The default folder, below the working folder (`DEFAULT`), and the environment variable that names another
+#: (`VARIABLE`).
 DEFAULT = Path(".bloatlab") / "store"
 VARIABLE = "BLOATLAB_STORE"
 
@@ -147,8 +148,9 @@ class Index:
     runs: dict[Part, int] = field(default_factory=dict)
     #: Bytes of all runs.
     size: int = 0
-    #: The number of journals, and the number of runs in them.
+    #: The number of journals.
     journals: int = 0
+    #: The number of runs in the journals.
     fresh: int = 0
 
     @staticmethod

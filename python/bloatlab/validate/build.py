@@ -19,13 +19,15 @@ from bloatlab.workloads.build import ns
 
 UP, HOP, BACK, ACKS, CUT = "up", "hop", "back", "acks", "cut"
 PAGE = "page"
-#: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
+#: Payload of a full segment with timestamps, and the headers of an empty segment (Ethernet, IPv4, TCP), in bytes.
 MSS, TCP_HEADER = 1448, 54
+#: Size of AccECN's TCP option in bytes.
 ACCECN_OPTION = 12
 #: A full segment on the wire in bytes, without the frame's checksum.
 FRAME = 1514
 #: The headers of a datagram in bytes: Ethernet, IPv4 and UDP.
 UDP_HEADER = 42
+#: Size of a page in bytes.
 PAGE_BYTES = 177_669
 #: Size on the wire of a ping with 56 data bytes.
 PING_BYTES = 98
@@ -196,9 +198,9 @@ def _wire(source: str, to: str, rate: int) -> LinkDict:
 
 
 def _hosts(entry: Entry, side: str) -> dict[str, str]:
-    """Returns the nodes by address, in the order of the flows.
+    """Returns the hosts of one side: their nodes by address, in the order of the flows.
 
-    Without addresses, there is one node, for pings, datagrams and pages.
+    An entry without addresses has one host on each side.
     """
     node = {"src": "h1", "dst": "h2"}[side]
     given = list(dict.fromkeys(str(flows.rest[side]) for flows in entry.flows if side in flows.rest))

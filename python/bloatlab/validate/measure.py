@@ -48,7 +48,7 @@ from bloatlab.validate.reference import Entry
 Floats = NDArray[np.float64]
 Window = tuple[float, float]
 
-#: Group d's thirds: 30 s each, without the first 5 s.
+#: The three parts of a run of group d (METHOD.md), 30 s each, without the first 5 s of each.
 THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 
 #: Possible numbers of bins between two samples of the queue: 10 to 30 ms.
@@ -276,8 +276,9 @@ def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
     }
 
 
-#: For each metric, the column of the trace from which it is read.
+#: For each metric of a queue's head, the column of the trace from which it is read.
 HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
+#: The columns of the trace that may have the law's probability.
 PROBABILITY = ("prob", "drop_prob")
 
 

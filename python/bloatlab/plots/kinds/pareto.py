@@ -26,7 +26,7 @@ from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, axis_label, groups, measures, over_seeds
 from bloatlab.plots.sweeps import axes as axes_of
 
-#: The default measures of the axes: of each list, the first pattern whose columns vary.
+#: Patterns of the default measures along x (`_DELAY`) and y (`_GAIN`). The first pattern whose columns vary is used.
 _DELAY = ("links.*.sojourn_ms.p99", "apps.*.ping.induced_ms", "apps.*.delay_ms.p99", "*delay*p99*", "*_ms*")
 _GAIN = (
     "apps.*.goodput_mbit",

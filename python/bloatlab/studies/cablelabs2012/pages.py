@@ -42,7 +42,7 @@ from bloatlab.studies.tables import MARKS, judged_cell, medians_table, spaced, v
 from bloatlab.tables import TextCell, TextTable, Tone, number, row, spread
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
 
-#: Tables 3 to 8: number, title, the DropTail queue that is compared with CoDel, and the metrics of each queue.
+#: `_TABLES`: for Tables 3 to 8, the number, the title, the DropTail queue that is compared with CoDel, and the metrics of each queue.
 _VOICE, _WEB, _SUMMARY = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES), (MOS, FTP, MEDIAN_AGAIN)
 _TABLES = (
     (3, "VoIP, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, _VOICE),

@@ -51,7 +51,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
 #: `LONG_LOAD` is the tolerance of a published median page load of more than `LONG_LOAD_S` seconds.
 LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 
-#: Largest number of pages that may complete in a case for which the paper prints ">600" s as the time of one page.
+#: Largest number of pages that may complete where the paper prints ">600" s as the load time of a page.
 NEVER_PAGES = 3.0
 
 #: The tolerance of the difference between DropTail and CoDel in the size of a transfer, in kB.

@@ -130,6 +130,7 @@ def live_cases() -> list[Case]:
 
 #: The experiments by name.
 EXPERIMENTS = DECLARED.experiments
+#: Length of a run of the experiment `jitter`, s.
 JITTER_SECONDS = 180
 
 

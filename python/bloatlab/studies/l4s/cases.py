@@ -153,8 +153,8 @@ def of_queue(name: str) -> tuple[Case, ...]:
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
-#: Experiments that explain ratios that differ: other versions of Prague, arrivals that jitter by a packet's time, CUBIC without its
-#: Reno region.
+#: Experiments that explain differing ratios: `OTHER_FORMS` has other versions of Prague, `JITTERED` arrivals that jitter by a
+#: packet's time, and `OWN_CUBIC` CUBIC without its Reno region.
 _PRAGUE = tuple(case for case in of_queue("dualpi2") if any(x.stack == "prague" for x in case.loads))
 OTHER_FORMS = tuple(case.of_version(form) for form in FORMS for case in _PRAGUE)
 JITTERED = tuple(replace(case, jittered=True) for case in of_queue("pfifo"))
@@ -213,8 +213,8 @@ def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss
 BESIDE = tuple(beside(rate, n) for rate in RATES for n in FLOWS)
 ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
-#: Experiments that explain longer waits: packets an eighth as large, and a short round trip with and without Prague's minimum
-#: virtual round trip of 25 ms.
+#: Experiments that explain longer waits: `SMALLER` and `ALONE_SMALLER` have packets an eighth as large, `SHORTER` a short round trip
+#: with and without Prague's minimum virtual round trip of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
 SHORTER = tuple(
     alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague-rounds")
@@ -225,7 +225,8 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: Experiments that explain queue C's waits and shares at 4 Mbit/s: a step that never marks a lone packet, and evenly spaced drops.
+#: Experiments that explain queue C's waits and shares at 4 Mbit/s (`SLOWEST`): `STEP_BEHIND` has a step that never marks a lone packet,
+#: `OF_THE_RFC` DualPI2 as in RFC 9332, and `EVEN` evenly spaced drops.
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
@@ -237,13 +238,14 @@ COUPLED = tuple(
     for stack in ("prague-rounds", "prague7")
     for rtt in (10.0, 20.0, 80.0)
 )
-#: Several flows, whose windows do not all decrease at once.
+#: The same with four flows of each kind, whose windows do not all decrease at once.
 SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
-#: Floods of unresponsive datagrams. Beside `NOT_ECT`, a few L4S packets (`SPARSE`) measure the coupled probability.
+#: Floods of unresponsive datagrams: `NOT_ECT` and `ECT1`, and `NO_DROPS` through a queue that never drops early. Beside `NOT_ECT`, a few
+#: L4S packets (the share `SPARSE` of the link's rate) measure the coupled probability.
 SPARSE = 0.002
 NOT_ECT = tuple(
     Case("flood", "dualpi2", (Load("not_ect", share=a), Load("ect1", share=SPARSE, size=64)), seconds=70, warm_up=10)

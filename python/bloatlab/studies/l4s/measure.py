@@ -52,8 +52,7 @@ def measure(result: Result) -> Measures:
 
 #: After its maximum, a spike ends when at most this share of its height remains.
 OVER = 0.1
-#: The parts of a run in which it is settled, before and after its step, as shares of the run: 20 to 30 s and 35 to 60 s
-#: of 60 s.
+#: The settled parts of a run, before and after the step of the rate, as shares of its length: 20 to 30 s and 35 to 60 s of 60 s.
 BEFORE, AFTER = (1 / 3, 0.5), (35 / 60, 1.0)
 #: The share of an Ethernet frame's bytes that is payload.
 PAYLOAD = MSS / (MSS + HEADERS) / FRAME

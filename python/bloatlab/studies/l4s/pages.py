@@ -107,7 +107,7 @@ def bursty_table(runs: Runs) -> TextTable:
 
 
 def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
-    """Returns a table of the numbers of ratios within tolerance, by queue."""
+    """Returns a table that counts, for each queue, the ratios within tolerance."""
     ratios = [x for name in ("pairs", "shared") for x in groups.get(name, ()) if x.metric in RATIOS]
     shares = [share_of(words, [x for x in ratios if belongs(x)]) for words, belongs in PARTS]
     rows = [row(share.name, str(share.within), str(share.cells)) for share in shares if share.cells]

@@ -215,7 +215,7 @@ def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 # -------------------------------------------------------------------------------------------------------- explanations
 
-#: The part of the excess over the band that may remain when an experiment explains most of it.
+#: An experiment explains "the most part" of a value's distance from its band if at most this share of the distance remains.
 REST = 0.25
 #: The promised limit of L's 99th percentile of wait, in ms.
 LIMIT = 2.0

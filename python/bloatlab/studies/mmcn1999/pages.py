@@ -159,8 +159,8 @@ def _two_ftp(frames: Mapping[str, Frames], runs: Runs) -> list[list[Series]]:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: TCP is protected if it keeps at least this part of its throughput before the blast; a conference is protected if it loses less than
-#: this percentage of its packets.
+#: TCP is protected if it keeps at least the share `KEPT` of its throughput before the blast; a conference is protected if it loses less
+#: than `LOST_PERCENT` % of its packets.
 KEPT, LOST_PERCENT = 0.8, 5.0
 
 MEASURES = ("tcp_kbs", "tcp_before_kbs", "mm_drop_percent")

@@ -25,8 +25,8 @@ TMAX_MBIT = 5.0
 MIN_MS, MAX_MS = 200, 400
 PA, P_MIN, P_MAX = 0.4, 0.01, 0.05
 
-#: The tested points of the curves in ms (for 10a the depth that drains in that time), and the number of packets dequeued at each point.
-#: For 10a the number is smaller, because its queue is refilled after every packet.
+#: `AT_MS`: the tested points of the curves in ms (for 10a, the depth that drains in that time). `HEADS`: the number of packets dequeued
+#: at each point. `DEEP_HEADS`: this number for 10a, smaller because its queue is refilled after every packet.
 AT_MS = (0, 50, 100, 150, 195, 205, 250, 300, 350, 395, 405, 450, 500, 600)
 HEADS = 8000
 DEEP_HEADS = 500

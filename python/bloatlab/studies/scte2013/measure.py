@@ -24,7 +24,7 @@ Measures = dict[str, float]
 #: Peak and sustained rate of a DOCSIS service flow, in Mbit/s, and the duration of each, in s.
 PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 
-#: "Recovered" means that the sessions' latency is at most this multiple of its settled value, or at most this many ms above it.
+#: The sessions' latency has recovered when it is at most `RECOVERED` times its settled value, or at most `RECOVERED_MS` above it.
 RECOVERED = 1.5
 RECOVERED_MS = 10.0
 

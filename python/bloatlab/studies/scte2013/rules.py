@@ -46,8 +46,8 @@ from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
-#: Shares that should be within tolerance: all statements decided by arithmetic (two are outside, because the paper read them off a
-#: plot), and four in five of the statements decided by runs.
+#: Shares of statements that should be within tolerance: `THEORY_SHARE` of those decided by arithmetic (two are outside, because the paper
+#: read them off a plot), and `RESULT_SHARE` of those decided by runs.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 

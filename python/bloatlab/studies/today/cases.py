@@ -126,8 +126,8 @@ OVERHEAD, MPU = 18, 64
 
 LOW_MBIT, SLOW_MBIT = 1.0, 1.25
 
-#: Transfers of the short flows (`considerations.toml`): minimum and maximum size in bytes, shape of the Pareto law, and share of 5
-#: Mbit/s.
+#: The short transfers (`considerations.toml`): smallest and largest size in bytes, shape of the Pareto law, and the share of 5 Mbit/s
+#: that they offer.
 LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
 
 
