@@ -1,4 +1,5 @@
-//! docs/adding-a-discipline.md shows the compiled code, and registration has the effects that it describes.
+//! Tests that docs/adding-a-discipline.md shows the compiled code, and that registration has the effects that the page
+//! describes.
 
 use qdisc::{QDISCS, Spec};
 

@@ -1,4 +1,4 @@
-//! Invariants of every discipline under any arrivals.
+//! Tests of invariants of every discipline, under any arrivals.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
@@ -26,7 +26,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..400)
 }
 
-/// Settings for paths that the defaults do not reach.
+/// Settings that test code paths which the defaults do not reach.
 const MORE: &[&str] = &[
     r#"{"droptail":{"limit":"21p","ns2_off_by_one":true}}"#,
     r#"{"droptail":{"limit":"9KB","drop_head":true}}"#,
@@ -88,11 +88,12 @@ const MORE: &[&str] = &[
         {"name":"c","share":0.1,"limit":"9KB"}]}}"#,
 ];
 
-/// Returns every discipline: with its defaults, with a limit that overflows, with each of these and every law if the law is a
-/// parameter, and with the settings in [`MORE`]. Newly registered disciplines are included automatically.
+/// Returns every discipline: with its defaults, with a limit that overflows, and with the settings in [`MORE`]. If the law is a
+/// parameter, both the defaults and the limit are combined with every law. Newly registered disciplines are included
+/// automatically.
 fn specs() -> Vec<Spec> {
-    // The limit of 13 packets is invalid for disciplines with higher thresholds, or with limits per class only; `MORE` has tight
-    // limits for these.
+    // The limit of 13 packets is not valid for disciplines with higher thresholds, or with limits per class only. `MORE` has tight
+    // limits for these disciplines.
     let read = |value: serde_json::Value| serde_json::from_value::<Spec>(value).ok().filter(|s| s.validate().is_ok());
     let mut specs: Vec<Spec> = MORE.iter().map(|s| serde_json::from_str(s).unwrap()).collect();
     for info in QDISCS {
@@ -169,7 +170,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");
-                // the work of a call is bounded: it drops at most the packets that waited, and the arrival
+                // the work of a call is bounded: it drops at most the packets that were waiting, and the arrival
                 assert!(pushed <= before.packets as usize, "{spec:?}");
                 seq += 1;
             }
@@ -225,8 +226,8 @@ proptest! {
             let (_, out, _) = run(&spec, &ops);
             let mut last = [None; 32];
             for p in &out {
-                // Two coupled queues keep the order only within L and within C. In dualpi2, ECT(1) packets are in L; in
-                // docsis_lld packets may be redirected, and the class of a packet says which queue it was in.
+                // Two coupled queues keep the order only within L and within C. In dualpi2, ECT(1) packets are in L. In
+                // docsis_lld packets may be redirected, so the packet's class shows which queue it was in.
                 let queue = match spec {
                     Spec::Dualpi2(_) => usize::from(l4s[p.seq as usize]),
                     Spec::DocsisLld(_) => usize::from(p.class == 1),

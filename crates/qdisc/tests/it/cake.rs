@@ -1,5 +1,5 @@
-//! CAKE compared with closed forms and scripts: spacing, shares of hosts and tins, the wait of a sparse flow, BLUE, the memory
-//! limit.
+//! Tests of CAKE against closed forms and scripts: spacing, shares of hosts and tins, the wait of a sparse flow, BLUE, the
+//! memory limit.
 
 use packet::{DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use proptest::prelude::*;
@@ -105,7 +105,7 @@ impl Home {
         }
     }
 
-    /// Returns the share of the bytes sent since `from` that belong to flows for which `these` is true.
+    /// Returns the share that flows for which `these` is true have of the bytes sent since `from`.
     fn share(&self, from: Time, these: impl Fn(u32) -> bool) -> f64 {
         let bytes = |f: &dyn Fn(u32) -> bool| {
             self.sent.iter().filter(|s| s.0 >= from && f(s.1)).map(|s| f64::from(s.2)).sum::<f64>()
@@ -116,7 +116,8 @@ impl Home {
 
 #[test]
 fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
-    // with DOCSIS overhead, an IP packet of 1500 bytes costs 1518, one of 40 costs 64: 1214.4 and 51.2 us at 10 Mbit/s
+    // with DOCSIS overhead, an IP packet of 1500 bytes costs 1518 bytes and a packet of 40 bytes costs 64, which take 1214.4
+    // and 51.2 us at 10 Mbit/s
     let mut home = Home::new(r#"{"bandwidth":"10mbit","overhead":18,"mpu":64}"#);
     home.now = Time(5_000_000_000);
     for size in [1500, 1500, 40, 1500] {
@@ -125,7 +126,7 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
     home.run(Time(6_000_000_000));
     let times: Vec<u64> = home.sent.iter().map(|s| s.0.0 - 5_000_000_000).collect();
     assert_eq!(times, [0, 1_214_400, 2_428_800, 2_480_000]);
-    // the same after a pause: one packet leaves at once, and the next only when the first has been sent
+    // it is the same after a pause: one packet leaves at once, and the next when the first has been sent
     home.offer(0, 1500, 0);
     home.offer(0, 1500, 0);
     home.run(Time(7_000_000_000));
@@ -135,8 +136,8 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
 
 #[test]
 fn a_late_look_is_caught_up() {
-    // Eight packets take 1 ms each at 8 Mbit/s. There is no call between 0 and 3.5 ms: the packets due at 1, 2 and 3 ms leave at
-    // 3.5 ms, and the fifth leaves at 4 ms.
+    // Eight packets take 1 ms each at 8 Mbit/s. There is no call between 0 and 3.5 ms, so the packets due at 1, 2 and 3 ms leave at
+    // 3.5 ms. The fifth packet leaves at 4 ms.
     let mut home = Home::new(r#"{"bandwidth":"8mbit"}"#);
     for _ in 0..8 {
         home.offer(0, 1000, 0);
@@ -171,8 +172,8 @@ fn hosts_share_equally_however_many_flows_they_have() {
 
 #[test]
 fn the_greater_load_counts_not_their_product() {
-    // Source 1 sends four flows to destinations 11 to 14, source 2 one flow to 15. Each of the four flows gets a quarter of a
-    // quantum per turn, so each host has 1/2, and each of the four flows 1/8.
+    // Source 1 sends four flows to destinations 11 to 14, and source 2 sends one flow to destination 15. Each of the four flows
+    // gets a quarter of a quantum per turn. So each source has 1/2 of the rate, and each of the four flows 1/8.
     let mut home = Home::new(r#"{"bandwidth":"10mbit"}"#);
     (0..4).for_each(|i| home.flow(i, 1, 11 + i));
     home.flow(4, 2, 15);
@@ -278,8 +279,8 @@ fn tins_take_turns_by_weight_where_nothing_shapes() {
 
 #[test]
 fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
-    // One flow sends at 3 times the rate, so 2/3 of its packets must be dropped. CoDel alone would reach that only slowly; BLUE
-    // takes a step every 5 ms while the memory of 100 kB overflows.
+    // One flow sends at 3 times the rate, so 2/3 of its packets must be dropped. CoDel alone would reach this share only
+    // slowly; BLUE takes a step every 5 ms while the memory of 100 kB overflows.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","memory_limit":"100KB","diffserv":"besteffort"}"#);
     home.flow(0, 1, 2);
     home.flow(1, 3, 4);
@@ -289,8 +290,8 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
     assert!(home.gone.0.iter().any(|(_, r)| *r == DropReason::HeadFull));
     let full = |gone: &[(u32, DropReason)]| gone.iter().filter(|(_, r)| *r == DropReason::HeadFull).count();
     let early = full(&home.gone.0);
-    // BLUE's steps are 1/256, so it reaches 2/3 after 171 steps, or 0.85 s; earlier if CoDel drops some packets. After that,
-    // overflows are rare.
+    // BLUE's steps are 1/256, so its probability reaches 2/3 after 171 steps, or 0.85 s. CoDel's drops also help, and after
+    // that time overflows are rare.
     let before = home.gone.0.len();
     home.streams(&[(0, 24e6, 0), (1, 0.4e6, 0)], 2000);
     let late = full(&home.gone.0[before..]);
@@ -299,9 +300,9 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
 
 #[test]
 fn a_packet_of_several_segments_pays_for_each() {
-    // The packet has three segments of 1500 bytes and one of 152, each with 32 bytes of overhead in ATM cells: 1532 / 48 = 31.9
-    // and 184 / 48 = 3.8, so 3 x 32 + 4 = 100 cells of 53 bytes, which take 5.3 ms at 8 Mbit/s. A packet without segments would
-    // have 4684 / 48 = 97.6, so 98 cells, which take 5.194 ms.
+    // The packet has three segments of 1500 bytes and one of 152, each with 32 bytes of overhead. In ATM cells these are 1532 /
+    // 48 = 31.9 and 184 / 48 = 3.8, so the packet takes 3 x 32 + 4 = 100 cells of 53 bytes, or 5.3 ms at 8 Mbit/s. A packet
+    // without segments takes 4684 / 48 = 97.6, so 98 cells, or 5.194 ms.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","split_gso":false,"overhead":32,"framing":"atm"}"#);
     home.flow(1, 1, 2);
     home.flows.set_frames(FlowId(1), [1500, 52]);
@@ -337,7 +338,7 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // this stream never slows down, so departures fall to two thirds of the rate, the minimum that the failsafe clock ensures
+    // the stream never slows down, so departures fall to two thirds of the rate, the minimum that the failsafe clock ensures
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }
@@ -378,8 +379,8 @@ fn what_does_not_fit_is_refused_with_its_path() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Departures are never faster than the rate: between two departures, at least the time passes that the first
-    /// packet's cost takes at the rate.
+    /// Departures are never faster than the rate: the time between two departures is at least the time that the first packet's
+    /// cost takes at the rate.
     #[test]
     fn spacing_holds_for_any_arrivals(
         arrivals in prop::collection::vec((0u64..4_000_000, 0u32..6, 40u16..1500, 0u8..64), 1..300),

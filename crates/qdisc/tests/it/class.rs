@@ -1,4 +1,4 @@
-//! FRED, CBT, D-CBT and CBQ with unresponsive sources on a link: shares, thresholds, and the illustration of MMCN 1999.
+//! Tests of FRED, CBT, D-CBT and CBQ with unresponsive sources on a link: shares, thresholds, and the example of MMCN 1999.
 
 use crate::common::{Bench, Source};
 use packet::Protocol;
@@ -19,7 +19,8 @@ fn sessions() -> Vec<Source> {
     (0..6).map(|_| Source::udp(0.21 * MBIT, 700).dscp(34)).collect()
 }
 
-/// Runs MMCN 1999's example, unresponsive flows of 10 and 1 Mbit/s on a link of 9.9 Mbit/s, and returns their losses.
+/// Runs MMCN 1999's example, unresponsive flows of 10 and 1 Mbit/s on a link of 9.9 Mbit/s, and returns the share of packets
+/// that each loses.
 fn two_flows(queue: &str) -> (f64, f64) {
     let sources = [Source::udp(10.0 * MBIT, 1000), Source::udp(MBIT, 1000)];
     let run = Bench::new(spec(queue), 9.9 * MBIT).run(&sources, 5.0, 60.0);
@@ -28,14 +29,14 @@ fn two_flows(queue: &str) -> (f64, f64) {
 
 #[test]
 fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
-    // 11 Mbit/s arrive at 9.9, so one tenth must be dropped. RED, here CBT with a single RED class, drops a tenth of each flow:
-    // 10 Mbit/s become 9, and 1 becomes 0.9.
+    // 11 Mbit/s arrive at a link of 9.9 Mbit/s, so one tenth must be dropped. RED, here CBT with a single RED class, drops a
+    // tenth of each flow: 10 Mbit/s become 9, and 1 Mbit/s becomes 0.9.
     let red = r#"{"cbt":{"classes":[{"name":"all","test":{"red":{"min_th":"15p","max_th":"30p","max_p":0.1}}}]}}"#;
     let (heavy, light) = two_flows(red);
     assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
     for reading in ["two_packets", "drop_all"] {
         let (heavy, light) = two_flows(&format!(r#"{{"fred":{{"many_flows":"{reading}"}}}}"#));
-        // the heavy flow gets what the light one leaves, 8.9 Mbit/s, so it loses (10 - 8.9) / 10 = 0.11
+        // the light flow loses nothing, so 8.9 Mbit/s are left for the heavy flow, which loses (10 - 8.9) / 10 = 0.11
         assert!(light < 0.005, "FRED {reading}: the light one loses {light}");
         assert!((heavy - 0.11).abs() < 0.01, "FRED {reading}: the heavy one loses {heavy}");
     }
@@ -43,7 +44,8 @@ fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
 
 #[test]
 fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
-    // The rate of class c is B_c = C q_c / sum q. Three classes exceed their thresholds, in packets and then in bytes.
+    // The rate of class c is B_c = C q_c / sum q. Three classes exceed their thresholds, which are first in packets, then in
+    // bytes.
     let queues = [
         r#"{"cbt":{}}"#,
         r#"{"cbt":{"limit":"90KB","classes":[
@@ -65,8 +67,8 @@ fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
     }
 }
 
-/// Adds an unresponsive flow of `offered` Mbit/s to TCP and the tagged sessions. Returns the mean number of its packets in the
-/// queue, and the share of the tagged packets that are lost.
+/// Adds an unresponsive flow of `offered` Mbit/s to TCP and the tagged sessions. Returns the mean number of packets that this
+/// flow has in the queue, and the share of the tagged packets that are lost.
 fn blast(queue: &str, offered: f64) -> (f64, f64) {
     let mut sources = vec![Source::tcp(9.0 * MBIT, 1500).poisson(), Source::udp(offered * MBIT, 1000)];
     sources.extend(sessions());
@@ -85,13 +87,13 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
         {"name":"tagged","match":{"protocol":["udp","icmp"],"dscp":[34]},"test":{"threshold":"10p"}},
         {"name":"other","test":{"threshold":"2p"},"sampling":"time"}]}}"#;
     for offered in [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
-        // The threshold of the class is two packets, and the test does not count the arrival, so three may be queued. If the
-        // class offers the link's rate, 10 Mbit/s, it has two packets queued on average.
+        // The class's threshold is two packets, and CBT's test does not count the arrival, so three may be queued. If the class
+        // offers the link's rate, 10 Mbit/s, it has two packets queued on average.
         let (queued, lost) = blast(r#"{"cbt":{}}"#, offered);
         assert!(queued < 3.0 * 1.05, "{offered} Mbit/s: {queued} packets");
         assert!(offered != 10.0 || (queued - 2.0).abs() < 0.2, "{queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s: {lost} of the tagged packets");
-        // with an average over time, the class has two packets queued at any offered rate
+        // if CBT's average is over time, the class has two packets queued at any offered rate
         let (queued, lost) = blast(by_time, offered);
         assert!((queued - 2.0).abs() < 0.2, "{offered} Mbit/s by time: {queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s by time: {lost} of the tagged packets");
@@ -100,8 +102,8 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
 
 #[test]
 fn shares_of_the_queue_follow_active_flows_under_dcbt() {
-    // Seven flows exceed their share: 4 of TCP, 2 tagged and 1 other. Each may queue one flow's share of the bytes, a tagged flow
-    // two.
+    // Seven flows exceed their share: 4 of TCP, 2 tagged and 1 other. Each may queue one flow's share of the bytes, and a tagged
+    // flow two shares.
     let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
     sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
     sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
@@ -109,8 +111,7 @@ fn shares_of_the_queue_follow_active_flows_under_dcbt() {
     let per_flow =
         |r: std::ops::Range<usize>| r.clone().map(|i| run.rate(i)).sum::<f64>() / r.len() as f64 / LINK * 7.0;
     let (tcp, tagged, other) = (per_flow(0..4), per_flow(4..6), per_flow(6..7));
-    // the other flow gets about one share, because the average is slow; a tagged flow gets about two; TCP gets what is
-    // left
+    // the other flow has about one share (not exactly, because the average is slow), a tagged flow about two, and TCP the rest
     assert!((0.7..1.1).contains(&other), "{tcp} {tagged} {other}");
     assert!((1.4..2.1).contains(&tagged), "{tcp} {tagged} {other}");
     assert!((tcp * 4.0 + tagged * 2.0 + other - 7.0).abs() < 0.01);
@@ -128,13 +129,13 @@ fn cbq_gives_shares_and_lends_what_is_left() {
     };
     let all = [Source::tcp(9.0 * MBIT, 1500), Source::udp(8.0 * MBIT, 700).dscp(46), Source::udp(10.0 * MBIT, 1000)];
     for borrow in [true, false] {
-        // if every class exceeds its share, each gets exactly its share, to within 1 % of the link
+        // if every class offers more than its share, each gets its share, to within 1 % of the link
         let run = Bench::new(queue(borrow), LINK).run(&all, 2.0, 30.0);
         for (i, share) in [0.5, 0.3, 0.2].into_iter().enumerate() {
             assert!((run.rate(i) / LINK - share).abs() < 0.01, "{borrow}: source {i} has {}", run.rate(i) / LINK);
         }
-        // TCP's share is 5 Mbit/s, but it sends only 2. If `other` may borrow, it and `tagged` share the remaining 8 Mbit/s as 2
-        // : 3; otherwise, `other` stays at its share of 2 Mbit/s.
+        // TCP's share is 5 Mbit/s, but TCP sends only 2. If `other` may borrow, `other` and `tagged` share the remaining 8 Mbit/s
+        // as 2 : 3; otherwise, `other` stays at its share of 2 Mbit/s.
         let some = [Source::tcp(2.0 * MBIT, 1500), all[1].clone(), all[2].clone()];
         let run = Bench::new(queue(borrow), LINK).run(&some, 2.0, 30.0);
         let expected = if borrow { [2.0, 4.8, 3.2] } else { [2.0, 6.0, 2.0] };
@@ -155,7 +156,7 @@ fn the_script_of_a_fred_queue() {
     let queue = r#"{"fred":{"limit":"10p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"minq":2}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
     let a = |n| vec![true; n];
-    // flow 0 may have four packets; each further arrival is dropped and counts as a strike
+    // flow 0 may have four packets queued; each further arrival is dropped and counts as a strike
     assert_eq!((0..6).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false; 2]].concat());
     // flow 1 has fewer than maxq packets and no strikes, so it is accepted
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
@@ -177,7 +178,7 @@ fn the_script_of_fred_with_many_flows() {
             r#"{{"fred":{{"limit":"40p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"many_flows":"{reading}"}}}}"#
         );
         let mut bench = Bench::new(spec(&queue), LINK);
-        // avg is the queue that the last accepted packet found: 8 after the ninth
+        // avg is the queue that the last accepted packet found, which is 8 for the ninth packet
         assert!((0..9).all(|f| bench.offer(f)), "{reading}");
         assert_eq!(bench.offer(9), extra, "{reading}: a new flow");
         assert_eq!(bench.offer(0), extra, "{reading}: the second packet of a flow");
@@ -200,8 +201,8 @@ fn the_script_of_a_cbt_queue() {
     for (i, (flow, kept)) in offers.into_iter().enumerate() {
         assert_eq!(bench.offer(flow), kept, "offer {i}");
     }
-    // The buffer holds five packets: the second TCP packet is the fifth. The third is below the threshold of three, but finds the
-    // buffer full.
+    // The buffer holds five packets, and flow `tcp`'s next packet is the fifth. The packet after that is below the class's
+    // threshold, but finds the buffer full.
     assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
     // the packet that leaves is of class `other`, so this class has room again
     assert_eq!(bench.take(1), [other]);
@@ -219,8 +220,8 @@ fn the_script_of_a_cbq_round() {
     for flow in [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] {
         assert!(bench.offer(flow));
     }
-    // `rest` has 1500 B, sends 1 packet and keeps 500 B; `tcp` has 4500 B, sends 4 and keeps 500; `rest` has 2000 B and sends 2;
-    // `tcp` has 5000 B and sends 5; `rest` has 1500 B and sends 1; `tcp` sends its last 3
+    // the credits are: `rest` has 1500 B, sends 1 packet and keeps 500 B; `tcp` has 4500 B, sends 4 packets and keeps 500 B; `rest`
+    // has 2000 B and sends 2; `tcp` has 5000 B and sends 5; `rest` has 1500 B and sends 1; `tcp` sends its last 3
     assert_eq!(bench.take(16), [1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
 }
 

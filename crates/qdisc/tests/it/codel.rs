@@ -1,4 +1,4 @@
-//! CoDel compared with its closed form, and the differences between its versions.
+//! Tests of CoDel against its closed form, and of the differences between its versions.
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::codel::{Codel, CodelParams, CodelState, Reentry, Sojourn, Variant};
@@ -76,8 +76,8 @@ fn constant_backlog_is_dropped_on_the_square_root_schedule() {
 
 #[test]
 fn linux_takes_one_newton_step_per_drop() {
-    // The estimate x of 1/sqrt(n) starts at 1, and x <- x (3 - n x^2) / 2 on each drop: 1/2 for n = 2, 9/16 for n = 3, 0.48779
-    // for n = 4. So the gaps are 100, 50, 56.25 and 48.78 ms. The first drop is strictly after an interval.
+    // The estimate x of 1/sqrt(n) starts at 1, and each drop sets x <- x (3 - n x^2) / 2, which gives 1/2 for n = 2, 9/16 for n
+    // = 3 and 0.48779 for n = 4. So the gaps are 100, 50, 56.25 and 48.78 ms. The first drop is strictly after an interval.
     let (times, _) = interventions(&CodelParams { variant: Variant::Linux, ..unlimited() }, Ecn::NotEct, 150_000);
     for (t, expected) in times.iter().zip([1100.01, 1200.01, 1250.01, 1306.26, 1355.04]) {
         assert!((t - expected).abs() < 0.02, "{t} not {expected}");
@@ -97,7 +97,7 @@ fn ecn_marks_on_the_same_schedule() {
 fn ce_threshold_marks_every_capable_packet_above_it() {
     let params =
         CodelParams { target: Duration::from_secs(10), ce_threshold: Some(Duration::from_millis(1001)), ..unlimited() };
-    // packets leave at 1000, 1000.01 ... 1001.99 ms; the 99 after 1001.00 ms have waited longer than 1001 ms
+    // packets leave at 1000, 1000.01 ... 1001.99 ms, and the 99 packets after 1001.00 ms have waited longer than 1001 ms
     let (times, fates) = interventions(&params, Ecn::Ect1, 200);
     assert_eq!((times.len(), fates.marked[0]), (99, (MarkReason::Step, Point::Dequeue)));
     assert!(interventions(&params, Ecn::NotEct, 200).0.is_empty());
@@ -116,8 +116,8 @@ fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView)
     law.head(&PacketMeta { size: 1500, ..Default::default() }, &view, &mut Rng::named(1, "q"))
 }
 
-/// Lets a law make `drops` drops and leave the dropping state; after `pause_ms`, the delay is above target again. Returns the
-/// time until the law re-enters the dropping state, in ms, and its state then.
+/// Lets a law make `drops` drops and leave the dropping state, and raises the delay above target again after `pause_ms`.
+/// Returns the time from then until the law re-enters the dropping state, in ms, and its state at that time.
 fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
     let link = LinkView::plain(BitRate(5_000_000));
     let mut law = params.law();
@@ -140,8 +140,8 @@ fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState)
 #[test]
 fn count_on_reentry_is_each_versions_own() {
     let count = |variant, drops, pause| reenter(&CodelParams { variant, ..unlimited() }, drops, pause).1.count;
-    // After ten drops, count is 10 and lastcount is 1. Soon after, RFC 8289 and Linux resume with 10 - 1, draft-01 and kmn with
-    // 10 - 2.
+    // After ten drops, count is 10 and lastcount is 1. On a re-entry soon after, RFC 8289 and Linux resume with 10 - 1,
+    // draft-01 and kmn with 10 - 2.
     assert_eq!(count(Variant::Rfc8289, 10, 200.0), 9);
     assert_eq!(count(Variant::Linux, 10, 200.0), 9);
     assert_eq!(count(Variant::Draft01, 10, 200.0), 8);

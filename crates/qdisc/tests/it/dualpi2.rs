@@ -1,4 +1,4 @@
-//! DualPI2: scripts with expected drops and marks, and the operating points of unresponsive traffic.
+//! Tests of DualPI2: scripts with expected drops and marks, and the operating points of unresponsive traffic.
 
 use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::dual::{Dualpi2, Dualpi2Params};
@@ -9,8 +9,8 @@ const US: u64 = 1000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 
-/// The fates of packets: "d7" was dropped by the law, "f7" at the limit; "l7" was marked by the law, "s7" by the step or the
-/// ramp.
+/// The fates of packets, as a letter and a packet number: d for a drop by the law, f for a drop at the limit, l for a mark by
+/// the law, s for a mark by the step or the ramp.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -174,8 +174,8 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.put(0, Ecn::NotEct);
     q.until(4000);
     q.put(1, Ecn::Ect1);
-    // At 16 ms, C's head has waited 15 ms and L's 12 ms. The longer wait equals the target of 15 ms, and is 15 ms above the last
-    // delay of 0, so p' rises to (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
+    // At 16 ms, C's head has waited 15 ms and L's head 12 ms. The longer wait equals the target of 15 ms, and is 15 ms above the
+    // last delay, 0. So p' rises to (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
     assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
     q.until(16_000);
     assert_eq!((q.p() * 4_294_967_296.0) as u64, 206_015_625);
@@ -189,8 +189,8 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.until(32_000);
     assert!(q.waiting()[1] == 0, "C has been served");
     let expected = match q.queue.discipline().heads(q.now) {
-        // If L's first packet left before C's, L's head is the second, which has waited for 12 ms, 3 ms less than the target and
-        // the last delay. So p' changes by -3e6 x (44 + 879) / 64.
+        // If L's first packet left before C's, L's head is its second packet, which has waited for 12 ms, 3 ms less than the target
+        // and the last delay. So p' changes by -3e6 x (44 + 879) / 64.
         [wait, _] if wait == Duration(12 * MS) => 206_015_625 - 43_265_625,
         _ => 206_015_625 + 187_484_375,
     };
@@ -213,7 +213,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         assert!(q.p() > 0.4999, "{}", q.p());
         q
     };
-    // without drop_overload, p' is at most 1/2 and k p' at most 1, so every draw of the coupled law hits
+    // without drop_overload, p' has reached its maximum of 1/2 and k p' is 1, so every draw of the coupled law hits
     let off = r#"{"drop_overload": false}"#;
     let mut q = saturated(off);
     let now = q.now;
@@ -221,8 +221,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         q.put_as(seq, Ecn::Ect1, 0, size);
     }
     q.now = now + Duration(2 * MS);
-    // packet 1 leaves 3028 bytes behind and is marked by the law and the step; packet 2 leaves 1514 and is marked by the step
-    // alone
+    // packet 1 leaves 3028 bytes behind and is marked by the law and the step; packet 2 leaves 1514 bytes behind and is marked
+    // by the step alone
     assert_eq!((q.pull(), q.fates()), (Some(1), vec!["l1".to_owned(), "s1".to_owned()]));
     assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
     let marked = q.queue.discipline().pi2().coupled();
@@ -243,7 +243,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     for seq in 11..15 {
         q.put(seq, Ecn::Ect0);
     }
-    // packet 10 leaves 6000 bytes behind and packet 11 leaves 4500, so both are dropped; packet 12 leaves 3000, fewer than 3028
+    // packet 10 leaves 6000 bytes behind and packet 11 leaves 4500, so both are dropped; packet 12 leaves 3000, fewer than
+    // 3028, and is sent
     q.fates();
     let pulled: Vec<u64> = (0..9).filter_map(|_| q.pull()).collect();
     assert_eq!((q.fates(), pulled), (vec!["d10".into(), "d11".into()], vec![12, 13, 14]));
@@ -264,7 +265,7 @@ fn rfc_9332_marks_evenly_by_a_ramp() {
         (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
         q.now = Time(us * US);
         assert_eq!((0..3).map_while(|_| q.pull()).count(), 3);
-        // with p'_L = 1, the sum is 1 after the first packet and 2 after the second; only a sum above 1 is a hit
+        // with p'_L = 1, the sum is 1 after the first packet, which is no hit, and 2 after the second, which is a hit
         assert_eq!(q.fates().len(), if marked == 2 { 1 } else { 0 }, "{us}");
     }
 }
@@ -278,8 +279,8 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     q.pull();
     q.fates();
     assert_eq!(q.p(), 0.5);
-    // In C, every fourth classic draw is a hit. The sum must exceed 1, so the first hit is the fifth draw; packet 0 made the
-    // first.
+    // In C, every fourth classic draw is a hit. The sum must exceed 1, so the first hit is the fifth draw; the first draw was
+    // for packet 0.
     for seq in 1..13 {
         q.put(seq, if seq % 2 == 0 { Ecn::NotEct } else { Ecn::Ect1 });
     }
@@ -288,7 +289,7 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     // With mask 2, ECT(1) goes to C, where it is marked with p_CL = 1. The first of the six packets only raises the sum to 1,
     // which is no hit, and the other five are marked.
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
-    // of the six Not-ECT packets, with a probability of 1/4 each, one is dropped
+    // each of the six Not-ECT packets adds 1/4 to the sum, so one is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");
     // C's law applies to Not-ECT packets that are in L because of their code point
     for seq in 20..28 {
@@ -310,7 +311,8 @@ fn limits() {
     let mut q = Script::new(r#"{"memory_limit": "4000B"}"#);
     (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
     assert_eq!(q.fates(), ["f2"]);
-    // the limit is 250 ms at 12 Mbit/s = 375 000 bytes, 250 packets of 1500; a small packet also needs room for 1500 bytes
+    // the limit, 250 ms at 12 Mbit/s, is 375 000 bytes or 250 packets of 1500 bytes; a small packet also needs room for 1500
+    // bytes
     let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
     (0..250).for_each(|seq| q.put_as(seq, Ecn::Ect1, 0, 1500));
     assert_eq!((q.fates(), q.waiting()), (vec![], [250, 0]));
@@ -428,8 +430,8 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Arrivals above the rate are dropped: p_C = 1 - C/A.
-/// A thin stream in L, whose packets wait for less than the time of two frames, gets only coupled marks, with probability k p'.
+/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Arrivals above the rate are dropped: p_C = 1 - C/A. A
+/// stream of few packets in L, which wait for less than the time of two frames, gets only coupled marks, with probability k p'.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {
@@ -439,7 +441,7 @@ fn datagrams_in_c_that_do_not_respond() {
         within(seen.loss(0), p_c, 0.03);
         within(seen.mean_p(), p_c.sqrt(), 0.03);
         within(seen.wait_ms(0), 15.0, 0.03);
-        // 417 packets of L are measured: 60 % are marked, with a standard deviation of 2.4 %
+        // of 417 packets of L, 60 % are marked on average, with a standard deviation of 2.4 %
         within(seen.marks(1), 2.0 * p_c.sqrt(), 0.15);
         assert!(seen.wait_ms(1) < 0.35 && seen.dropped[1] == 0.0, "{seen:?}");
     }
@@ -456,7 +458,7 @@ fn overload_by_datagrams_in_l() {
         within(seen.mean_p(), p_c.sqrt(), 0.03);
         within(seen.wait_ms(0), 15.0, 0.03);
         assert!(seen.marks(0) > 0.9999, "{}", seen.marks(0));
-        // with C < A < 4C/3, L drops only while p' is above 1/2, so p' stays there; the delay is still about the target
+        // with C < A < 4C/3, L drops only while p' is above 1/2, so p' stays near 1/2; the delay is still about the target
         let seen = cbr(params, [(48e6, Ecn::Ect1), (1e3, Ecn::NotEct)], 40);
         within(seen.loss(0), 1.0 - 40.0 / 48.0, 0.03);
         within(seen.mean_p(), 0.5, 0.03);
@@ -478,11 +480,12 @@ fn overload_without_drops_fills_the_queue() {
     }
 }
 
-/// While a flood of packets fills L, C's head waits for about nine of them.
+/// While a flood of packets fills L, C's head waits for about nine packets of L.
 #[test]
 fn c_is_protected_from_a_flood_in_l() {
     let seen = cbr(VARIANTS[0], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);
-    // C's share is a tenth of the link, 4 Mbit/s, so a stream of 2 Mbit/s builds no queue: it waits for at most ten times 0.3 ms
+    // C's share is a tenth of the link, 4 Mbit/s, so a stream of 2 Mbit/s builds no queue, and its packets wait for at most ten
+    // times 0.3 ms
     assert!(seen.wait_ms(1) < 3.0, "{}", seen.wait_ms(1));
     // rfc9332's shares are 15 : 1, so C waits for at most sixteen times 0.3 ms
     let seen = cbr(VARIANTS[1], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);

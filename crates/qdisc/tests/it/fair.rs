@@ -1,4 +1,5 @@
-//! Fair disciplines compared with schedules worked out by hand; overflow drops, collisions, forced collisions and full groups.
+//! Tests of fair disciplines against schedules worked out by hand, and of overflow drops, collisions, forced collisions and
+//! full groups.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
@@ -28,7 +29,7 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
-    /// Number of drops for which a test has already offered new packets.
+    /// Number of drops that a test has already replaced by new packets.
     offered_for_drops: usize,
 }
 
@@ -104,7 +105,7 @@ impl Bench {
         }
     }
 
-    /// Returns the law, PIE, of a flow's queue.
+    /// Returns the law of a flow's queue, which is PIE.
     fn pie(&self, flow: char) -> &AnyLaw {
         self.queue.discipline().queue_law(self.queue_of(flow))
     }
@@ -112,7 +113,7 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // a modem, which dequeues only when it has a grant, leaves the queue in the list although it is empty
+    // a modem dequeues only when it has a grant, so the queue stays in the list although it is empty
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -151,7 +152,8 @@ fn drr_deficits_by_hand() {
         b.offer(flow, size);
     }
     assert_eq!(b.take(8), "abaabcc");
-    // an emptied queue loses its credit: a starts again with 500, not 530, so its 510 B must wait for a second turn
+    // a queue that becomes empty loses its credit, so a starts again with 500, not 530, and its packet of 510 B must wait for a
+    // second turn
     b.offer("a", 510);
     b.offer("b", 500);
     assert_eq!(b.take(2), "ba");
@@ -159,7 +161,8 @@ fn drr_deficits_by_hand() {
 
 #[test]
 fn byte_round_robin_overdraws_and_pays_back() {
-    // the quantum is 1000 B: a sends 600, has 400 left, sends 900 and has -500; so does b; then a has 500, sends 600 and has -100
+    // the quantum is 1000 B. So a sends 600 B, has 400 left, sends 900 and has -500, and so does b. Then a has 500, sends 600 and
+    // has -100
     let mut b = Bench::new(r#"{"sfq":{"variant":"linux","quantum":1000}}"#);
     for size in [600, 900, 600, 600] {
         b.offer("ab", size);
@@ -169,7 +172,8 @@ fn byte_round_robin_overdraws_and_pays_back() {
 
 #[test]
 fn fq_codel_serves_new_queues_first_and_once() {
-    // RFC 8290 §4.2: a quantum of 1514 B leaves 14 B of credit after one packet of 1500 B, so a second packet overdraws it
+    // RFC 8290 §4.2: a quantum of 1514 B leaves 14 B of credit after one packet of 1500 B, so a second packet is sent and
+    // overdraws it
     let mut b = Bench::new(r#""fq_codel""#);
     b.offer(&"ab".repeat(6), 1500);
     // a and b are in the new list. a sends two packets and moves to the old list with -1486 B; so does b.
@@ -179,8 +183,8 @@ fn fq_codel_serves_new_queues_first_and_once() {
     // a new flow is served before both, although they have waited longer
     b.offer("s", 100);
     assert_eq!(b.take(1), "s");
-    // s is empty now and moves to the end of the old list: b a s. b has no credit, so it gets a quantum and moves behind s. Then
-    // a, which has credit, sends.
+    // s is empty now and moves to the end of the old list, which is then b a s. b has no credit, so it gets a quantum and moves
+    // behind s. Then a, which has credit, sends.
     assert_eq!(b.take(1), "a");
     assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
     // so s is not new when its next packet arrives, and is served after t, which is new although it arrives later
@@ -193,7 +197,7 @@ fn sfq_codel_puts_new_bins_behind_new_ones_and_before_the_rest() {
     let mut b = Bench::new(r#""sfq_codel""#);
     b.offer(&"abc".repeat(4), 1500);
     assert_eq!(b.take(4), "abca");
-    // d and e become active: each sends one packet, in the order of arrival, before b, c and a
+    // d and e become active, so each sends one packet, in the order of arrival, before b, c and a
     b.offer("dede", 1500);
     assert_eq!(b.take(7), "debcade");
 }
@@ -201,7 +205,7 @@ fn sfq_codel_puts_new_bins_behind_new_ones_and_before_the_rest() {
 #[test]
 fn the_longest_queue_pays() {
     // a has packets 0 to 3 of 100 B, b has 4 to 6 of 1500 B. The eighth packet, of c, does not fit, so the longest queue loses
-    // its head or its tail. The longest is b if bytes are compared, and a if packets are compared.
+    // its head or its tail. The longest queue is b if bytes are compared, and a if packets are compared.
     let longest = |by: &str, from: &str| {
         let overflow = format!(r#"{{"longest":{{"by":"{by}","from":"{from}"}}}}"#);
         let mut b = Bench::new(&format!(r#"{{"perfect":{{"limit":"7p","overflow":{overflow}}}}}"#));
@@ -214,7 +218,7 @@ fn the_longest_queue_pays() {
     assert_eq!(longest("bytes", "tail"), [(6, DropReason::PushOut)]);
     assert_eq!(longest("packets", "head"), [(0, DropReason::HeadFull)]);
     assert_eq!(longest("packets", "tail"), [(3, DropReason::PushOut)]);
-    // the arrival counts as part of its queue: if that is the longest, and drops are at the tail, the arrival is refused
+    // the arrival counts as part of its queue. If its queue is the longest, and drops are at the tail, the arrival is refused
     let mut b = Bench::new(r#"{"perfect":{"limit":"3p","overflow":{"longest":{"from":"tail"}}}}"#);
     b.offer("aaba", 1500);
     assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
@@ -235,7 +239,7 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
         assert!(dropped.iter().all(|d| d.1 == DropReason::HeadFull));
         (dropped.first().unwrap().0, dropped.len())
     };
-    // b's packet 0 and 40 packets of a are one packet too many. So half of a's 60 000 bytes, 20 packets, are dropped, from
+    // b's packet 0 and 40 packets of a are one more than the limit. So half of a's 60 000 bytes, 20 packets, are dropped, from
     // packet 1 on.
     assert_eq!(drops(40, 40), (1, 20));
     assert_eq!(drops(1000, 1000), (1, 64));
@@ -260,7 +264,8 @@ fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
     let mut b = Bench::new(r#"{"sfq_hss":{"groups":1,"ways":2}}"#);
     b.offer("ab", 1500);
     b.take(1);
-    // queue 0 is empty after a's packet has left, so c takes it. a finds the group full and shares the first queue.
+    // queue 0 is empty after a's packet has left, so c takes this queue. Then a finds the group full and shares the first
+    // queue.
     b.offer("c", 1500);
     assert_eq!(b.queue_of('c'), 0);
     b.offer("a", 1500);
@@ -325,7 +330,7 @@ fn perturbation_moves_a_flow_only_when_nothing_of_it_waits() {
     assert_eq!(b.queue_of('a'), before);
     b.take(2);
     b.offer("a", 1500);
-    // 1023 of 1024 salts move the flow, and the salt of this seed is one of them
+    // 1023 of 1024 salts move the flow, and the salt of this test's seed is among them
     assert_ne!(b.queue_of('a'), before);
 }
 
@@ -357,8 +362,8 @@ fn the_pie_of_a_silent_flow_decays_meanwhile() {
     while !b.take(1).is_empty() {}
     let (before, mut clock) = (probability(b.pie('a')), b.pie('a').clone());
     assert!(before > 0.01, "{before}");
-    // `clock`, a copy of the law, is updated at every tick. The flow's own law is not, but must equal `clock` after the flow's
-    // next packet, 500 ms later
+    // `clock`, a copy of the law, is updated at every tick. The flow's own law is not updated while its queue is idle, but must
+    // equal `clock` after the flow's next packet, 500 ms later
     let link = LinkView::plain(BitRate(5_000_000));
     for _ in 0..500 {
         b.tick();
@@ -371,7 +376,7 @@ fn the_pie_of_a_silent_flow_decays_meanwhile() {
     b.offer("a", 1500);
     let after = probability(b.pie('a'));
     assert_eq!(after, probability(&clock));
-    // each of the 33 updates, 15 ms apart, multiplies the probability by 0.98 or less: at most 0.51 is left
+    // each of the 33 updates, 15 ms apart, multiplies the probability by 0.98 or less, so at most 0.98^33 = 0.51 of it is left
     assert!(after < 0.52 * before, "{after} of {before}");
 }
 
@@ -412,7 +417,7 @@ fn names_compose() {
     assert_eq!(composed, serde_json::from_str(r#"{"sfq_hss":{"law":"codel"}}"#).unwrap());
     assert_eq!(composed.fair().unwrap().law.name(), "codel");
     assert_eq!(composed, read("sfq_hss+codel").unwrap());
-    // the canonical form is a table, and is read back as the same discipline
+    // the discipline is written as a table, which is read back as the same discipline
     assert_eq!(serde_json::from_str::<Spec>(&serde_json::to_string(&composed).unwrap()).unwrap(), composed);
     for (text, part) in [
         ("sfq_hss + codle", "unknown variant `codle`"),
@@ -432,14 +437,14 @@ fn names_compose() {
 }
 
 /// Returns the reasons of all drops until `end` ms. Each of ten flows always has two packets of 1500 B queued, and the link, at 5
-/// Mbit/s, takes one packet every 2.4 ms. So a flow has a turn every 24 ms, and its head has waited for two turns.
+/// Mbit/s, takes one packet every 2.4 ms. So each flow has a turn every 24 ms, and the head of its queue has waited for two turns.
 fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
     let mut b = Bench::new(spec);
     b.offer(&"abcdefghij".repeat(2), 1500);
     while b.now < Time(end * 1_000_000) {
         b.now += Duration::from_micros(2400);
         let (sent, lost) = (b.take(1), b.fates.0.len());
-        // the packet that was sent is replaced at once, and so is each packet of its flow that the law dropped before it
+        // replaces the packet that was sent, and each packet of its flow that the law dropped before that
         b.offer(&sent, 1500);
         for _ in 0..lost.saturating_sub(b.offered_for_drops) {
             b.offer(&sent, 1500);
@@ -451,11 +456,11 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
 
 #[test]
 fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
-    // with the queue's own backlog, nothing is dropped: only one packet is behind each head
+    // if CoDel sees the queue's own backlog, it drops nothing, because only one packet is behind each head
     assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
-    // With Linux's total backlog, every head is above target from 48 ms on, the second round. So each flow has drops at 148 ms +
-    // 100 ms x sum 1/sqrt(k), or at its next turn. Until 600 ms, the sum may reach 4.52, and it is 4.37 for k = 1 ... 8, and 4.70
-    // with k = 9. That makes nine drops per flow, or eight if the last turn is too late.
+    // If CoDel sees the total backlog, as in Linux, every head is above target from 48 ms on, the second round. So each flow has
+    // drops at 148 ms + 100 ms x sum 1/sqrt(k), or at its next turn. Until 600 ms, the sum may reach 4.52; it is 4.37 for k = 1 ...
+    // 8, and 4.70 for k = 1 ... 9. So each flow has nine drops, or eight if the last turn is too late.
     let drops = drops_of_ten_small_flows(r#""fq_codel""#, 600);
     assert!((80..=90).contains(&drops.len()), "{}", drops.len());
     assert!(drops.iter().all(|d| *d == DropReason::EarlyHead));
@@ -464,8 +469,8 @@ fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
 
 #[test]
 fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
-    // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B per turn.
-    // So every head of s is above target, and from 110 ms on CoDel drops some if it sees the backlog of b.
+    // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B per turn. So
+    // every head of s is above target, and from 110 ms on CoDel drops some heads of s if it sees the backlog of b.
     let last = |sees: &str| {
         let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;
         let mut b = Bench::new(&format!(r#"{{"fair":{{"law":"codel","law_sees":"{sees}",{parts}}}}}"#));
@@ -493,7 +498,7 @@ fn overflow_raises_codels_count_in_linux() {
         let AnyLaw::Codel(law) = b.queue.discipline().queue_law(b.queue_of('a')) else { panic!() };
         (b.fates.0.len() as u32, law.state().count)
     };
-    // the eleventh packet does not fit, so a batch of four is dropped, which is less than half of the bytes
+    // the eleventh packet does not fit, so a batch of four packets is dropped, which have less than half of the bytes
     assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
 }
 
@@ -507,8 +512,8 @@ fn strict_priority_sends_the_first_band_that_has_a_packet() {
     let offer = |b: &mut Bench, flow: u8, tos: u8| {
         b.packet(PacketMeta { flow: FlowId(u32::from(flow - b'a')), size: 1000, tos, ..Default::default() });
     };
-    // tc-prio(8): type of service 8 (throughput) goes to band 2, 0 (none) to band 1, 16 (delay) to band 0. EF (46) is tos 184,
-    // whose bits for the type of service are 24: band 1, if there is no filter.
+    // tc-prio(8): type of service 8 (throughput) goes to band 2, 0 (none) to band 1, 16 (delay) to band 0. EF (46) is TOS byte
+    // 184, whose bits for the type of service are 24, so without a filter it goes to band 1.
     [(b'c', 8), (b'b', 0), (b'c', 9), (b'a', 16), (b'b', 2), (b'e', 184)]
         .iter()
         .for_each(|(f, t)| offer(&mut b, *f, *t));

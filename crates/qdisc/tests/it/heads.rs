@@ -1,4 +1,4 @@
-//! LRED and COBALT, which decide at the head: corners of the curves, and counts and steps worked out by hand.
+//! Tests of LRED and COBALT, which decide at the head: corners of the curves, and counts and steps worked out by hand.
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::cobalt::{Cobalt, CobaltParams};
@@ -57,12 +57,12 @@ fn share(law: &mut Lred, sojourn_ms: u64, behind: u32) -> f64 {
 
 #[test]
 fn lred_drops_heads_with_the_curve_s_probability() {
-    // the standard error of 100 000 draws is 0.0007 at a probability of 0.05; five of these are allowed
+    // the standard error of 100 000 draws is 0.0007 at a probability of 0.05; the bound is five standard errors
     for (sojourn, expected) in [(199, 0.0), (200, 0.01), (300, 0.03), (800, 0.05)] {
         let seen = share(&mut LredParams::default().law(), sojourn, 0);
         assert!((seen - expected).abs() < 0.0035, "{sojourn} ms: {seen}");
     }
-    // the queue length includes the head: 19 packets behind it make 20 packets or 30 000 bytes, which is MINth
+    // the queue length includes the head, so with 19 packets behind the head it is 20 packets or 30 000 bytes, which is MINth
     for (min_th, max_th) in
         [(Limit::Packets(20), Limit::Packets(40)), (Limit::Bytes(Bytes(30_000)), Limit::Bytes(Bytes(60_000)))]
     {
@@ -92,8 +92,8 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
         let drops = (0..n).filter(|_| law.head(&packet, &view, &mut rng) == Verdict::Drop).count();
         drops as f64 / f64::from(n)
     };
-    // (dscp, ms, probability): DSCP 0 has no profile, so 200 to 400 ms apply; 32 has the profile of precedence 4; 34 has its own
-    // profile, which overrides the profile of its precedence
+    // each row has DSCP, sojourn time (ms) and probability. DSCP 0 has no profile, so 200 to 400 ms apply; 32 has the profile of
+    // precedence 4; 34 has its own profile, which overrides the profile of its precedence
     for (dscp, sojourn, expected) in
         [(0, 150, 0.0), (0, 400, 0.05), (32, 49, 0.0), (32, 75, 0.15), (32, 500, 0.2), (34, 599, 0.0), (34, 750, 0.03)]
     {
@@ -107,7 +107,7 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
 fn averaged_lred_sees_the_average() {
     let sure = LredParams { p_min: p(1.0), p_max: p(1.0), weight: 0.5, ..Default::default() };
     let (mut law, mut rng) = (sure.law(), Rng::named(1, "q"));
-    // the averages are 100, 250, 175, 187.5, 193.75 and 296.875 ms; those above MINth, 200 ms, cause a drop
+    // the averages are 100, 250, 175, 187.5, 193.75 and 296.875 ms; each average above MINth, 200 ms, causes a drop
     for (sojourn, dropped) in [(100, false), (400, true), (100, false), (200, false), (200, false), (400, true)] {
         let verdict = head(&mut law, 0, sojourn, 5, Ecn::NotEct, &mut rng);
         assert_eq!(verdict == Verdict::Drop, dropped, "{sojourn}");
@@ -134,9 +134,9 @@ fn lred_s_integral_term_comes_and_goes() {
         see(&mut law, n, 0);
     }
     assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
-    // ten seconds later, a head at twice the target raises p_i by 0.1 only, because a step is at most 100 ms long; without
-    // this limit, p_i would rise to 1. Heads at the target leave p_i at 0.1: of 100, 10 are dropped on average, with a
-    // standard deviation of 3
+    // ten seconds later, a head at twice the target raises p_i by 0.1 only, because a step is at most 100 ms long; without this
+    // limit, p_i would rise to 1. Heads at the target leave p_i at 0.1, so 10 of 100 are dropped on average, with a standard
+    // deviation of 3
     see(&mut law, 161, 400);
     let drops = (162..262).filter(|n| see(&mut law, *n, 200) == Verdict::Drop).count();
     assert!((1..20).contains(&drops), "p_i = 0.1: {drops}");
@@ -154,8 +154,8 @@ impl FateSink for Fates {
 
 #[test]
 fn lred_tests_the_next_head_as_well() {
-    // Packets arrive every 100 ms. A dequeue at 1000 ms drops those that have waited for 500 ms or more, and returns the next
-    // one.
+    // Packets arrive every 100 ms. A dequeue at 1000 ms drops the packets that have waited for 500 ms or more, and returns the
+    // next packet.
     let params = LredParams { min_th: ms(500), max_th: ms(501), p_min: p(1.0), p_max: p(1.0), ..Default::default() };
     let mut queue = Queue::new(params.build());
     let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(5_000_000)), FlowTable::default());
@@ -180,7 +180,7 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     };
     // while count is 0, drop_next is an interval ahead of now
     assert_eq!(see(&mut law, 900_000, 0), (false, 0, 1_000_000));
-    // the delay is above target from 1 s on: the first drop is due after an interval
+    // the delay is above target from 1 s on, so the first drop is due at 1.1 s, after an interval
     assert_eq!(see(&mut law, 1_000_000, 10), (false, 1, 1_100_000));
     assert_eq!(see(&mut law, 1_099_999, 10), (false, 1, 1_100_000));
     // the gaps are 100/sqrt(2) = 70.711 ms, 100/sqrt(3) = 57.735 ms and 100/sqrt(4) = 50 ms
@@ -188,12 +188,12 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     assert_eq!(see(&mut law, 1_100_000, 10), (false, 2, 1_170_710));
     assert_eq!(see(&mut law, 1_171_000, 10), (true, 3, 1_228_445));
     assert_eq!(see(&mut law, 1_229_000, 10), (true, 4, 1_278_445));
-    // At 5 ms, the delay is no longer above target: count falls by one at each drop_next, on the same schedule.
+    // At 5 ms, the delay is no longer above target, so count falls by one at each drop_next, on the same schedule.
     assert_eq!(see(&mut law, 1_230_000, 5), (false, 4, 1_278_445));
     assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
-    // at 1408 ms, two decrements are due: at 1336.18 and at 1336.18 + 70.711 = 1406.89; the next is due 100 ms later, at 1506.89
+    // by 1408 ms, two decrements are due, at 1336.18 and at 1336.18 + 70.711 = 1406.89. The next is due 100 ms later, at 1506.89
     assert_eq!(see(&mut law, 1_408_000, 5), (false, 1, 1_506_891));
-    // above target again: with count 1, the next drop is due after a whole interval
+    // the delay is above target again, and count is 1, so the next drop is due after a whole interval
     assert_eq!(see(&mut law, 1_450_000, 10), (false, 1, 1_550_000));
     assert_eq!(see(&mut law, 1_460_000, 5), (false, 1, 1_550_000));
     // count falls to 0, and drop_next is an interval ahead of now again
@@ -213,14 +213,14 @@ fn cobalt_goes_on_with_the_count_it_has() {
         see(&mut law, us, 10, Ecn::NotEct);
     }
     assert_eq!((law.state().count, law.state().drop_next.0 / 1000), (4, 1_278_445));
-    // the delay is below and then above target again: the next drop is due 100 / sqrt(4) = 50 ms later
+    // the delay falls below target and rises above it again, so the next drop is due 100 / sqrt(4) = 50 ms later
     see(&mut law, 1_240_000, 5, Ecn::NotEct);
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
     // A drop is 200 ms late. The next drop is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at
     // once.
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
-    // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. Late marks are
-    // not made up for, so drop_next becomes now.
+    // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. The law does not
+    // make up for late marks, so drop_next becomes now.
     let mark = Verdict::Mark(MarkReason::Law);
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
     // an empty queue lowers count by one if drop_next is due; drop_next is then 1500 + 100 / sqrt(5) = 1544.72
@@ -267,7 +267,7 @@ fn blue_steps_once_per_target() {
     }
     (0..1000u64).for_each(|n| law.empty(Time((200 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 0.0);
-    // the probability never exceeds 1, and even ECN-capable packets are dropped
+    // the probability never exceeds 1, and BLUE drops even ECN-capable packets
     (0..1000u64).for_each(|n| law.overflow(Time((10_000 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 1.0);
     let mut rng = Rng::named(1, "q");

@@ -1,5 +1,5 @@
-//! The queues of Low Latency DOCSIS, worked out by hand: the coupled DOCSIS-PIE, its rate r_C, the rates of the service flows,
-//! the virtual queue.
+//! Tests of the queues of Low Latency DOCSIS, worked out by hand: the coupled DOCSIS-PIE, its rate r_C, the rates of the
+//! service flows, the virtual queue.
 //!
 //! An IP packet of 1500 bytes counts 1518 bytes as an Ethernet frame (in C and r_L), and 1528 with the MAC header (in L).
 
@@ -13,7 +13,8 @@ use units::{BitRate, Duration, Rng, Time};
 
 const US: u64 = 1000;
 
-/// The fates of packets: "e7" was dropped early, "f7" was dropped for lack of room, "m7" was marked.
+/// The fates of packets, as a letter and a packet number: e for an early drop, f for a drop because the queue was full, m for a
+/// mark.
 #[derive(Default)]
 struct Fates(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! A queue in front of a link, with unresponsive sources. Time averages are computed here, from arrivals and departures.
+//! A queue in front of a link, with unresponsive sources. This module computes time averages from arrivals and departures.
 #![allow(dead_code)] // each test file uses only some of these items
 
 use packet::{FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol};
@@ -33,7 +33,8 @@ impl Source {
     }
 }
 
-/// Counts of one source's packets in the window of measurement, its backlog, and the backlog's integral over time.
+/// Counts of one source's packets in the window of measurement, the source's backlog, and the integral of this backlog over
+/// time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     offered: u32,
@@ -158,7 +159,7 @@ impl Bench {
     ) -> T {
         let (begin, end) = ((begin * 1e9) as u64, (end * 1e9) as u64);
         let mut tallies = vec![Tally::default(); sources.len()];
-        // each source has an offset, so that equal sources do not send at the same time
+        // each source starts at a different offset, so that equal sources do not send at the same time
         let mut next: Vec<f64> =
             sources.iter().enumerate().map(|(i, s)| s.gap_ns * i as f64 / sources.len() as f64).collect();
         for (i, s) in sources.iter().enumerate() {
