@@ -128,7 +128,7 @@ fn r_c_is_what_l_left_of_the_last_interval() {
     // L has sent nothing, so r_C = 50 Mbit/s and C's delay is 20 x 1518 B x 8 / 50 Mbit/s = 4.8576 ms
     close(q.read("r_l"), 0.0);
     close(q.qdelay_c(), 4.8576);
-    // L sends 40 packets in the next 16 ms: r_L = 40 x 1518 B x 8 / 16 ms = 30.36 Mbit/s, so r_C = 19.64 Mbit/s
+    // L sends 40 packets in the next 16 ms, so r_L = 40 x 1518 B x 8 / 16 ms = 30.36 Mbit/s, and r_C = 19.64 Mbit/s
     q.through_l(40);
     q.until(32_000);
     close(q.read("r_l"), 30.36);
@@ -149,12 +149,12 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
     let of = Aggregate { msr: [mbit(10), mbit(20)], peak_c: mbit(25), request_loop: None };
     let mut q = Script::with("{}", &of);
-    // MAX_RATE = min(50, 10) Mbit/s. Two packets of 2000 B take 3.2 ms, where the ramp begins; it ends 0.524288 ms higher.
+    // MAX_RATE = min(50, 10) Mbit/s. The ramp begins at the time of two packets of 2000 B, 3.2 ms, and ends 0.524288 ms later.
     q.c(20);
     q.until(16_000);
     close(q.read("min_th"), 3.2);
     close(q.read("max_th"), 3.724_288);
-    // L has sent nothing, so r_L = 0, and r_C = min(50, 20) = 20 Mbit/s: the rate that is left, or C's MSR
+    // L has sent nothing, so r_L = 0, and r_C is the smaller of the rate that is left and C's MSR: min(50, 20) = 20 Mbit/s
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
     // L sends at 30.36 Mbit/s, but r_L is limited to L's MSR of 10 Mbit/s, so r_C = min(50 - 10, 20) = 20 Mbit/s
     q.through_l(40);
@@ -177,14 +177,14 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
 #[test]
 fn buffers_follow_the_service_flows_rates() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
-    // returns the number of packets that fit; with this target, nothing is dropped early
+    // returns the number of packets that fit; the target is so long that nothing is dropped early
     let fit = |of: &Aggregate, flow: Ecn| {
         let mut q = Script::with(r#"{"classic": {"target": "10s"}, "queue_protection": false}"#, of);
         (0..2000).for_each(|_| q.put(flow, 1500));
         q.queue.backlog().packets
     };
-    // C's buffer is 100 ms: at 50 Mbit/s, 625 000 B, 411 packets of 1518; at C's MSR of 20 Mbit/s, 250 000 B, 164 packets; at C's
-    // peak rate of 25 Mbit/s, 312 500 B, 205 packets
+    // C's buffer is 100 ms, for packets of 1518 B: at 50 Mbit/s, 625 000 B or 411 packets; at C's MSR of 20 Mbit/s, 250 000 B or
+    // 164 packets; at C's peak rate of 25 Mbit/s, 312 500 B or 205 packets
     let of = Aggregate::default();
     assert_eq!(fit(&of, Ecn::NotEct), 411);
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], ..of }, Ecn::NotEct), 164);
@@ -198,7 +198,7 @@ fn buffers_follow_the_service_flows_rates() {
 #[test]
 fn the_gains_of_the_coupled_pie_by_hand() {
     // The delay of 60 packets is q = 60 x 1518 B x 8 / 50 Mbit/s = 14.5728 ms. A step is A (q - 10 ms) + B (q - q_old) with A =
-    // 0.25 and B = 2.5, divided by 2048 while drop_prob is below 1e-6, and by 128 from 1e-5 to 1e-4.
+    // 0.25 and B = 2.5. It is divided by 2048 while drop_prob is below 1e-6, and by 128 while it is from 1e-5 to 1e-4.
     let mut q = Script::new("{}");
     q.c(60);
     q.until(16_000);
@@ -222,8 +222,8 @@ fn the_gains_of_the_coupled_pie_by_hand() {
 
 #[test]
 fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
-    // drop_prob decays if this delay and the last are below 5 ms: 20 packets have a delay of 4.8576 ms, 21 have one of 5.1005 ms.
-    // B is almost 0 because its part would set drop_prob to 0 when the queue shrinks.
+    // drop_prob decays if this delay and the last are below 5 ms. 20 packets have a delay of 4.8576 ms, and 21 packets 5.1005 ms. B
+    // is almost 0, because otherwise its part of the step would set drop_prob to 0 when the queue shrinks.
     for (n, decay) in [(20, 0.98), (21, 1.0)] {
         let mut q = Script::new(r#"{"classic": {"beta": 1e-12}}"#);
         q.c(300);
@@ -232,7 +232,7 @@ fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
         q.until(61 * 16_000);
         let before = q.read("drop_prob");
         q.until(62 * 16_000);
-        // A's part is doubled while drop_prob is between 10 % and 1
+        // A's part of the step is doubled while drop_prob is between 10 % and 1
         assert!((0.1..1.0).contains(&before), "{before}");
         close(q.read("drop_prob"), (before + 0.25 * (n as f64 * 12_144.0 / 50e6 - 0.010) * 2.0) * decay);
     }
@@ -272,7 +272,7 @@ fn a_first_drop_gives_142_ms_of_allowance() {
 fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
     // First, drop_prob rises while nothing arrives. Then packets arrive and leave between two updates, so drop_prob is constant.
     // Each packet has p1 = drop_prob x 1518 / 1024. Nothing is dropped while the sum of p1 is below 0.85, and a packet is dropped
-    // for certain when it reaches 8.5, which happens once in about e^7.65 = 2100 drops.
+    // for certain when the sum reaches 8.5. Only one in about e^7.65 = 2100 drops is of this kind.
     let mut q = Script::new(r#"{"classic": {"max_burst": "0s", "interval": "100ms"}}"#);
     q.c(300);
     q.until(1_000_000);
@@ -295,9 +295,9 @@ fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
 
 #[test]
 fn grants_under_way_are_no_delay_to_the_virtual_queue() {
-    // 49.9 Mbit/s arrive in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 of them queued. Estimated from
-    // the bytes, the delay is 3 ms, so all frames are marked. In a virtual queue that drains at 50 Mbit/s, a frame never waits
-    // for another: the delay is 242.88 us, below the ramp.
+    // 49.9 Mbit/s arrive in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 frames queued. Estimated from the
+    // bytes, the delay is 3 ms, so all frames are marked. In a virtual queue that drains at 50 Mbit/s, a frame never waits for
+    // another, so the delay is 242.88 us, below the ramp.
     let request_loop = RequestLoop {
         delay: Duration(3_645_000),
         sample: Duration(1_012_500),

@@ -1,4 +1,4 @@
-//! PIE and DOCSIS-PIE: first updates, tables, bursts and states, worked out by hand.
+//! Tests of PIE and DOCSIS-PIE: first updates, tables, bursts and states, worked out by hand.
 
 use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
 use proptest::prelude::*;
@@ -85,10 +85,10 @@ fn the_tuning_tables() {
 fn a_step_up_is_capped_at_two_percent_from_ten_percent_on() {
     let gains = Gains { alpha: 0.125, beta: 1.25, target: Duration::from_millis(15), tuning: Tuning::Rfc8033 };
     let ms = Duration::from_millis;
-    // the delay rises from 0 to 100 ms, 85 ms above the target: the step would be 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
+    // the delay rises from 0 to 100 ms, 85 ms above the target, so the step would be 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
     close(gains.step(0.1, ms(100), Duration::ZERO), 0.12);
     close(gains.step(0.0999, ms(100), Duration::ZERO), 0.0999 + 0.135_625 / 2.0);
-    // a step down is not limited: if the delay falls from 100 ms to 0, it is 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
+    // a step down is not limited: if the delay falls from 100 ms to 0, the step is 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
     close(gains.step(0.5, Duration::ZERO, ms(100)), 0.5 - 0.126_875);
 }
 
@@ -97,21 +97,21 @@ fn first_updates_by_hand() {
     let mut b = Bench::new(PieParams::default().law());
     b.arrive(0, 0);
     // A step is alpha x (delay - target) + beta x (change of the delay), divided by a number that depends on drop_prob. The delay
-    // rises from 0 to 35 ms, and the target is 15 ms: 0.125 x 0.020 + 1.25 x 0.035 = 0.04625, divided by 2048 as drop_prob is
-    // below 1e-6.
+    // rises from 0 to 35 ms, and the target is 15 ms. So the step is 0.125 x 0.020 + 1.25 x 0.035 = 0.04625, divided by 2048
+    // because drop_prob is below 1e-6.
     b.left(1000, 30_000, 35);
     assert_eq!(b.tick(30_000), 15_000);
     close(b.law.state().drop_prob, 0.04625 / 2048.0);
-    // the delay is unchanged, so the step is 0.125 x 0.020 = 0.0025, divided by 128 as drop_prob is from 1e-5 to 1e-4
+    // the delay is unchanged, so the step is 0.125 x 0.020 = 0.0025, divided by 128 because drop_prob is from 1e-5 to 1e-4
     assert_eq!(b.tick(30_000), 30_000);
     close(b.law.state().drop_prob, 0.04625 / 2048.0 + 0.0025 / 128.0);
-    // the delay rises by 100 ms to 135 ms: the step is 0.125 x 0.120 + 1.25 x 0.1 = 0.14, again divided by 128
+    // the delay rises by 100 ms to 135 ms, so the step is 0.125 x 0.120 + 1.25 x 0.1 = 0.14, again divided by 128
     b.left(31_000, 30_000, 135);
     b.tick(30_000);
     let p = 0.04625 / 2048.0 + 0.0025 / 128.0 + 0.14 / 128.0;
     close(b.law.state().drop_prob, p);
-    // The delay falls by 120 ms to the target: the step is -1.25 x 0.12 = -0.15, divided by 8 as drop_prob is from 1e-3 to 1e-2.
-    // The sum would be below 0, so drop_prob is 0.
+    // The delay falls by 120 ms to the target, so the step is -1.25 x 0.12 = -0.15, divided by 8 because drop_prob is from 1e-3 to
+    // 1e-2. The sum would be below 0, so drop_prob becomes 0.
     b.left(46_000, 30_000, 15);
     b.tick(30_000);
     assert_eq!(b.law.state().drop_prob, 0.0);
@@ -127,7 +127,7 @@ fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
         b.tick(300_000);
         b.law.state().drop_prob
     };
-    // the first step is 0.125 x (d - 0.015) + 1.25 d, divided by 2048
+    // after a delay d, the first step is 0.125 x (d - 0.015) + 1.25 d, divided by 2048
     close(after(PieVariant::Rfc8033, 300), (0.125 * 0.285 + 0.375) / 2048.0);
     close(after(PieVariant::Linux, 300), (0.125 * 0.285 + 0.375) / 2048.0 + 0.02);
     close(after(PieVariant::Linux, 250), (0.125 * 0.235 + 0.3125) / 2048.0);
@@ -136,7 +136,7 @@ fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
     close(after(PieVariant::Draft2013, 200), (0.125 * 0.180 + 0.25) / 8.0);
 }
 
-/// Creates PIE with a positive probability and no burst allowance left: the delay has been 135 ms for 60 updates.
+/// Creates PIE after 60 updates with a delay of 135 ms, so its probability is positive and no burst allowance is left.
 fn congested(params: &PieParams) -> Bench<Pie> {
     let mut b = Bench::new(params.law());
     b.arrive(0, 0);
@@ -156,7 +156,7 @@ fn the_probability_decays_to_nothing_and_the_clock_stops() {
         b.tick(0);
         let before = b.law.state().drop_prob;
         assert!(before > 0.1, "{before}");
-        // both delays are 0 now: the step is 0.125 x (-0.015) = -0.001875, and then drop_prob decays
+        // both delays are 0 now, so the step is 0.125 x (-0.015) = -0.001875, and then drop_prob decays
         b.tick(0);
         close(b.law.state().drop_prob, (before - 0.001_875) * decay);
         let mut updates = 0;
@@ -195,7 +195,7 @@ fn nothing_is_dropped_from_two_packets_or_when_the_delay_was_low() {
     let drops = |b: &mut Bench<Pie>, bytes| (0..1000).filter(|_| b.arrive(2_000_000, bytes) == Verdict::Drop).count();
     assert!(drops(&mut b, 2001) > 0);
     assert_eq!(drops(&mut b, 2000), 0);
-    // the delay of 7 ms is below half the target, 7.5 ms, and drop_prob is below 0.2
+    // nothing is dropped, because the delay of 7 ms is below half the target, 7.5 ms, and drop_prob is below 0.2
     let mut b = Bench::new(PieParams { tuning: Some(Tuning::None), ..Default::default() }.law());
     b.arrive(0, 0);
     b.left(1000, 150_000, 80);
@@ -219,8 +219,8 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
     // with `spared` = 3028 bytes, as RFC 8033 has it, two packets are spared
     let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
     assert_eq!(drops(&mut b, 3028), 0);
-    // Since the last update, the delay has fallen to 7 ms, below half the target. Linux keeps arrivals from now on, RFC 8033 from
-    // the next update on.
+    // Since the last update, the delay has fallen to 7 ms, below half the target. Linux keeps arrivals from now on, and RFC 8033
+    // keeps them from the next update on.
     for (judged_by, expected) in [(JudgedBy::Present, false), (JudgedBy::LastUpdate, true)] {
         let mut b =
             Bench::new(PieParams { judged_by: Some(judged_by), tuning: Some(Tuning::None), ..linux.clone() }.law());
@@ -275,7 +275,7 @@ fn ecn_marks_below_its_threshold_only() {
 
 #[test]
 fn dice_never_drop_early_and_never_wait_long() {
-    // with a probability of 1/16, thirteen packets have a sum of 0.8125, fourteen 0.875, and 136 have 8.5
+    // with a probability of 1/16, the sum is 0.8125 after 13 packets, 0.875 after 14, and 8.5 after 136
     for seed in 0..200 {
         let (mut dice, mut rng) = (Dice::default(), Rng::named(seed, "q"));
         let mut gap = 0;
@@ -298,7 +298,7 @@ fn dice_never_drop_early_and_never_wait_long() {
 
 #[test]
 fn the_departure_rate_of_2013() {
-    // 1500 bytes leave every 1.2 ms, 800 ns per byte. The first departure begins a cycle. The next seven bring 10 500
+    // 1500 bytes leave every 1.2 ms, which is 800 ns per byte. The first departure begins a cycle. The next seven add 10 500
     // bytes, which reaches the cycle's threshold of 10 000.
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
@@ -306,10 +306,12 @@ fn the_departure_rate_of_2013() {
         b.left(1000 + n * 1200, 30_000, 99);
     }
     assert_eq!(b.tick(30_000), 30_000);
-    // 30 000 bytes take 24 ms, 4 ms above the target of 20 ms: the step is 0.125 x 0.004 + 1.25 x 0.024 = 0.0305, divided by 8
+    // 30 000 bytes take 24 ms, 4 ms above the target of 20 ms, so the step is 0.125 x 0.004 + 1.25 x 0.024 = 0.0305, divided by
+    // 8
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(24));
     close(b.law.state().drop_prob, 0.0305 / 8.0);
-    // At half the rate, the sample is 1600 ns per byte. With a weight of 0.5, the average becomes 1200 ns per byte, or 36 ms.
+    // At half the rate, the sample is 1600 ns per byte. With a weight of 0.5, the average becomes 1200 ns per byte, or 36 ms
+    // for 30 000 bytes.
     for n in 0..7u64 {
         b.left(11_800 + n * 2400, 30_000, 99);
     }
@@ -353,7 +355,7 @@ fn modem(limit: Limit) -> Bench<DocsisPie> {
 #[test]
 fn docsis_pie_predicts_the_delay_from_the_tokens() {
     for (tokens, queue, us) in [
-        // the queue is within the tokens: 8000 B at the peak rate of 20 Mbit/s
+        // the tokens cover the whole queue, so 8000 B are sent at the peak rate of 20 Mbit/s
         (10_000, 8000, 3200),
         // 10 000 B are sent at 20 Mbit/s and 5000 B at 5 Mbit/s
         (10_000, 15_000, 12_000),
@@ -372,20 +374,20 @@ fn docsis_pie_predicts_the_delay_from_the_tokens() {
 fn docsis_pie_first_updates_by_hand() {
     let mut b = modem(Limit::Bytes(Bytes(60_000)));
     b.arrive(0, 0);
-    // the delay rises from 0 to 12 ms, 2 ms above the target of 10 ms: the step is 0.25 x 0.002 + 2.5 x 0.012 = 0.0305, divided
-    // by 2048
+    // the delay rises from 0 to 12 ms, 2 ms above the target of 10 ms, so the step is 0.25 x 0.002 + 2.5 x 0.012 = 0.0305,
+    // divided by 2048
     b.tick(15_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0);
-    // the delay rises by 16 ms to 28 ms: the step is 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, divided by 128 as drop_prob is from
-    // 1e-5 to 1e-4
+    // the delay rises by 16 ms to 28 ms, so the step is 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, divided by 128 because drop_prob
+    // is from 1e-5 to 1e-4
     b.tick(25_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0 + 0.0445 / 128.0);
-    // the delay falls to 3.2 ms: the sum would be below 0, so drop_prob is 0
+    // the delay falls to 3.2 ms. The sum of drop_prob and the step would be below 0, so drop_prob becomes 0
     b.tick(8000);
     b.tick(8000);
     assert_eq!(b.law.state().drop_prob, 0.0);
-    // The delay rises by 240.8 ms to 244 ms: the step is 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, divided by 2048, plus
-    // 0.02 because the delay is above 200 ms.
+    // The delay rises by 240.8 ms to 244 ms, so the step is 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, divided by 2048, plus 0.02
+    // because the delay is above 200 ms.
     b.tick(160_000);
     close(b.law.state().drop_prob, 0.6605 / 2048.0 + 0.02);
     // drop_prob never exceeds 0.85 x 1024 / 64 = 13.6
@@ -407,8 +409,8 @@ fn docsis_pie_states() {
         assert_eq!(b.law.state().burst, Burst::Inactive);
     }
     assert!(b.law.state().drop_prob > 0.01);
-    // At a third of the buffer, the state is QUENCH. After the first drop it is PROTECT, with an allowance during which drop_prob
-    // is 0.
+    // At a third of the buffer, the state becomes QUENCH. After the first drop the state is PROTECT, with an allowance during which
+    // drop_prob is 0.
     let mut at = b.tick(20_000);
     let mut verdict = b.arrive(at, 20_000);
     assert!(b.law.state().burst != Burst::Inactive);
@@ -430,8 +432,8 @@ fn docsis_pie_states() {
     }
     b.tick(40_000);
     assert!(b.law.state().drop_prob > 0.0);
-    // The queue is empty. As soon as drop_prob is 0 and both delays are low, the state is QUENCH, and after more than a second
-    // INACTIVE.
+    // The queue is empty now. As soon as drop_prob is 0 and both delays are low, the state becomes QUENCH, and after more than
+    // a second INACTIVE.
     let mut quench = None;
     for _ in 0..2000 {
         let before = b.law.state().burst;
@@ -443,7 +445,7 @@ fn docsis_pie_states() {
         }
     }
     assert_eq!(at - quench.unwrap(), 63 * 16_000);
-    // there are no more updates
+    // an inactive law has no more updates
     assert_eq!(b.law.next_tick(), None);
 }
 

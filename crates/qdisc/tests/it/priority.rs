@@ -1,11 +1,12 @@
-//! Strict priority compared with closed forms: leftover capacity, starvation, and Cobham's waiting times.
+//! Tests of strict priority against closed forms: leftover capacity, starvation, and Cobham's waiting times.
 
 use crate::common::{Bench, Source};
 use qdisc::Spec;
 
 const MBIT: f64 = 1e6;
 const LINK: f64 = 10.0 * MBIT;
-/// Code points whose type of service maps to bands 0, 1 and 2: "minimize delay", none, "maximize throughput".
+/// Code points that go to bands 0, 1 and 2, because their types of service are "minimize delay", none and "maximize
+/// throughput".
 const BANDS: [u8; 3] = [4, 0, 2];
 
 fn bench() -> Bench {
@@ -21,7 +22,8 @@ fn stream(band: usize, rate: f64) -> Source {
 
 #[test]
 fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
-    // band 0 gets 6 of the 10 Mbit/s, band 1 gets 3, and band 2, which offers 8, gets the remaining 1
+    // of the 10 Mbit/s, band 0 gets the 6 that it offers, band 1 the 3 that it offers, and band 2, which offers 8, the
+    // remaining 1
     let run = bench().run(&[stream(0, 6.0 * MBIT), stream(1, 3.0 * MBIT), stream(2, 8.0 * MBIT)], 10.0, 60.0);
     for (band, rate) in [6.0, 3.0, 1.0].into_iter().enumerate() {
         assert!((run.rate(band) / MBIT - rate).abs() < 0.002, "{band}: {}", run.rate(band));
@@ -35,8 +37,8 @@ fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
 
 #[test]
 fn waiting_times_are_cobhams() {
-    // Cobham 1954, without preemption: W_k = R / ((1 - s_{k-1}) (1 - s_k)), where s_k is the load of bands 0 ... k, and R = load
-    // x 0.8 ms / 2. By Little's law, the mean number of a band's waiting packets is its packets per second times W_k.
+    // Cobham 1954, without preemption: W_k = R / ((1 - s_{k-1}) (1 - s_k)), where s_k is the load of bands 0 ... k, and R = total
+    // load x 0.8 ms / 2. By Little's law, the mean number of waiting packets of a band is its packets per second times W_k.
     let loads = [0.3, 0.25, 0.25];
     let sources: Vec<Source> = loads.iter().enumerate().map(|(i, l)| stream(i, l * LINK).poisson()).collect();
     let run = bench().run(&sources, 10.0, 1000.0);

@@ -1,4 +1,4 @@
-//! Probes of every discipline and every law: they have the same names in every state, and do not change the state.
+//! Tests that the probe of every discipline and law reports the same names in every state, and does not change the state.
 
 use packet::{FlowId, FlowTable, Item, LinkView, PacketMeta, Reading, Value};
 use qdisc::{Context, LawSpec, QDISCS, Queue, QueueDiscipline, Spec};
@@ -7,7 +7,7 @@ use units::{BitRate, Rng, Time};
 
 /// Disciplines without state except their packets.
 const STATELESS: [&str; 1] = ["droptail"];
-/// Disciplines whose only state is in their classes, which are reported after the common part.
+/// Disciplines that have no state except in their classes, which a probe reports after the common part.
 const CLASSES_ONLY: [&str; 1] = ["cbt"];
 
 /// One part of a reading: its queue, and its columns with their values.
@@ -40,7 +40,8 @@ fn read(of: &impl QueueDiscipline, now: Time) -> Vec<Part> {
     parts
 }
 
-/// Overloads the queue for five seconds: packets of eight flows arrive every 1 ms and leave every 1.2 ms on average.
+/// Overloads the queue for five seconds: a packet of one of eight flows arrives every 1 ms, and a packet leaves every 1.2 ms on
+/// average.
 fn load(queue: &mut Queue, mut look: impl FnMut(&Queue, Time)) {
     let (mut rng, flows, link) = (Rng::named(1, "q"), FlowTable::default(), LinkView::plain(BitRate(10_000_000)));
     for i in 0..5_000u64 {
@@ -112,7 +113,7 @@ fn every_law_tells_its_state_in_every_queue() {
         check(law, &spec);
         let mut queue = Queue::new(spec.build());
         load(&mut queue, |_, _| {});
-        // five columns are not the law's: backlog_packets, backlog_bytes, head_wait_ms, deficit_bytes and new
+        // five columns belong to the queue, not to the law: backlog_packets, backlog_bytes, head_wait_ms, deficit_bytes and new
         let columns = read(queue.discipline(), Time(5_000_000_000))[1].names().len();
         assert_eq!(columns > 5, *law != "none", "{law} is mute");
     }

@@ -1,4 +1,4 @@
-//! RED and its variants compared with closed forms and worked arithmetic.
+//! Tests of RED and its variants against closed forms and worked arithmetic.
 
 use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
 use qdisc::law::ared::{Adaptation, AredParams};
@@ -27,7 +27,7 @@ fn arrive(law: &mut impl Law, ms: u64, packets: u32, what: &PacketMeta, rng: &mu
     law.arrive(what, &View { now: Time(ms * MS), backlog, sojourn: Duration::ZERO, link: &link }, rng)
 }
 
-/// Returns RED without averaging, whose p_b is 0.1 while 10 packets are queued.
+/// Returns the parameters of a RED without averaging, whose p_b is 0.1 while 10 packets are queued.
 fn tenth(spacing: Spacing) -> RedParams {
     RedParams { weight: Some(1.0), probability: Some(p(0.2)), spacing: Some(spacing), ..Default::default() }
 }
@@ -67,8 +67,8 @@ fn gaps_are_uniform() {
 
 #[test]
 fn the_law_drops_at_those_gaps() {
-    // With p_b = 0.1, each row has the smallest and largest gap, the mean and the standard deviation: gaps are uniform on 1 ...
-    // 10, 10 ... 19 or 1 ... 19.
+    // Each row has the smallest and the largest gap, the mean and the standard deviation at p_b = 0.1. Gaps are uniform on 1
+    // ... 10, 10 ... 19 or 1 ... 19.
     for (spacing, least, most, mean, sd) in [
         (Spacing::Uniform, 1, 10, 5.5, 2.87),
         (Spacing::OneDraw, 1, 10, 5.5, 2.87),
@@ -92,7 +92,7 @@ fn the_law_drops_at_those_gaps() {
     }
 }
 
-/// Returns the share of gaps of each length, where p_b is 0.02 for the first ten packets of a gap and 0.05 after that.
+/// Returns the share of gaps of each length, if p_b is 0.02 for the first ten packets of a gap and 0.05 after that.
 fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
     // p_b rises from 0 at 5 packets to 0.1 at 15, so it is 0.02 while 7 packets are queued, and 0.05 while 10 are
     let red = RedParams { probability: Some(p(0.1)), ..tenth(spacing) };
@@ -124,8 +124,8 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
         };
         assert!((share - expected).abs() < 0.0032, "{n}: {share}");
     }
-    // method 2 draws for each packet: 0.8 of the gaps survive ten packets, and 0.05 / (1 - 10 x 0.05) = 0.1 of these end at the
-    // next
+    // method 2 draws for each packet. 0.8 of the gaps survive ten packets, and 0.05 / (1 - 10 x 0.05) = 0.1 of these gaps end
+    // at the next packet, which is 0.08 of all gaps
     let eleventh = gaps_of_a_rising_probability(Spacing::Uniform)[11];
     assert!((eleventh - 0.08).abs() < 0.002, "{eleventh}");
 }
@@ -133,15 +133,16 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
 #[test]
 fn the_linux_variant_has_tcs_names_and_defaults() {
     // tc-red(8): max = limit / 4 = 50 000, min = max / 3 = 16 666, burst = (2 min + max) / (3 avpkt) = 83 332 / 3000 = 27. w is
-    // the largest power of 1/2 with 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w: that is 13.2 for w = 1/16, and only 7.8 for
-    // 1/8.
+    // the largest power of 1/2 with 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w. The right-hand side is 13.2 for w = 1/16,
+    // and only 7.8 for w = 1/8.
     let red = RedParams { variant: RedVariant::Linux, limit: Some("200KB".parse().unwrap()), ..Default::default() };
     red.validate().unwrap();
     let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
     arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
-    // with burst 100 and min 15 packets, 100 + 1 - 15 = 86 exceeds 82.8, the value for w = 1/256, but not 90.9, the value for 1/512
+    // with burst 100 and min 15 packets, the left-hand side is 100 + 1 - 15 = 86. It exceeds 82.8, the right-hand side for w =
+    // 1/256, but not 90.9, that for w = 1/512
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),
@@ -161,9 +162,9 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
 fn the_average_by_hand() {
     let packet_time = Duration::from_millis(1);
     for (idle, whole, fraction) in [
-        // 3 packet times leave (1/2)^3 x 5, and 2.5 packet times leave (1/2)^2.5 x 5
+        // an average of 5 decays to (1/2)^3 x 5 in 3 packet times, and to (1/2)^2.5 x 5 in 2.5 packet times
         (IdleDecay::Decay, 0.625, 5.0 * 0.176_776_695_296_636_9),
-        // the sample of 0 halves the average once more, and 2.5 packet times count as 2
+        // 2.5 packet times count as 2, and then the arrival's sample of 0 halves the average once more
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
         (IdleDecay::DecayOnceAsked, 0.625, 5.0 * 0.176_776_695_296_636_9),
     ] {
@@ -182,8 +183,8 @@ fn the_average_by_hand() {
             assert!((at(&mut a, 2.0, 9000) - (expected / 2.0 + 1.0)).abs() < 1e-12);
         }
     }
-    // While the last packet is being sent, the queue is empty: Floyd & Jacobson count that as idle time, ns-2 does not. Here, the
-    // link has not found the queue empty, so 9 ms later the average is only halved by a sample.
+    // While the last packet is being sent, the queue is empty. Floyd & Jacobson count this time as idle, ns-2 does not. Here, the
+    // link has not found the queue empty, so 9 ms later a sample only halves the average.
     let mut a = Average::default();
     let half = Weight::new(0.5);
     a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);
@@ -228,21 +229,21 @@ fn presets_and_automatic_values() {
     assert_eq!(set(RedVariant::Altq, 8_000_000), (15.0, 30.0, 0.1, false, 0.002));
     let limit = |variant| RedParams { variant, ..Default::default() }.default_limit();
     assert_eq!((limit(RedVariant::Altq), limit(RedVariant::Ns2)), (Limit::Packets(60), Limit::Packets(50)));
-    // ns-2 at 10 Mbit/s: c = 2500 packets/s of 500 bytes, min = 0.005 x 2500 / 2 = 6.25 packets, rtt = 0.1 s, and w = 1 -
+    // ns-2 at 10 Mbit/s has c = 2500 packets/s of 500 bytes, min = 0.005 x 2500 / 2 = 6.25 packets, rtt = 0.1 s, and w = 1 -
     // e^(-1/(10 rtt c)) = 1 - e^(-1/2500)
     let (min, max, max_p, gentle, w) = set(RedVariant::Ns2, 10_000_000);
     assert_eq!((min, max, max_p, gentle), (3125.0, 9375.0, 0.1, true));
     assert!((w - 0.000_399_920_01).abs() < 1e-12, "{w}");
-    // ns-2 at 100 kbit/s: c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
+    // ns-2 at 100 kbit/s has c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
-    // the numbers are also valid on a stopped link
+    // thresholds and weight are also valid on a stopped link
     for variant in [RedVariant::Floyd93, RedVariant::Ns2] {
         let (min, max, _, _, w) = set(variant, 0);
         assert!(min < max && w > 0.0 && w <= 1.0, "{variant:?}: {min} {max} {w}");
     }
-    // tc's w for burst 20 and min 15: 20 + 1 - 15 = 6 is at most (1 - (7/8)^20) / (1/8) = 7.4, but not (1 - (3/4)^20) / (1/4) =
-    // 3.99
+    // for burst 20 and min 15, tc's w is 1/8: 20 + 1 - 15 = 6 is at most (1 - (7/8)^20) / (1/8) = 7.4, but more than (1 -
+    // (3/4)^20) / (1/4) = 3.99
     let tc = RedParams { variant: RedVariant::Altq, burst: Some(20), ..Default::default() };
     assert_eq!(started(&tc, 8_000_000).weight(), Some(0.125));
     // thresholds in time depend on the rate: 30 ms are 30 000 bytes at 8 Mbit/s, and 60 000 at 16 Mbit/s
@@ -264,7 +265,7 @@ fn ecn_marks_and_harddrop_does_not() {
         let verdict = arrive(&mut red(harddrop).law(), 0, queue, &packet(ecn), &mut rng);
         assert_eq!(verdict, expected, "{harddrop:?} {ecn:?}");
     }
-    // on the ramp, ECN-capable packets are marked exactly when others are dropped
+    // on the ramp, an ECN-capable packet is marked exactly where a packet that is not ECN-capable is dropped
     let verdicts = |ecn| {
         let (mut law, mut rng) = (red(Some(true)).law(), Rng::named(1, "q"));
         (0..100).map(|_| arrive(&mut law, 0, 10, &packet(ecn), &mut rng)).collect::<Vec<_>>()
@@ -288,7 +289,7 @@ fn ns2_spares_the_first_packet_and_the_last_one() {
     // with 2 packets queued, the average is at max, so the arrival is dropped; with one packet queued, nothing is dropped early
     assert_eq!(arrive(&mut law, 0, 2, &packet(Ecn::NotEct), &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng), Verdict::Pass);
-    // with probability 1 on the ramp, the first packet there passes and the second is dropped
+    // with probability 1 on the ramp, the first packet on the ramp passes and the second is dropped
     let early =
         RedParams { probability: Some(p(1.0)), max: Some(Limit::Packets(3)), spacing: Some(Spacing::Geometric), ..red };
     let sure = RedParams { min: Some(Limit::Packets(1)), gentle: Some(true), ..early };
@@ -366,7 +367,7 @@ fn adaptive_red_by_hand() {
     }
 }
 
-/// Returns the shortest queue at which WRED (without averaging, with probability 1) drops a packet of `dscp`, for a fixed seed.
+/// Returns the length of the shortest queue at which WRED with `params` drops a packet of `dscp`, for a fixed seed.
 fn first_drop(params: &WredParams, dscp: u8) -> u32 {
     let what = PacketMeta { size: 1000, tos: dscp << 2, ..Default::default() };
     (0..100).find(|q| arrive(&mut params.law(), 0, *q, &what, &mut Rng::named(1, "q")) == Verdict::Drop).unwrap()
@@ -407,7 +408,7 @@ fn rio_averages_in_packets_apart() {
     LawParams::validate(&params).unwrap();
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let (inside, out) = (PacketMeta { size: 1000, tos: 40, ..Default::default() }, packet(Ecn::NotEct));
-    // ten packets are queued, and two of them are "in": an out-packet is dropped, an in-packet is not
+    // ten packets are queued, of which two are "in". An out-packet is dropped, and an in-packet is not
     for q in 0..2 {
         assert_eq!(arrive(&mut law, 0, q, &inside, &mut rng), Verdict::Pass);
     }

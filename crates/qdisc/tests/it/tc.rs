@@ -1,4 +1,4 @@
-//! Disciplines in tc's syntax: the meaning of the keywords, errors, and the round trip.
+//! Tests of disciplines in tc's syntax: the meaning of the keywords, the errors, and the round trip.
 
 use qdisc::{LawSpec, QDISCS, Spec};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // disciplines that tc does not have, with parameter names as keywords; and a parameter name after a keyword of tc
+        // disciplines that tc does not have, with parameter names as keywords; then tc keywords followed by a parameter name
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
@@ -140,7 +140,7 @@ fn invalid_words_are_refused_in_one_line() {
     }
 }
 
-/// Every discipline of Linux, with all of its keywords, is read, written and read again.
+/// Reads, writes and reads again every discipline of Linux, with all of its keywords.
 #[test]
 fn what_is_said_reads_back() {
     for text in [
@@ -160,13 +160,13 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // the text has every keyword, except for flags that tc can only set, so the written text is the same
+        // the texts have every keyword, except for flags that tc can only set, so the written text equals the text
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
 }
 
-/// The written text includes the defaults, so it builds an equal discipline.
+/// The written text includes the defaults, so it builds the same discipline.
 #[test]
 fn written_defaults_build_the_same_discipline() {
     let rate = Some(BitRate(5_000_000));
@@ -192,8 +192,8 @@ fn written_defaults_build_the_same_discipline() {
     }
 }
 
-/// Linux's SFQ is written with its sizes because "sfq" alone is read as McKenney's. A limit that tc cannot express is replaced by
-/// Linux's default.
+/// Linux's SFQ is written with its sizes, because "sfq" alone is read as McKenney's SFQ. Linux's default replaces a limit that tc
+/// cannot express.
 #[test]
 fn sfq_of_linux_writes_its_sizes() {
     for limit in ["null", r#""50ms""#] {
@@ -203,7 +203,7 @@ fn sfq_of_linux_writes_its_sizes() {
     }
 }
 
-/// A probability is written with only as many digits as are read.
+/// A probability is written with only as many digits as a reader keeps.
 #[test]
 fn a_probability_is_written_with_the_digits_that_are_read() {
     let written = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;
@@ -223,7 +223,7 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = written(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate, 50 ms cannot be converted to bytes, so the text has Linux's default, and `differences` has a note
+    // without a rate, 50 ms cannot be converted to bytes, so the text has Linux's default, and `differences` says so
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {
@@ -231,7 +231,7 @@ fn what_tc_cannot_express_is_listed() {
         assert!(written.words.starts_with(words), "{written:?}");
         assert!(written.differences[0].starts_with("a limit of 50ms: without a rate"), "{written:?}");
     }
-    // thresholds in packets are converted to bytes by avpkt; `bandwidth` makes Linux count idle times at the link's rate
+    // thresholds in packets are converted to bytes with avpkt; `bandwidth` makes Linux measure idle times at the link's rate
     let red = written(r#"{"red": {}}"#);
     assert_eq!(red.words, "red limit 1000000 min 5000 max 15000 avpkt 1000 probability 0.02 bandwidth 10mbit");
     assert!(red.differences.iter().any(|l| l.contains("variant = \"floyd93\"")), "{red:?}");
