@@ -228,7 +228,7 @@ class ControllerSample:
         """Bytes newly declared lost."""
     @property
     def round_ended(self) -> bool:
-        """True if this ACK ends a round trip, counted in data sent."""
+        """True if this ACK ends a round trip: the data in flight at its beginning is now acknowledged."""
     @property
     def marked(self) -> bool:
         """True if the ACK reports a CE mark."""

@@ -178,7 +178,7 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // a run beside the run of the charts begins again when the latter is done
+        // a run beside the run of the charts begins again when that run is done
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();

@@ -10,8 +10,8 @@
 //! of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
 //!
 //! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, both measured
-//! in one process, because on a busy machine CPU times vary by up to 45 %, their ratio much less. docs/speed.md has the
-//! figures.
+//! in one process, because on a busy machine CPU times vary by up to 45 %, but their ratio varies much less. docs/speed.md has
+//! the figures.
 
 use std::collections::VecDeque;
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   sent of frame k  = t0 + k T                                 T: interval between frames
 //!   an arrival in the bin [b, b + w) with delay d was sent in    [b - d, b - d + w)
-//!   k                = the frame whose send time is nearest to the middle;  each arrival narrows the range of t0
+//!   k                = the frame whose send time is nearest to the middle of this range;  each arrival narrows the range of t0
 //!   played           = d <= minimum delay + late_after            (measure::VoipMeter)
 //! ```
 //!

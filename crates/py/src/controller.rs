@@ -103,7 +103,7 @@ sample_properties! {
     delivered: u64 = |s| s.delivered;
     /// Bytes newly declared lost.
     lost: u64 = |s| s.lost;
-    /// True if this ACK ends a round trip, counted in data sent.
+    /// True if this ACK ends a round trip: the data in flight at its beginning is now acknowledged.
     round_ended: bool = |s| s.round_ended;
     /// True if the ACK reports a CE mark.
     marked: bool = |s| s.marked;

@@ -4,7 +4,7 @@ use packet::{DropReason, Flags, FlowId, FlowTuple, MarkReason, PacketMeta, Point
 use tcp::Segment;
 use units::Duration;
 
-/// Index of a link in the world's link table. In a live bench, 0 and 1 are the two directions.
+/// Number of a one-way link: its index among all one-way links, in the order of their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
@@ -171,7 +171,7 @@ pub struct CapturedPacket<'a> {
     pub link: LinkId,
     /// The end of the link.
     pub end: LinkEnd,
-    /// The packet as queues see it, except for `body`.
+    /// The packet as queues see it. Its `body` has no meaning here.
     pub packet: &'a PacketMeta,
     /// The addresses and ports of its flow, in the forward direction.
     pub tuple: FlowTuple,

@@ -39,7 +39,7 @@ pub(crate) struct Schedule {
 impl<S: Sink> World<S> {
     /// Builds a world whose records go to `sink`.
     ///
-    /// A sink that requests records of links or packets takes plain links off their fast path; every result stays the same.
+    /// With a sink that requests records of links or packets, plain links do not use their fast path. Every result stays the same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, sink)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);

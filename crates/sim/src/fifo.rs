@@ -36,8 +36,8 @@ const LOOKAHEAD: usize = 8;
 /// Number of cached serialisation times.
 const SIZES: usize = 32;
 
-/// Cache of serialisation times, because a link carries few packet sizes and a division costs more than a look-up. Sizes are
-/// divided by 4; sizes that are equal modulo 128 bytes share an entry. The usual sizes (52, 64, 72, 80, 1500) do not collide.
+/// Cache of serialisation times, because a link carries few packet sizes and a division costs more than a look-up. The index of
+/// an entry is the size / 4, modulo 32. The usual sizes (52, 64, 72, 80, 1500) have different entries.
 #[derive(Clone, Debug)]
 struct TxTime {
     rate: Option<BitRate>,

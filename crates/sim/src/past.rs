@@ -4,7 +4,7 @@
 //! ```text
 //!   timeline   always (the network, the measurements), then (time, act): a link changes, an application starts or stops, the end
 //!   common     of two timelines with the same `always`: the time of the first act in which they differ
-//!   past       a world in which only acts before a time are scheduled; it continues as any scenario with the same earlier acts
+//!   past       a world in which only acts before a time are scheduled; any scenario with the same earlier acts can continue it
 //! ```
 //!
 //! [`Timeline::of`] alone decides what two runs share. It is conservative: whatever it does not list as an act counts as acting

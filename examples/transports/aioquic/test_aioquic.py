@@ -60,7 +60,7 @@ def test_its_own_qlog_has_the_time_of_the_network_and_is_the_same_in_every_run()
     (trace,) = json.loads(text)["traces"]
     times = [event["time"] for event in trace["events"]]
     assert times == sorted(times)
-    # ms; the last of 2 s of packets is sent shortly before the end
+    # times in ms: the run takes 2 s, and the last packet is sent shortly before its end
     assert 0 <= times[0] < 1
     assert 1900 < times[-1] < 2000
     assert text == own_log()

@@ -226,7 +226,8 @@ fn real(schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
     }
     let least = schema["minimum"].as_f64().unwrap_or(0.0);
     let most = schema["maximum"].as_f64().unwrap_or(1.0);
-    // every order of magnitude from 2^-12 up, and the two limits
+    // the share of the range: 0, 1, or one drawn below a power of two from 2^-13 to 1, so that small shares are as likely as
+    // large ones
     let part = match s.below(16) {
         0 => 0.0,
         1 => 1.0,

@@ -31,7 +31,7 @@ fn said_without_events(outcome: &Outcome) -> String {
     format!("{summary}\n{:?}", outcome.tables)
 }
 
-/// Returns the names of the controllers of this crate, in their order.
+/// Returns the names of the controllers of the crate `tcp`, in their order.
 fn controllers() -> Vec<String> {
     let all = tcp::CongestionControl::ALL.iter().filter(|control| **control != tcp::CongestionControl::Python);
     all.map(|control| kind(json!(control))).collect()

@@ -62,7 +62,7 @@ fn paths(prefix: &str, of: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the declarations without others below them.
+/// Returns the declarations that have no parts.
 fn leaves(of: &[Declared]) -> Vec<&Declared> {
     of.iter().flat_map(|d| if d.parts.is_empty() { vec![d] } else { leaves(&d.parts) }).collect()
 }
@@ -89,7 +89,8 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }
 
-/// A key ends in its unit, or it is a statistic below a key that does.
+/// If the name of a key ends in a unit, the key has this unit. A key in ms, s, Mbit/s or percent always has such a name,
+/// or is a statistic of a key with such a name.
 #[test]
 fn a_name_that_ends_in_a_unit_has_it() {
     let all = declared();

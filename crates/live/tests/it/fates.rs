@@ -52,7 +52,7 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// Passes the script to the bench, with further calls every `late` in between; returns the fates of the packets.
+/// Passes the script to the bench, and advances it every `late` in between; returns the fates of the packets.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();

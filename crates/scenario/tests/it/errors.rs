@@ -479,7 +479,8 @@ fn a_run_is_bounded_before_it_starts() {
     assert_eq!(lines, Ok(()), "10^10 requests and their answers take some minutes");
     let text = GOOD.replace("\"10s\"", "\"200y\"").replace("200y", "50000h");
     let lines = read::scenario(&text, Format::Toml, &[]).map(|_| ()).unwrap_err();
-    // 5 Mbit/s for 50000 h are 7.8 x 10^10 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for each
+    // 5 Mbit/s for 50000 h are 7.8 x 10^10 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for
+    // each: 3.1 x 10^11 packets
     assert!(lines[0].to_string().contains("may take about 3 x 10^11 packets until 180000000s"), "{}", lines[0]);
     assert_eq!(lines[0].path, "app.upload.traffic");
     let more = format!("max_packets = 1_000_000_000_000\n{text}");

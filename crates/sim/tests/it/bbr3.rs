@@ -30,8 +30,8 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
         // fifth, which makes 96 packets
         let most = queue.iter().fold(0.0f64, |a, b| a.max(*b));
         assert!((40.0..=96.0).contains(&most), "{form}: {most}");
-        // Startup and Drain are over within a second. After that, only the phase UP builds a queue, of at most a quarter of a BDP:
-        // 20 packets
+        // Startup and Drain are over within a second. After that, only the phase ProbeBW_UP builds a queue, of at most a quarter of
+        // a BDP (20 packets)
         let after: Vec<f64> = t.iter().zip(&queue).filter(|(t, _)| (1.5..2.0).contains(*t)).map(|(_, q)| *q).collect();
         assert!(!after.is_empty() && after.iter().all(|q| *q <= 20.0), "{form}: {after:?}");
         assert_eq!(number(&out, "links.up.dropped_packets"), 0.0, "{form}");
@@ -58,7 +58,7 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
         // reduces the rate by the share lost (draft §5.3.3.5.2): over n rounds, the mean is (1 - 0.99^n) / (0.01 n) of the full
         // rate, or 0.75 for n = 62
         assert!((0.75..1.0).contains(&one), "{form}: {one}");
-        // every probe exceeds the loss threshold, so the long-term bound decreases
+        // with 5 % of loss, every probe exceeds the loss threshold, so the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");
     }
     // version 1 ignores losses: only the policer detection reacts to losses, from 20 % on

@@ -32,7 +32,7 @@ fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     assert!(normal[1] > off[1], "the uploads use the rate that ACKs no longer need");
 }
 
-/// Returns the share of the link for a host with one upload that competes with a host with eight.
+/// Returns the share of the link that a host with one upload receives while another host has eight uploads.
 fn lone(isolation: &str, delay: &str) -> f64 {
     let out = run(&format!(
         "duration = '60s'\nrecord.warm_up = '10s'\n\

@@ -124,7 +124,7 @@ fn lengths_checksums_and_counts_are_right() {
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
 }
 
-/// Sequence numbers of one direction of a connection, followed as by a receiver.
+/// Sequence numbers of one direction of a connection, as its receiver sees them.
 #[derive(Default)]
 struct Stream {
     /// One past the highest sequence number so far.

@@ -41,8 +41,8 @@ fn a_games_delay_is_an_order_of_magnitude_below_that_of_one_queue() {
     let (pie, requests, proactive) = (of(&modem("'docsis_pie'", "")), of(&lld("")), of(&lld(PGS)));
     let delays = [&pie, &requests, &proactive].map(game);
     assert!(delays[2] < delays[0] / 10.0 && delays[1] < delays[0] / 3.0, "{delays:?}");
-    // the longest delay: a grant interval of 2.025 ms, the preparation of the grant (0.135 ms), its frame (0.135 ms), the
-    // propagation (0.04 ms)
+    // the longest delay of a packet of the game: a grant interval of 2.025 ms, the preparation of the grant (0.135 ms), its frame
+    // (0.135 ms), the propagation (0.04 ms)
     assert!(number(&proactive, "apps.game.delay_ms.max") <= 2.025 + 0.135 + 0.135 + 0.04, "{delays:?}");
     // the uploads fill the link in all cases
     for o in [&pie, &requests, &proactive] {
@@ -178,7 +178,7 @@ fn downloads(name: &str, stack: &str, n: u32) -> String {
     )
 }
 
-/// Returns the keys of the downstream of a CMTS at 100 Mbit/s.
+/// Returns the keys of link `down` for a CMTS at 100 Mbit/s.
 fn cmts(queue: &str, low_latency: &str) -> String {
     format!("queue = {queue}, docsis31 = {{ flow.max_sustained_rate = '100mbit', downstream = {{}}{low_latency} }}")
 }
@@ -192,7 +192,7 @@ fn downstream_a_game_passes_eight_downloads() {
     let delays = [&tail, &pie, &lld].map(game);
     // expected delays: with drop-tail, most of 250 ms; with DOCSIS-PIE, around its target of 10 ms; in the L queue, the wait for
     // the tokens of a packet of the other queue (121 us), two symbols, the pipeline and the interleaver (105 us), and the
-    // propagation (40 us)
+    // propagation (40 us): 266 us in all
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
@@ -210,7 +210,7 @@ fn downstream_prague_and_cubic_share_by_coupling() {
         ["classic", "scalable"].map(|app| number(&o, &format!("apps.{app}.goodput_mbit_reverse")));
     assert!((0.5..2.0).contains(&(scalable / classic)), "{scalable} {classic}");
     assert!(classic + scalable > 88.0, "{scalable} {classic}");
-    // MAXTH of the ramp is 1 ms at this rate
+    // at this rate, MAXTH of the ramp is 1 ms: every packet that waited longer is marked, so the L queue stays short
     assert!(game(&o) < 2.0, "{}", game(&o));
 }
 

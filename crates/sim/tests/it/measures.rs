@@ -85,8 +85,8 @@ fn the_grade_of_a_burst_among_pings() {
 
 #[test]
 fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
-    // packets of 1250 B every 100 ms into 1 Mbit/s (10 ms each) do not wait. At 100 bit/s, the first packet leaves the queue at
-    // once, and the others wait while its transmission takes 100 s
+    // At 1 Mbit/s, a packet of 1250 B takes 10 ms, so packets every 100 ms do not wait. At 100 bit/s, a packet takes 100 s: the
+    // first leaves the queue at once, and all others wait until the end of the run
     let apps = app("x", "cbr = { rate = \"100kbit\", size = \"1250B\" }");
     let quick = run(&line(4, &apps));
     assert_eq!(

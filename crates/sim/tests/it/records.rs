@@ -44,7 +44,7 @@ fn the_state_of_a_sender_follows_its_conventions() {
     // the first sample: a round trip of 40 ms and the transmission of two small packets
     let first = client.iter().find(|s| s.2 != 0).unwrap();
     assert!((40_000..41_000).contains(&first.2), "{first:?}");
-    // the first loss sets the threshold to about half of what fits into the link and its queue, 37 packets
+    // the links hold 17 packets and the queue 20; the first loss sets the threshold to about half of these 37 packets
     let after = client.iter().find(|s| s.1 != u32::MAX).unwrap();
     assert!((8 * 1460..60 * 1460).contains(&after.1), "{after:?}");
     assert!(client.iter().all(|s| s.0 > 0));
@@ -69,7 +69,7 @@ fn records_agree_with_the_counters() {
     assert!(count(Mask::DROPPED) > 0 && count(Mask::DROPPED) == sum("dropped_packets"));
     let arrived = app["packets"].as_u64().unwrap() + app["packets_reverse"].as_u64().unwrap();
     assert_eq!(arrived, sum("delivered_packets"));
-    // `delay_ms` counts packets with payload only, as the records do
+    // like the records, `delay_ms` counts only packets with payload
     let told = app["delay_ms"]["count"].as_u64().unwrap();
     assert_eq!(count(Mask::DELIVERED), told);
     // records come in the order of time

@@ -26,8 +26,8 @@ fn close(what: &str, seen: f64, expected: f64, within: f64) {
 fn one_queue_delays_all_probes_alike() {
     let outcome = run(&line("{ droptail = { limit = \"1000p\" } }", ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // foreign and self probes have the round trip of the load: RPM = 60 000 / 100.8 = 595. The reply of a TLS handshake has three
-    // segments, and the last arrives 3 ms later; the packets of the probes lengthen the queue
+    // Foreign and self probes have the round trip of the load: RPM = 60 000 / 100.8 = 595. The tolerances cover two effects: the
+    // reply of a TLS handshake has three segments, the last of which arrives 3 ms later, and the probes lengthen the queue
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
     // a self probe also waits for the ACK that allows its segment to be sent, at most 1.2 ms
@@ -52,8 +52,8 @@ fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
 
 #[test]
 fn unsent_bytes_delay_self_probes_alone() {
-    // self probes also wait for the 125 kB that their connection still has to send: at 10 Mbit/s x 1448 / 1500 = 9.653
-    // Mbit/s, 103.6 ms
+    // self probes also wait for the 125 kB that their connection still has to send, which take 103.6 ms at 9.653 Mbit/s (10
+    // Mbit/s x 1448 / 1500)
     let outcome = run(&line(OWN, &ONE.replace("\"0B\"", "\"125KB\"")));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
     close("loaded", of("http_loaded_ms"), 101.4 + 103.6, 0.03);
@@ -69,8 +69,8 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
         let outcome = run(&text);
         ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
     };
-    // 250 kB take 200 ms at 10 Mbit/s, so a round trip takes at most 220 ms, and more than half of the queue is always full. A
-    // self probe is delivered in order, after the retransmissions of lost segments, so it may take one round trip more
+    // The queue is always more than half full, and 250 kB take 200 ms at 10 Mbit/s. So the round trip of a foreign probe is 120 to
+    // 220 ms. A self probe is delivered after the retransmissions of earlier segments, so it may take one round trip more
     let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
     assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");

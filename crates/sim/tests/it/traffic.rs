@@ -189,7 +189,7 @@ fn new_applications_keep_the_books_on_random_networks() {
     }
 }
 
-/// Returns the sojourn time in the queue of link up after the first minute, in ms: the mean of the means of all bins.
+/// Returns the mean sojourn time in the queue of link `up`, in ms. This is the mean over the bins after the first minute.
 fn standing(outcome: &sim::Outcome) -> f64 {
     let t = series(outcome, "queue_series", "t_s", "link", "up");
     let ms = series(outcome, "queue_series", "sojourn_ms_mean", "link", "up");
@@ -251,7 +251,7 @@ fn a_file_is_faster_beside_ledbat_than_beside_reno() {
         assert!(number(&outcome, "links.up.utilisation") > 0.9);
         number(&outcome, "apps.file.files.median_s")
     });
-    // without the upload it would take 1.7 s
+    // without the upload, a file would take 1.7 s
     assert!(took[0] > 1.7 && took[0] < 0.7 * took[1], "{took:?}");
 }
 

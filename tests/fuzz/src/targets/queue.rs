@@ -38,7 +38,7 @@ const ALL_TICKS: u32 = 20_000;
 /// the whole range of time for each packet.
 const LETS_GO: u32 = 200_000;
 
-/// The packets that did not leave.
+/// Collects the dropped packets, and checks the marked packets.
 #[derive(Default)]
 struct Gone {
     dropped: Vec<(u64, DropReason)>,

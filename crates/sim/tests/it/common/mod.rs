@@ -301,7 +301,8 @@ impl Dice {
     fn apps(&mut self, text: &mut String, hosts: &[String]) {
         for i in 0..2 + self.rng.below(5) {
             let from = self.rng.below(hosts.len() as u64) as usize;
-            // with an odd step, a flow crosses the bottleneck of a dumbbell; otherwise nothing would limit its rate
+            // The hosts of a dumbbell alternate between its two sides, so an odd step leads to a host on the other side. Between
+            // two hosts on the same side, nothing might limit the rate of a flow
             let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
             let to = if to == from { (from + 1) % hosts.len() } else { to };
             let (from, to) = (&hosts[from], &hosts[to]);
