@@ -5,7 +5,7 @@ use units::{Duration, Problem, Time};
 /// Largest number of bins in one series.
 const MAX_BINS: u64 = 1 << 22;
 
-/// The rule that reduces the values of a bin to one.
+/// The rule that reduces the values of a bin to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     /// The sum of the values: bytes, packets, drops. An empty bin is 0.

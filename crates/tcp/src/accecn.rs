@@ -166,8 +166,8 @@ impl Counts {
         self.unreported >= MARKS[usize::from(!waits)]
     }
 
-    /// Returns true if a data segment with this ECN field changes the CE state, that is, if exactly one of this and the last
-    /// data segment had CE.
+    /// Returns true if a data segment with this ECN field changes the CE state: one of this segment and the last data segment
+    /// has CE, the other does not.
     pub(crate) fn changes(&self, ecn: Ecn) -> bool {
         self.last_ce != (ecn == Ecn::Ce)
     }

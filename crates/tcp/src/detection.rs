@@ -218,7 +218,7 @@ impl Detection {
         self.rack().is_some_and(Rack::may_probe)
     }
 
-    /// Returns true if a probe may be sent: no probe is in flight, and there was an RTT sample since the last one.
+    /// Returns true if a probe may be sent: no probe is in flight, and there was an RTT sample since the last probe.
     pub(crate) fn probe_due(&self) -> bool {
         self.rack().is_some_and(|rack| rack.tlp.probe.is_none() && rack.tlp.sampled)
     }

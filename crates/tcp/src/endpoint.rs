@@ -29,8 +29,8 @@ use units::{Duration, Time};
 /// same in every call. Time must not go backwards.
 ///
 /// The fields are in the order in which a packet needs them, because cache misses dominate when ten thousand connections share a
-/// cache. Suppose that 32 bytes of the host's own data precede it in memory. Then an endpoint that only receives uses the first
-/// cache line, and the second while there are holes; an endpoint that only sends uses the first line, and the third to the
+/// cache. Suppose that 32 bytes of the host's own data precede the endpoint in memory. If it only receives, it uses the first
+/// cache line, and the second while there are holes. If it only sends, it uses the first line, and the third to the
 /// sixth.
 #[derive(Clone, Debug)]
 #[repr(C)]

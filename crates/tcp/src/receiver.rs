@@ -390,7 +390,7 @@ impl Receiver {
         if self.flags & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
             self.stamp_rest(p, segment);
         }
-        // if an ACK of data was due, it uses up one quick ACK
+        // if an ACK of data was due, this segment uses up one quick ACK
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
             self.quick -= 1;
         }

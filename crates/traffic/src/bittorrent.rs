@@ -380,8 +380,8 @@ mod tests {
             changes += u64::from(app.optimistic != last);
             last = app.optimistic;
         }
-        // 30 rounds: the first draws an optimistic peer, because there was none; then rounds 3, 6 ... 30 draw one. A draw may
-        // select the previous peer again
+        // in 30 rounds, an optimistic peer is drawn in the first round, because there was none, and then in rounds 3, 6 ... 30.
+        // A draw may select the previous peer again
         assert!((8..=11).contains(&changes), "{changes}");
         assert!(seen.len() >= 7, "{seen:?}");
     }

@@ -325,7 +325,7 @@ impl Ftp {
         }
     }
 
-    /// Returns the start of the file that follows the one just finished.
+    /// Returns the start of the next file of flow `i`, after a file is finished.
     fn next_file<H: Host>(&self, i: usize, host: &mut H) -> Time {
         match self.params.interval {
             Some(interval) => (self.begin_of(i) + interval * self.flows[i].done).max(host.now()),

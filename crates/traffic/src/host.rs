@@ -112,7 +112,7 @@ pub trait Application {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
     /// Handles the completed handshake of `conn` at its end `role`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
-    /// Handles another `bytes` bytes received in order by `role`. Called only if the application `counts`.
+    /// Handles the arrival of `bytes` more bytes in order at `role`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}
     /// Handles a datagram received by `role` with this ECN field. Called only if the application `counts`.
     fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _ecn: Ecn, _host: &mut H) {}

@@ -53,7 +53,7 @@ const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 const MIN_CWND: f64 = 4.0;
 /// Growth of the bandwidth per round, as a factor, above which the pipe is not full.
 const FULL_GROWTH: f64 = 1.25;
-/// Number of rounds without such growth after which the pipe counts as full.
+/// Number of rounds with less growth than [`FULL_GROWTH`] after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
 /// Factor on the pacing rate. Pacing slightly below the estimate drains queues caused by estimation errors.
 const PACING_MARGIN: f64 = 0.99;

@@ -177,9 +177,9 @@ pub struct RateSample {
 pub struct LostSegment {
     /// Payload bytes.
     pub bytes: u64,
-    /// Bytes in flight when the segment was sent, including itself.
+    /// Bytes in flight when the segment was sent, including the segment.
     pub tx_in_flight: u64,
-    /// Bytes declared lost since the segment was sent, including itself.
+    /// Bytes declared lost since the segment was sent, including the segment.
     pub lost: u64,
     /// True if the application limited the sending rate when the segment was sent.
     pub app_limited: bool,
@@ -209,7 +209,7 @@ pub struct Silence {
     pub app_limited: bool,
 }
 
-/// The features of the stack that a controller uses. A flow pays only for those that its controller needs.
+/// The features of the stack that a controller uses. A flow has only the features that its controller needs.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {

@@ -9,7 +9,7 @@ use packet::Reading;
 use units::Time;
 
 group! {
-    /// Parameters of CUBIC besides the shared ones.
+    /// Parameters of CUBIC, in addition to the shared parameters.
     pub(crate) struct CubicParams {
         /// Form of `congestion_control = "cubic"`.
         pub cubic_form: CubicForm = CubicForm::Linux,

@@ -190,8 +190,8 @@ mod tests {
         AckSample { now, credit: 1.0, rtt_us: Some(rtt_us), srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
-    /// Runs `rounds` round trips of `ms` milliseconds, the first from 100 s on. Each acknowledges one window, with one ACK per
-    /// segment.
+    /// Runs `rounds` round trips of `ms` milliseconds, the first from 100 s on. Each round trip acknowledges one window, with
+    /// one ACK per segment.
     fn rounds(c: &mut CubicLinux, w: &mut Window, ms: u64, rounds: u64) {
         for round in 0..rounds {
             let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);
@@ -225,9 +225,9 @@ mod tests {
         let mut w = Window { cwnd: 14.0, ssthresh: c.growth.reduce(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
-        // in Linux' form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, above 20 as well as below. In
-        // 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, growth is 1 per round trip above 20: the window
-        // takes 11 round trips from 14 to 20, and grows by 39 segments in the other 39
+        // in Linux' form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, above 20 as well as below.
+        // In 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, growth is 1 per round trip above 20: the window
+        // takes 11 round trips from 14 to 20, and grows by 39 segments in the other 39 round trips
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
         let rfc = p.with(|p| p.control.cubic.cubic_form = crate::cc::cubic::CubicForm::Rfc9438);
         let mut c = super::super::cubic_rfc::Cubic::new(&NoParams {}, &stack(&rfc));
@@ -246,8 +246,8 @@ mod tests {
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 70.0, ssthresh: c.growth.reduce(BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
-        // K = cbrt(30 / 0.4) = 4.217 s. The target at 1 s is the curve one minimum RTT of 100 ms later, 3.117 s before K: 100 -
-        // trunc(0.4 * 3.117^3 = 12.11) = 88
+        // K = cbrt(30 / 0.4) = 4.217 s. The target at 1 s is the value of the curve one minimum RTT (100 ms) later, 3.117 s
+        // before K: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
         while t < 1_000 {
             c.grow(&mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));

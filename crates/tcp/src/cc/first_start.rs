@@ -1,4 +1,4 @@
-//! The algorithm of the first slow start, if `hystart` selects one that replaces its growth.
+//! The algorithm that replaces the growth of the first slow start, if `hystart` selects one.
 
 use super::control::{AckSample, Drive, Stack, Window};
 use super::hystart_pp::HyStartPp;

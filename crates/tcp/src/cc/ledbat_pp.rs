@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn the_gain_is_one_at_twice_the_target_and_a_sixteenth_on_short_paths() {
-        // 2 TARGET is 120 ms: 120 / 120 = 1, 120 / 119 rounds up to 2, 120 / 40 = 3, 120 / 9 = 13.3 rounds up to 14, and
-        // 120 / 7 = 17.1 is above 16
+        // GAIN is 1 / ceil(2 TARGET / base), where 2 TARGET is 120 ms: 120 / 120 = 1, 120 / 119 rounds up to 2, 120 / 40 = 3,
+        // 120 / 9 = 13.3 rounds up to 14. 120 / 7 = 17.1 exceeds the maximum of 16
         let of = |ms: u32| 1.0 / gain(Duration::from_millis(60), 1000 * ms);
         assert_eq!([600, 120, 119, 40, 9, 7, 0].map(of), [1.0, 1.0, 2.0, 3.0, 14.0, 16.0, 16.0]);
     }

@@ -60,7 +60,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Returns the sequence number after the last one.
+    /// Returns the sequence number after the segment's last one.
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)
     }

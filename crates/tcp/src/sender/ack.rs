@@ -18,7 +18,8 @@ struct Acked {
     bytes: u64,
     /// Bytes newly delivered, cumulatively or by SACK. Without SACK, a duplicate ACK counts as one segment.
     delivered: u64,
-    /// The segments that the cumulative ACK removed from the scoreboard. `segments` also counts the newly SACKed segments.
+    /// The segments that the cumulative ACK removed from the scoreboard. Here, the field `segments` also counts newly SACKed
+    /// segments.
     taken: Taken,
     /// True if the SACK blocks report new data.
     sacked: bool,
@@ -223,7 +224,7 @@ impl Sender {
         flight_before: u64,
     ) -> AckSample {
         let mss = f64::from(p.wire.mss);
-        // nearly always there is one full segment, which needs no division
+        // nearly always, `bytes` is one full segment, which needs no division
         let segments = |bytes: u64| if bytes == u64::from(p.wire.mss) { 1.0 } else { bytes as f64 / mss };
         let news = segments(bytes);
         let cwnd_limited = match p.window.cwnd_validation {

@@ -54,9 +54,9 @@ const HEADROOM: f64 = 1.5;
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
 /// Pacing rate as a multiple of the target.   Source: §4.3.2.
 const PACING: f64 = 1.5;
-/// Lower targets are paced like this one, bit/s.   Source: §4.3.2.
+/// Smallest target from which the pacing rate is computed, bit/s.   Source: §4.3.2.
 const LEAST_PACING: f64 = 50e3;
-/// Share of the largest rate from which on pacing is relaxed.   Source: §4.3.2.
+/// Share of the largest rate above which pacing is relaxed.   Source: §4.3.2.
 const RELAXED_FROM: f64 = 0.8;
 /// Largest factor by which pacing is relaxed.   Source: §4.3.2.
 const MOST_RELAXED: f64 = 4.0;
@@ -228,7 +228,7 @@ impl ScreamV2 {
         })
     }
 
-    /// Returns the factor by which a congestion reduces the window; `None` without one.
+    /// Returns the factor by which congestion reduces the window; `None` without congestion.
     fn reduction(&self, cx: &Context) -> Option<f64> {
         if self.lost {
             return Some(BETA_LOSS);

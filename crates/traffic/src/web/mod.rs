@@ -7,8 +7,8 @@
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
-//! A connection *slot* fetches one object of its server after another: each is requested in the same event in which the
-//! previous one is complete, until all objects of the server have been requested. So a server never has more than
+//! A connection *slot* fetches one object of its server after another. Each object is requested in the same event in which the
+//! previous object is complete, until all objects of the server have been requested. So a server never has more than
 //! `connections_per_server` transfers at once. An object is fetched by one GET of `request` bytes from the client; the server
 //! sends the object when the whole GET has arrived.
 //!

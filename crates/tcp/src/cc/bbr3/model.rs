@@ -12,7 +12,7 @@ const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// Growth of the bandwidth per round, as a factor, above which the pipe is not full.
 const FULL_BW_GROWTH: f64 = 1.25;
-/// Number of rounds without such growth after which the pipe counts as full.
+/// Number of rounds with less growth than [`FULL_BW_GROWTH`] after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
 
 /// Returns RS.delivery_rate, bytes per second.
@@ -31,7 +31,7 @@ impl Bbr3 {
         self.path.next_round_delivered = self.delivered;
     }
 
-    /// UpdateRound(): counts rounds, and sets `round_start` if this ACK starts one.
+    /// UpdateRound(): counts rounds, and sets `round_start` if this ACK starts a round.
     fn update_round(&mut self, rs: &RateSample) {
         self.path.round_start = rs.prior_delivered >= self.path.next_round_delivered;
         if self.path.round_start {
