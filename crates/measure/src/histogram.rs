@@ -263,7 +263,7 @@ mod tests {
         assert!(bins.is_sorted() && bins.iter().map(|(_, _, n)| n).sum::<u64>() == 200_000);
     }
 
-    /// Close percentiles stay distinct: 1000 values lie 0.1 ms apart around half a second, where bins of 1.6 % would hold 80
+    /// Close percentiles stay distinct: 1000 values lie 0.1 ms apart around half a second. Bins of 1.6 % would hold 80 of them
     /// each.
     #[test]
     fn close_percentiles_differ() {

@@ -192,7 +192,7 @@ impl Bittorrent {
     fn choose<H: Host>(&mut self, host: &mut H) {
         let by = usize::from(self.params.download);
         let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();
-        // a stable sort keeps ties in the order of their numbers
+        // the sort is stable, so peers with the same number of blocks stay in the order of their numbers
         order.sort_by_key(|&i| std::cmp::Reverse(self.peers[i].blocks[by]));
         let regular = order.len().min(self.params.active as usize - 1);
         let (mut chosen, others) = (order[..regular].to_vec(), &order[regular..]);

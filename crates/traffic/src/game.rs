@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::tests::fake::Fake;
 
-    /// 1000 s of a game: gaps of 18.29 and 15.14 ms, packets of 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes on
+    /// In 1000 s, gaps must be 18.29 and 15.14 ms, and packets 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes on
     /// average.
     #[test]
     fn both_sides_match_the_source() {

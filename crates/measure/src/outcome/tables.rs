@@ -118,7 +118,8 @@ impl Account<'_> {
         })
     }
 
-    /// Returns the series of applications that report their own: a table for each kind, whose applications have the same columns.
+    /// Returns a table of series for each kind of application that has its own series. All applications of a kind have the same
+    /// columns.
     pub(super) fn own_tables(&self) -> Vec<Table> {
         let of_kind = |kind| {
             let apps = || {

@@ -148,7 +148,7 @@ impl Control for CubicLinux {
         self.start.as_mut().map_or(d, |start| start.on_congestion(w, beta, d))
     }
 
-    /// Resets everything but the state of the first slow start, because the timeout may prove spurious.
+    /// Resets everything except the state of the first slow start, which is needed again if the timeout proves spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
         if let Some(start) = &mut self.start {

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(c.on_congestion(Window { cwnd: 40.0, ssthresh: 2.0 }, Congestion::Loss, 40.0).ssthresh, 20.0);
     }
 
-    /// The rules of RFC 8257 §3.3, worked out for windows of ten segments of 1000 bytes that are acknowledged one by one.
+    /// Applies the rules of RFC 8257 §3.3 to windows of ten segments of 1000 bytes that are acknowledged one by one.
     #[test]
     fn a_window_is_cut_at_its_end_by_the_new_alpha() {
         let mut c = dctcp(DctcpForm::Rfc8257);
@@ -247,7 +247,7 @@ mod tests {
         (c.alpha, c.window_end) = (0.5, 10_001);
         let mut cuts = vec![];
         for n in 1..=33 {
-            // the third, the fourth and the twelfth segment are marked
+            // the third, fourth and twelfth segments are marked
             let marked = matches!(n, 3 | 4 | 12);
             let una = 1 + n * 1000;
             let s = AckSample {

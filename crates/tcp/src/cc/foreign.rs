@@ -136,7 +136,8 @@ pub struct ForeignParams {
 }
 
 impl Clone for ForeignParams {
-    /// A stack creates controllers during a run, so each clone of the run needs a factory of its own.
+    /// Copies the parameters and the factory. A stack creates controllers during a run, so each clone of the run needs its own
+    /// factory.
     fn clone(&self) -> Self {
         Self {
             controller: self.controller.clone(),

@@ -536,7 +536,7 @@ mod tests {
         assert!(detector.m < 0.0);
     }
 
-    /// A flow of 100 packets a second of 1250 B, 1 Mbit/s, with the given queueing delay and losses.
+    /// Runs a flow of 100 packets of 1250 B per second, 1 Mbit/s, with this queueing delay and these losses.
     fn run(gcc: &mut Gcc, from: u64, packets: u64, delay_ms: impl Fn(u64) -> f64, lost: impl Fn(u64) -> bool) {
         for n in from..from + packets {
             let sent = Time(n * 10_000_000);
@@ -591,7 +591,7 @@ mod tests {
         assert!((gcc.delay_based / 1.5e6 - 1.0).abs() < 1e-9, "{}", gcc.delay_based);
     }
 
-    /// A loss of 20 % multiplies the rate by 0.9; 5 % holds it; less than 2 % lets it grow.
+    /// A loss of 20 % multiplies the rate by 0.9. A loss of 5 % does not change it. With less than 2 %, the rate grows.
     #[test]
     fn losses_limit_the_rate() {
         let mut gcc = Gcc::new(&GccParams::default(), &context());

@@ -421,7 +421,7 @@ mod tests {
         assert!((scream.window - 80e3).abs() < 1e-6);
     }
 
-    /// With s_rtt = 50 ms = 2 V, an L4S cut is 1 - alpha / 4. Far from w_i, the scale is 1.
+    /// With s_rtt = 50 ms = 2 V, a cut for L4S marks multiplies the window by 1 - alpha / 4. Far from w_i, the scale is 1.
     #[test]
     fn an_l4s_mark_cuts_by_alpha() {
         let mut scream = machine();
@@ -451,7 +451,8 @@ mod tests {
         }
     }
 
-    /// At qavg = T, the delay cut is 1 - 1/2 V / s_rtt = 0.75; at 3/4 T half of that; below T / 2 none.
+    /// At qavg = T, a cut multiplies the window by 1 - 1/2 V / s_rtt = 0.75. At 3/4 T, the cut is half as large. Below T / 2,
+    /// there is none.
     #[test]
     fn delay_cuts_in_proportion() {
         let cx = context(Ecn::NotEct);
