@@ -84,7 +84,7 @@ pub fn mos(r: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Loss in percent (lost and late packets), and the MOS printed for it.
+    /// Case, loss in percent (lost and late packets), and the MOS printed for it.
     ///
     /// Source: CableLabs 2012. DropTail with 417 packets: Table 3 (L415-423) and Table 7 (L512-520). DropTail with 21 packets:
     /// Table 4 (L433-446) and Table 8 (L526-534). CoDel: run 1 in Table 3, which is the same in Tables 7 and 8.

@@ -14,7 +14,7 @@ use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
-/// Largest number of rows of an application with series. An application with more rows has counters only.
+/// Largest number of rows with which an application has series. An application with more rows has only counters.
 pub const ROWS_WITH_SERIES: usize = 32;
 
 /// Largest number of SYNs whose times are kept, enough for several hundred pages.

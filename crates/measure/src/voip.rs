@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn late_is_judged_by_the_minimum_of_the_whole_call() {
-        // the minimum of 10 ms comes last, so packets above 10 + 60 ms are late, not only packets above 40 + 60
+        // the minimum of 10 ms comes last, so packets above 10 + 60 ms are late. The first delay alone would give a limit of 40
+        // + 60 ms
         let mut m = meter();
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);

@@ -37,7 +37,7 @@ const MASK: u32 = (1 << 24) - 1;
 /// Source: RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
-/// Returns the code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.
+/// Returns the code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 tables 2 and 3.
 pub(crate) fn code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,

@@ -63,8 +63,8 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
 }
 
-/// A sender waits for a larger burst only if an ACK is due within this time. Linux has this rule since October 2025, also in
-/// later releases of 6.12 and 6.6.
+/// A sender waits for a larger burst only if an ACK is due within this time. Linux has had this rule since October 2025, also
+/// in later releases of 6.12 and 6.6.
 const SOON: Duration = Duration::from_millis(1);
 
 /// Inputs of the decision whether a burst waits.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! For each ACK, the sender calls [`Detection::begin`]; the scoreboard reports which segments arrive ([`Watch`]); then
-//! [`Detection::detect`] marks segments lost. The sender responds to the losses. Tail loss probes, D-SACK and F-RTO need RACK's
+//! [`Detection::detect`] marks segments as lost. The sender responds to the losses. Tail loss probes, D-SACK and F-RTO need RACK's
 //! state; with the other two algorithms, their methods do nothing.
 
 pub(crate) mod fack;
@@ -68,7 +68,7 @@ impl Detection {
         }
     }
 
-    /// Marks segments lost after SACK blocks have reported new data.
+    /// Marks segments as lost after SACK blocks have reported new data.
     #[inline]
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, p: &TcpParams) {
         match self {
@@ -78,7 +78,7 @@ impl Detection {
         }
     }
 
-    /// Marks segments lost once the cumulative part of an ACK, which acknowledges `acked` bytes, and its SACK blocks are on the
+    /// Marks segments as lost once the cumulative part of an ACK, which acknowledges `acked` bytes, and its SACK blocks are on the
     /// scoreboard. Returns the time in microseconds until more segments may count as lost.
     #[inline]
     pub(crate) fn detect(
@@ -139,7 +139,7 @@ impl Detection {
     }
 
     /// Begins a recovery. Returns true if the first retransmission ignores the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step
-    /// 4.3). With FACK, it needs room in the window.
+    /// 4.3). With FACK, the first retransmission needs room in the window.
     pub(crate) fn enter_recovery(&mut self, board: &mut Scoreboard) -> bool {
         match self {
             Self::Fack(_) => return false,
@@ -179,7 +179,7 @@ impl Detection {
         }
     }
 
-    /// Processes a timeout: marks all data lost. With RACK, if SACK information is kept, marks only overdue data.
+    /// Processes a timeout: marks all data as lost. With RACK, if SACK information is kept, marks only overdue data.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard, now_us: u32, keep_sack: bool) {
         if let (Self::Rack(rack), true) = (&mut *self, keep_sack) {
             rack.set_now(now_us);

@@ -69,8 +69,7 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Sets the round-trip estimate as a handshake would. For an endpoint without a handshake. Called before it
-    /// connects.
+    /// Sets the round-trip estimate of an endpoint without a handshake, as a handshake would. Must be called before `connect`.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
@@ -195,7 +194,7 @@ impl Endpoint {
         }
     }
 
-    /// Runs the timers that are due. To be called at or after [`Endpoint::deadline`]; an earlier call has no effect.
+    /// Runs the timers that are due. Must be called at or after [`Endpoint::deadline`]; an earlier call has no effect.
     pub fn on_timer(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if now < self.deadline() {
             return;

@@ -162,7 +162,7 @@ mod tests {
     fn linux_bounds_the_variation_and_ns2_counts_ticks() {
         let p = TcpParams::preset("linux-6").unwrap();
         let mut r = Rtt::new(&p);
-        // after a sample of 20 ms, 4 RTTVAR = 40 ms; Linux raises that to 200 ms, so RTO = 20 + 200 ms
+        // after a sample of 20 ms, 4 RTTVAR = 40 ms; Linux raises this term to 200 ms, so RTO = 20 + 200 ms
         r.sample(&p, 20_000);
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_millis(220));
 

@@ -61,7 +61,7 @@ impl Scoreboard {
         Self { base, ..Self::default() }
     }
 
-    /// Adds a new segment, which must follow the last one without a gap.
+    /// Adds a new segment, which must follow the last segment without a gap.
     #[inline]
     pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, now_us: u32) {
         if self.held == 0 {
@@ -207,7 +207,7 @@ impl Scoreboard {
         found
     }
 
-    /// Marks a segment lost. Returns false if it was marked before.
+    /// Marks a segment as lost. Returns false if it was marked before.
     pub(crate) fn set_lost(&mut self, at: usize) -> bool {
         let e = self.entry(at);
         if e.has(LOST) {
@@ -219,7 +219,7 @@ impl Scoreboard {
         true
     }
 
-    /// Marks a retransmission lost, so that the segment is retransmitted once more.
+    /// Marks a retransmission as lost, so that the segment is retransmitted once more.
     pub(crate) fn lose_again(&mut self, at: usize) {
         let e = self.entry(at);
         e.flags &= !RETX;
@@ -244,8 +244,8 @@ impl Scoreboard {
         self.get(0).is_some_and(|e| e.flags & (LOST | SACKED | RETX) == LOST)
     }
 
-    /// Marks the first segment in flight lost, after duplicate ACKs or a partial ACK. Returns false if it was SACKed, or marked
-    /// before.
+    /// Marks the first segment in flight as lost, after duplicate ACKs or a partial ACK. Returns false if it was SACKed, or
+    /// marked before.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         if self.get(0).is_none_or(|e| e.has(SACKED)) {
             return false;
@@ -254,7 +254,7 @@ impl Scoreboard {
         self.set_lost(0)
     }
 
-    /// Marks all segments that are not SACKed lost after a timeout, including retransmissions. `keep_sack` is true if SACK
+    /// After a timeout, marks as lost all segments that are not SACKed, including retransmissions. `keep_sack` is true if SACK
     /// information is kept.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
@@ -314,8 +314,8 @@ impl Scoreboard {
         Some(self.piece(at as u32))
     }
 
-    /// Records a retransmission. `rescue` leaves pipe and HighRxt unchanged (RFC 6675 NextSeg (4)). Returns true if it now counts
-    /// in pipe.
+    /// Records a retransmission. A `rescue` leaves pipe and HighRxt unchanged (RFC 6675 NextSeg (4)). Returns true if the
+    /// retransmission now counts in pipe.
     pub(crate) fn retransmitted(&mut self, piece: Piece, now_us: u32, rescue: bool) -> bool {
         let e = self.entry(piece.at as usize);
         e.sent = now_us;

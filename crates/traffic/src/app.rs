@@ -54,7 +54,7 @@ macro_rules! applications {
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ Self::Endpoint(_) => "endpoint" }
             }
-            /// Returns the first invalid field; the path starts with the application's name.
+            /// Checks the parameters.   Errors: the first invalid field, by a path that starts with the application's name.
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ Self::Endpoint(p) => p.validate() }.map_err(|e| e.under(self.name()))
             }

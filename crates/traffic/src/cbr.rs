@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_spacing_does_not_drift() {
-        // At 3 Mbit/s, 1000 B are sent every 8/3 ms, which is no whole number of nanoseconds. In 600 s, 600 * 375 = 225 000
+        // At 3 Mbit/s, 1000 B are sent every 8/3 ms, which is not a whole number of nanoseconds. In 600 s, 600 * 375 = 225 000
         // datagrams are sent.
         let mut fake = Fake::new(&[0]);
         let mut app = CbrParams::new(BitRate(3_000_000)).build();

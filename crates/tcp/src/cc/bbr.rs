@@ -61,8 +61,8 @@ const PACING_MARGIN: f64 = 0.99;
 const FIRST_RTT: Duration = Duration::from_millis(1);
 /// Limit on the window's allowance for aggregated ACKs: the data of this many seconds at the estimated bandwidth.
 const AGGREGATION_CAP: f64 = 0.1;
-/// Pacing rate below which a burst is one segment. At higher rates, a burst is the data of 1/1024 s, but at least two segments. As
-/// in Linux, it is 1.2 Mbit/s. Unit: bytes/s.
+/// Pacing rate below which a burst is one segment, bytes/s: 1.2 Mbit/s, as in Linux. At higher rates, a burst is the data of
+/// 1/1024 s, but at least two segments.
 const ONE_SEGMENT_BELOW: f64 = 150_000.0;
 
 /// State of the machine, named as in the draft.

@@ -158,7 +158,7 @@ pub struct RateSample {
     pub interval: Duration,
     /// Bytes that had been delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// True if the application, not the network, limited the sending rate at that time.
+    /// True if the application, not the network, limited the sending rate when that segment was sent.
     pub app_limited: bool,
     /// Round-trip time of the newest acknowledged segment, microseconds; `None` if it was retransmitted.
     pub rtt_us: Option<u32>,

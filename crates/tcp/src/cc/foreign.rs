@@ -80,8 +80,8 @@ pub trait ForeignController: Send + Sync {
     fn on_rto(&mut self, _w: Window, _now: Time) {}
     /// Processes a segment that is declared lost.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
-    /// Undoes a reduction that was spurious. `before` is the window before the reduction, if it is known. `None` selects the
-    /// default undo.
+    /// Undoes a reduction that was spurious. `before` is the window before the reduction, if it is known. A result of `None`
+    /// selects the default undo.
     fn on_undo(&mut self, _w: Window, _now: Time, _before: Option<Window>) -> Option<Drive> {
         None
     }

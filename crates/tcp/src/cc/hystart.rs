@@ -181,7 +181,7 @@ mod tests {
             w.cwnd += 1.0;
         }
         // no test has run for the first six ACKs, so `last_ack` is still the round's start. The seventh ACK arrives 12 ms
-        // later, too late for a train, so this round has none, however long the round is
+        // later, too late for a train, so this round has no train, however long it lasts
         (12..40).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }

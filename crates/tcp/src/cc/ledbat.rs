@@ -36,7 +36,7 @@ const BETA: f64 = 0.5;
 
 /// Largest `base_history`, minutes.
 pub(super) const MAX_BASE_HISTORY: u32 = 60;
-/// Largest `current_filter`, samples: about the number that one large window yields.
+/// Largest `current_filter`, samples: about the number of samples in one large window.
 pub(super) const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {

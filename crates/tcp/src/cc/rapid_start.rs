@@ -119,7 +119,7 @@ impl RapidStart {
         w.cwnd = (w.cwnd - less).max(r.least);
     }
 
-    /// Processes an ACK of the first recovery. Returns `None` if it has ended before this ACK.
+    /// Processes an ACK of the first recovery. Returns `None` if the recovery has ended before this ACK.
     pub(super) fn on_recovery_ack(&mut self, mut w: Window, s: &AckSample) -> Option<Drive> {
         if !matches!(s.state, State::Recovery | State::Cwr) {
             self.recovery = None;

@@ -79,12 +79,13 @@ impl Fack {
         self.forget();
     }
 
-    /// Marks segments lost that lie DupThresh segments below newly SACKed data.
+    /// Marks as lost the segments that lie DupThresh segments below newly SACKed data.
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, dupthresh: u8, mss: u32) {
         self.found |= board.mark_lost(dupthresh, mss, true);
     }
 
-    /// Marks every retransmission lost that a segment delivered by this ACK has overtaken. Bound: the undecided retransmissions.
+    /// Marks as lost every retransmission that a segment delivered by this ACK has overtaken. Bound: the undecided
+    /// retransmissions.
     pub(crate) fn mark_overtaken(&mut self, board: &mut Scoreboard, dupthresh: u8) {
         let highest = board.high.checked_sub(1).and_then(|at| board.get(at as usize));
         let sacked_to = highest.map(|e| e.start.wrapping_add(e.size() as u32));
@@ -105,7 +106,7 @@ impl Fack {
         }
     }
 
-    /// Marks the retransmission with this number lost, unless it was SACKed or sent again since.
+    /// Marks the retransmission with this number as lost, unless its segment has been SACKed or sent again since.
     fn lose_resent(&mut self, board: &mut Scoreboard, rel: u32, number: u32) {
         let at = board.search(rel);
         if board.get(at).is_none_or(|e| e.flags & (SACKED | RETX) != RETX || e.skip != number) {
@@ -180,8 +181,8 @@ mod tests {
         assert!(found(&b));
         assert_eq!(resend(&mut b), 0);
         b.0.push(20_001, MSS, false, 100);
-        // segments up to 19 were in flight at the time of the retransmission, so the arrival of 5 to 15 does not show that it is
-        // lost
+        // segments up to 19 were in flight at the time of the retransmission, so the arrival of 5 to 15 does not show that the
+        // retransmission is lost
         ack(&mut b, 0, 5, 16);
         assert_eq!((found(&b), b.0.next_lost(), b.0.pipe), (false, None, 6000));
         ack(&mut b, 0, 20, 21);

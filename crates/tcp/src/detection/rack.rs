@@ -200,7 +200,7 @@ impl Rack {
         self.settle() && (!open || self.sacked > 0)
     }
 
-    /// Marks segments lost. Returns the time in microseconds after which every segment sent before the newest delivered one is
+    /// Marks segments as lost. Returns the time in microseconds after which every segment sent before the newest delivered one is
     /// overdue.   Source: RFC 8985 §6.2 step 5.
     pub(crate) fn detect(
         &mut self,
@@ -227,7 +227,7 @@ impl Rack {
         self.sacked == 0 && self.lost == 0
     }
 
-    /// Processes a timeout: marks the first segment lost, and all others that are overdue.   Source: RFC 8985 §6.3.
+    /// Processes a timeout: marks the first segment as lost, and all others that are overdue.   Source: RFC 8985 §6.3.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard) {
         if board.get(0).is_some_and(|e| e.has(RETX)) {
             self.lose_again(board, 0);
@@ -298,8 +298,9 @@ impl Rack {
         }
     }
 
-    /// Marks the overdue retransmissions sent before `newest` lost, or all overdue ones if `newest` is `None`. Returns the
-    /// longest time in microseconds until other retransmissions are overdue. Bound: the retransmissions sent before `newest`.
+    /// Marks as lost the overdue retransmissions that were sent before `newest`, or all overdue retransmissions if `newest` is
+    /// `None`. Returns the longest time in microseconds until other retransmissions are overdue. Bound: the retransmissions
+    /// sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -326,14 +327,14 @@ impl Rack {
         wait
     }
 
-    /// Marks a retransmission lost, so the segment is retransmitted once more.
+    /// Marks a retransmission as lost, so the segment is retransmitted once more.
     fn lose_again(&mut self, board: &mut Scoreboard, at: usize) {
         board.lose_again(at);
         self.lost_again = true;
     }
 
-    /// Marks overdue segments lost that were sent only once, and before `newest`. Segments above `lost_to` are in sending order.
-    /// Returns the longest time in microseconds until other segments are overdue.
+    /// Marks as lost the overdue segments that were sent only once, and before `newest`. Segments above `lost_to` are in
+    /// sending order. Returns the longest time in microseconds until other segments are overdue.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;

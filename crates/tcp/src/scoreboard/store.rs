@@ -4,8 +4,8 @@ use super::entry::{Entry, LOST, SACKED};
 use super::{IN_RING, Scoreboard};
 use units::prefetch;
 
-/// Number of entries at which all move from the ring back into the scoreboard. Less than `FEW`, so that the entries of a window
-/// of about `FEW` segments do not move on every ACK.
+/// Number of entries at which all entries move from the ring back into the scoreboard. Less than `FEW`, so that the entries of
+/// a window of about `FEW` segments do not move on every ACK.
 const BACK: usize = 2;
 /// Ring capacity that is never released. A larger ring releases half of its capacity once at most a quarter is used, so that a
 /// window that was large once does not keep using many cache lines.

@@ -117,7 +117,7 @@ fn three_runs_and_the_order_of_next_seg() {
     s(&mut b, 4);
     assert!(!b.head_lost());
     s(&mut b, 6);
-    // segments 0 and 1 have three SACKed runs above them, so they are lost; segment 3 has two
+    // segments 0 and 1 have three SACKed runs above them, so they are lost; segment 3 has only two
     assert_eq!(b.pipe, 500);
     for want in [1, 101] {
         let piece = b.next_lost().unwrap();

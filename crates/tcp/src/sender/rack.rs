@@ -40,7 +40,7 @@ impl Sender {
         self.timer != Timer::Rto
     }
 
-    /// Marks segments lost, once the cumulative part of an ACK and its SACK blocks are on the scoreboard. Returns true if the
+    /// Marks segments as lost, once the cumulative part of an ACK and its SACK blocks are on the scoreboard. Returns true if the
     /// timer now waits for a reordering window.
     #[inline]
     pub(super) fn detect(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
@@ -68,7 +68,7 @@ impl Sender {
         (self.timer, self.rto_at) = (timer, at);
     }
 
-    /// Returns the time left of the current RTO. It began with the last ACK of new data (RFC 6298 §5.3). In stacks with
+    /// Returns the time left of the current RTO, which began with the last ACK of new data (RFC 6298 §5.3). In stacks with
     /// `min_rto_bounds = "variation"`, it began with the latest transmission of the first segment (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
         let began = match p.rto.min_rto_bounds {
@@ -101,8 +101,8 @@ impl Sender {
         }
     }
 
-    /// Arms the probe timer if a probe may follow, and returns true if it does. Called when new data is sent (`acked` is false)
-    /// or acknowledged.
+    /// Arms the probe timer if a probe may follow. Returns true if the timer is armed. Called when new data is sent (`acked` is
+    /// false) or acknowledged.
     ///
     /// Source: RFC 8985 §7.2.
     #[inline]

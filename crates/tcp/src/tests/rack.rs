@@ -1,4 +1,4 @@
-//! Tests of RACK-TLP: which segments it marks lost, and when each retransmission leaves.
+//! Tests of RACK-TLP: which segments it marks as lost, and when each retransmission leaves.
 //!
 //! The one-way delay is 50 ms unless stated otherwise, packets have no transmission time, and all segments are full. RTT and SRTT
 //! are 100 ms, so PTO = 2 SRTT + 2 = 202 ms. The reordering window is min RTT / 4 = 25 ms, and its timer waits 2 ms longer, as in

@@ -237,7 +237,7 @@ impl Media {
         }
     }
 
-    /// Passes a report to the controller; without a report, only the packets that count as lost by their age.
+    /// Passes a report to the controller; without a report, passes only the packets that count as lost because of their age.
     fn feedback(&mut self, now: Time, report: Option<&Report>) {
         let packets = self.sender.feedback(now, report);
         if packets.is_empty() {

@@ -246,7 +246,7 @@ impl ScreamV2 {
         (above > 0.0).then(|| 1.0 - above / 2.0 / share)
     }
 
-    /// Reduces the window if there is congestion and the last cut is long enough ago.
+    /// Reduces the window if there is congestion, and if enough time has passed since the last cut.
     fn reduce(&mut self, cx: &Context, now: Time) {
         if self.cut.is_some_and(|at| now.since(at) < self.srtt.min(VIRTUAL_RTT)) {
             return;

@@ -106,8 +106,8 @@ impl Sender {
         self.next - 1
     }
 
-    /// Returns the time at which the pacer lets the next packet leave; `None` if none waits, or if the window has no room
-    /// before a report.
+    /// Returns the time at which the pacer lets the next packet leave; `None` if none waits, or if the window is full until a
+    /// report arrives.
     pub(super) fn wake_at(&self, now: Time, burst: Duration, window: Option<u64>) -> Option<Time> {
         self.admitted(window)?;
         Some(self.next_at.max(self.burst_at.map_or(now, |at| at + burst)).max(now))

@@ -49,7 +49,7 @@ impl Bbr3 {
         self.bound_bw_for_model();
     }
 
-    /// SetCwnd(): returns the window after an ACK of `newly` bytes. All in bytes.
+    /// SetCwnd(): returns the window after an ACK of `newly` bytes. All values are in bytes.
     fn set_cwnd(&self, mut cwnd: f64, newly: f64) -> f64 {
         let most =
             self.quantization_budget(self.bdp_multiple(self.path.bw, self.gains().1) + self.path.excess.extra_acked());
@@ -149,7 +149,7 @@ impl Control for Bbr3 {
         self.drive(w, cwnd)
     }
 
-    /// OnEnterFastRecovery(), and the first half of OnEnterRTO(). The losses have already been reported by `on_lost`.
+    /// OnEnterFastRecovery(), and the first half of OnEnterRTO(): saves the window. `on_lost` has already reported the losses.
     fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         let cwnd = w.cwnd * self.mss;
         self.save_cwnd(cwnd);

@@ -180,7 +180,7 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     c.w = 0.0;
     c.pace(&Window { cwnd: 2.0, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_millis(30));
     assert!((c.w - 0.25).abs() < 1e-9 && c.pacing_rate == Some(12_500.0));
-    // with an RTT of 1 s, 100 kbit/s are 12 500 bytes, or 8.33 segments. With cwnd = 4, W is raised to this. With cwnd = 5, W
+    // with an RTT of 1 s, 100 kbit/s are 12 500 bytes, or 8.33 segments. With cwnd = 4, W is raised to 8.33. With cwnd = 5, W
     // stays at 3, but the pacing rate is 100 kbit/s
     let mut after = |cwnd| {
         c.w = 3.0;
@@ -242,10 +242,10 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
     };
     // 0.4 segments in 10 ms are 1500 bytes in 25 ms, or 480 kbit/s: two segments of 750 bytes
     assert_eq!(sized(0.4, 10), 750);
-    // if two full segments leave in the virtual round trip (0.96 Mbit/s at 25 ms), they do not shrink
+    // if two full segments leave in the virtual round trip (0.96 Mbit/s at 25 ms), segments do not shrink
     assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
     assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
-    // at W = 10, an ACK of one segment adds 1/10. If the segment has only 750 bytes, a mark cancels half of that
+    // at W = 10, an ACK of one segment adds 1/10. If the segment has only 750 bytes, a mark cancels half of this growth
     let mut f = Flow::new(10.0, 0.025);
     (f.c.segment, f.c.saw_ce, f.c.last_cut, f.c.round_until) = (750.0, true, LastCut::Round(true), u64::MAX);
     f.ack(true);
