@@ -65,14 +65,14 @@ impl Bucket {
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
     }
 
-    /// Returns the time until the bucket holds `bytes`; `None` if it holds them now.
+    /// Returns the time until the bucket holds tokens for `bytes`; `None` if it does now.
     #[inline]
     pub fn wait(&self, bytes: u64) -> Option<Duration> {
         let need = bytes as i64 * PER_BYTE;
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
     }
 
-    /// Returns the whole bytes in the bucket `dt` after it was last filled; 0 while it is in debt.
+    /// Returns the number of whole bytes that the bucket holds `dt` after it was last filled; 0 if it is in debt.
     #[inline]
     pub fn bytes_after(&self, dt: Duration) -> Bytes {
         Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
@@ -136,8 +136,8 @@ impl Buckets {
         self.each().for_each(|bucket| bucket.refund(bytes));
     }
 
-    /// Returns the time until both buckets hold `bytes`, or are full if `bytes` exceeds their depth. [`Buckets::fill`] must have
-    /// been called for the current time.
+    /// Returns the time until both buckets hold tokens for `bytes`, or are full if `bytes` exceeds their depth. Call
+    /// [`Buckets::fill`] with the current time first.
     pub(crate) fn wait(&mut self, bytes: u64) -> Duration {
         let wait = |bucket: &mut Bucket| bucket.wait(bytes.min((bucket.depth / PER_BYTE) as u64));
         self.each().filter_map(wait).max().unwrap_or(Duration::ZERO)
@@ -152,7 +152,8 @@ impl Buckets {
 
 /// The rate shaper of a service flow.
 ///
-/// Contract: [`TokenBucket::take`] is called for one packet at a time, and only after the wait that it last returned has passed.
+/// Contract: after each call of [`TokenBucket::take`], the caller waits for the time that it returned before it calls `take` for
+/// the next packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBucket(Buckets);
 

@@ -73,7 +73,7 @@ fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
 
-/// Returns the token buckets of a service flow or aggregate, which are read once per MAP.
+/// Returns the token buckets of a service flow or an aggregate. The scheduler reads them once per MAP.
 fn buckets(flow: &ShaperParams, p: &Docsis31Params) -> Buckets {
     let bucket = |rate: BitRate, burst: Bytes| {
         let rate = p.inflated(rate);
@@ -165,7 +165,8 @@ impl Cmts {
         }
     }
 
-    /// Allocates a MAP with `free` minislots, of which `proactive` already belong to L; returns the minislots of L and C.
+    /// Divides the `free` minislots of a MAP, of which `proactive` already belong to L. Returns the numbers of minislots for L
+    /// and C.
     ///
     /// Source: the rule of docsis-ns3, written as a formula.
     fn allocate(&self, free: u64, proactive: u64) -> [u64; 2] {
@@ -191,8 +192,8 @@ impl Cmts {
         }
     }
 
-    /// Schedules at `now` the MAP that begins with frame `first`, counted from the start of the first MAP; returns the frames of
-    /// the MAP.
+    /// Schedules, at time `now`, the MAP that begins with frame `first` (counted from the start of the first MAP). Returns the
+    /// grants of its frames.
     pub(crate) fn map(&mut self, now: Time, first: u64, rng: &mut Rng) -> &[FrameGrant] {
         self.fill(now);
         let frames = self.frames_per_map as usize;

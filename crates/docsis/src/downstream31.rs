@@ -36,7 +36,7 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Returns the flow that sends next. At least one flow of `may` must be allowed to send.
+    /// Returns the flow that sends next. `may` is true for each flow that may send, and true for at least one.
     ///
     /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {

@@ -50,7 +50,7 @@ pub struct GrantedLink {
     fragment: Option<(PacketMeta, u64)>,
     /// Time of the next MAP; `NEVER` while idle.
     next_map: Time,
-    /// Start of the current grant, with its piggybacked request; `NEVER` once it has begun.
+    /// Time at which the current grant begins and its piggybacked request is sent; `NEVER` once it has begun.
     grant_at: Time,
     /// Time at which the next packet of the grant is sent; `NEVER` outside a grant.
     send_at: Time,

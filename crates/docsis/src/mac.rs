@@ -53,7 +53,7 @@ pub struct Mac {
     next_map: Time,
     /// End of this modem's transmission on the channel.
     busy_until: Time,
-    /// Start of transmission and size of granted packets whose transmission has not begun.
+    /// For each granted packet whose transmission has not begun: the time at which it begins, and the packet's size.
     starts: VecDeque<(Time, u16)>,
     /// Packets whose transmission has not begun, as of the last update of `starts`.
     waiting: Backlog,
@@ -196,7 +196,7 @@ impl Mac {
         begun.fold(self.waiting, |b, s| Backlog { packets: b.packets - 1, bytes: b.bytes - u64::from(s.1) })
     }
 
-    /// Returns the number of packets not yet passed to `depart`, including a fragmented one.
+    /// Returns the number of packets not yet passed to `depart`, including a fragmented packet.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }

@@ -18,7 +18,7 @@ macro_rules! defaults {
 }
 pub(crate) use defaults;
 
-/// The rate shaping of one service flow: two token buckets, sustained and peak.
+/// The rate shaping of one service flow by two token buckets, one for the sustained rate and one for the peak rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {

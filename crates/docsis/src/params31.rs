@@ -63,8 +63,8 @@ pub struct Docsis31Params {
     /// The Low Latency service flow; null: a single service flow, with any discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
-    /// Makes the link a CMTS's downstream, without requests and grants. Of the following parameters, only
-    /// `downstream_interleaver` and `downstream_pipeline` then apply. Null: an upstream.
+    /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. In a downstream, only
+    /// `downstream_interleaver` and `downstream_pipeline` of the following parameters apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
     /// Time between MAPs, rounded to whole frames: 2ms are rounded to 15 frames of 135us, and 1ms to 7.

@@ -18,7 +18,7 @@ pub struct Datagram {
 /// A datagram to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Address of another endpoint.
+    /// Address of the endpoint to send to.
     pub to: SocketAddr,
     /// ECN field of the IP header.
     pub ecn: Ecn,
@@ -47,7 +47,7 @@ impl Framing {
     }
 }
 
-/// A stack at a node: a machine without I/O, driven in virtual time.
+/// A stack at a node: a state machine without I/O, driven in virtual time.
 ///
 /// After each call of [`Endpoint::handle`] or [`Endpoint::on_timeout`], and once at the start, the network calls
 /// [`Endpoint::poll_transmit`] until it returns `None`, and then [`Endpoint::next_timeout`].

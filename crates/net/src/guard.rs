@@ -5,7 +5,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
 
-/// Largest number of timeouts of an endpoint at one moment. A stack handles all timers that are due in a few calls.
+/// Largest number of timeouts of an endpoint at one moment. A correct stack needs only a few calls to handle all timers that
+/// are due.
 pub const MOST_TIMEOUTS: u32 = 1000;
 /// Largest number of datagrams that an endpoint sends at one moment: a window of about 80 MB.
 pub const MOST_SENT: u32 = 65_536;
@@ -91,7 +92,7 @@ impl Moment {
 
 /// Calls foreign code.   Errors: the code panics, or unwinds with a [`Fault`].
 pub(crate) fn call<T>(method: &'static str, code: impl FnOnce() -> T) -> Result<T, Misbehaviour> {
-    // the endpoint is not called again after a panic, so a broken state does no harm
+    // the endpoint is not called again after a panic, so a state that the panic broke does no harm
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         let action = match payload.downcast::<Fault>() {
             Ok(fault) => fault.0,

@@ -52,12 +52,12 @@ struct Place {
 }
 
 impl Network {
-    /// Reads a scenario.   Errors: all its problems.
+    /// Creates a network from a scenario in TOML.   Errors: all problems of the scenario.
     pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
         Self::new(scenario(text, Format::Toml, &[])?).map_err(|p| vec![p])
     }
 
-    /// Returns a network of a scenario without endpoints.   Errors: a problem of the scenario.
+    /// Creates a network from a scenario. It has no endpoints yet.   Errors: a problem of the scenario.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let nodes = scenario.network()?.nodes;
         let sink: MakeSink<()> = Box::new(|_| Ok(()));

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_1071() {
-        // §3: 00 01 f2 03 f4 f5 f6 f7 has the sum ddf2
+        // RFC 1071 §3: the bytes 00 01 f2 03 f4 f5 f6 f7 have the sum ddf2
         assert_eq!(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
         assert_eq!(folded(0x1_fffe), 0);
         assert_eq!(sum(&[0xff; 65_535]), 0xff00);

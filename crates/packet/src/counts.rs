@@ -38,7 +38,7 @@ impl Count {
     }
 }
 
-/// Counters of one class of packets: offered = delivered + dropped + queued.
+/// Counters of one class of packets. offered = delivered + dropped + the packets still queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     /// Arrivals.

@@ -15,9 +15,9 @@ pub struct Header {
     pub src: IpAddr,
     /// Address of the receiver.
     pub dst: IpAddr,
-    /// The sender's port of TCP and UDP, the identifier of an ICMP echo; otherwise 0.
+    /// The sender's port (TCP and UDP), or the identifier of an ICMP echo; otherwise 0.
     pub sport: u16,
-    /// The receiver's port of TCP and UDP, the identifier of an ICMP echo; otherwise 0.
+    /// The receiver's port (TCP and UDP), or the identifier of an ICMP echo; otherwise 0.
     pub dport: u16,
     /// Transport protocol. Any protocol other than TCP and ICMP counts as UDP.
     pub protocol: Protocol,
@@ -172,8 +172,8 @@ fn option_flags(options: &[u8], ack: u32) -> Flags {
 }
 
 /// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. There must be one or two
-/// blocks: with three, there may have been no room for others. The first block must not report a duplicate (which would lie
-/// below the ACK or within the second block, RFC 2883).
+/// blocks, because an option with three blocks may have had no room for more. The first block must not report a duplicate (such
+/// a block lies below the ACK or within the second block, RFC 2883).
 fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
@@ -316,7 +316,7 @@ mod tests {
             if !v6 {
                 prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
             }
-            // only the bytes of the type of service and, in IPv4, of the checksum changed
+            // only the bytes that hold the type of service and, in IPv4, the checksum may have changed
             let changed = p.iter().zip(&before).enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i);
             prop_assert!(changed.into_iter().all(|i| i == 1 || (v6 && i == 0) || (!v6 && (i == 10 || i == 11))));
         }

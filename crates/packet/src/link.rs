@@ -69,12 +69,12 @@ pub enum ServiceFlow {
     Classic,
 }
 
-/// The parameters of an aggregate of two service flows, except the rates of the aggregate itself.
+/// The parameters of an aggregate of two service flows other than the aggregate's own rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
     /// The Maximum Sustained Rates of L and C, counted in Ethernet frames; `None` if only the aggregate's rate limits the flow.
     pub msr: [Option<BitRate>; 2],
-    /// The Peak Rate of C, apart from that of the aggregate.
+    /// The Peak Rate of C alone; `None` if C has no Peak Rate of its own.
     pub peak_c: Option<BitRate>,
     /// L's request-grant loop; `None` downstream, where there are no requests.
     pub request_loop: Option<RequestLoop>,
@@ -158,7 +158,7 @@ impl OpportunityCounts {
         }
     }
 
-    /// Counts a gap, which lasts from one opportunity to the next, or from the start of the run to the first.
+    /// Counts a gap. A gap lasts from one opportunity to the next, or from the start of the run to the first opportunity.
     pub fn gap(&mut self, gap: Duration) {
         self.longest_gap = self.longest_gap.max(gap);
         self.long_gaps += u64::from(gap > Self::LONG_GAP);

@@ -5,18 +5,18 @@
 
 use crate::Unit;
 
-/// The declaration of a key of the summary.
+/// The declaration of one entry in a run's summary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// The name of the key; `*` matches any name.
+    /// The entry's key; `*` matches any key.
     pub key: &'static str,
     /// The unit of the values, and how they are compared.
     pub kind: Kind,
-    /// Human-readable name, without the unit.
+    /// Name for people to read, without the unit.
     pub words: &'static str,
     /// Description in one sentence.
     pub doc: &'static str,
-    /// The keys below this one: the statistics of a distribution. Empty for a single number.
+    /// The entries below this entry, which are the statistics of a distribution. Empty for a single number.
     pub parts: &'static [Measure],
 }
 

@@ -128,7 +128,7 @@ pub const LEAST_BYTES: u64 = 28;
 /// A packet: 32 bytes, plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketMeta {
-    /// A time written by the present holder of the packet: the enqueue time in a queue, the arrival time on a link.
+    /// A time written by the component that holds the packet: a queue writes the enqueue time, a link the arrival time.
     pub stamp: Time,
     /// For data, the offset of the first payload byte in the stream; for a pure ACK, the cumulative ACK number; for a datagram,
     /// its number.
@@ -253,7 +253,7 @@ impl PacketMeta {
         self.tos = self.tos & !3 | ecn as u8;
     }
 
-    /// Marks an ECN-capable packet with CE; returns false if it is not ECN-capable.
+    /// Marks the packet with CE if it is ECN-capable; otherwise returns false.
     #[inline]
     pub fn mark_ce(&mut self) -> bool {
         let capable = self.tos & 3 != 0;
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
         assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));
         assert_eq!(counted(packet(flow, 3000, Flags::default())), (1, 3000), "one large segment");
-        // frames of the slot's previous flow, and of a flow without a frame size, count as one segment
+        // packets of the slot's previous flow, and of a flow without a frame size, count as one segment
         assert_eq!(counted(packet(FlowId::new(2, 8), 3000, Flags::GSO)), (1, 3000));
         assert_eq!(counted(packet(FlowId::new(5, 0), 3000, Flags::GSO)), (1, 3000));
     }

@@ -61,7 +61,7 @@ impl Unit {
         self.row().0
     }
 
-    /// Returns the unit as it is written after a number.
+    /// Returns the unit in the form that is written after a number.
     pub const fn symbol(self) -> &'static str {
         self.row().1
     }
@@ -239,7 +239,7 @@ impl<'a> Reading<'a> {
         self.put(Item::Value(name, Unit::One, Value::Flag(so)));
     }
 
-    /// Reports a state as one of a few words.
+    /// Reports a state, which is one of a few words.
     pub fn word(&mut self, name: &str, word: &str) {
         self.put(Item::Value(name, Unit::One, Value::Word(word)));
     }

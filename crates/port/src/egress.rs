@@ -139,8 +139,8 @@ impl Egress {
     /// Sends the next packet on a free link, unless the queue is empty or the server holds its packets back.
     #[inline]
     fn serve<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        // bound: every iteration that does not return removes a packet. Only on a link without a rate does the loop repeat, until
-        // the queue is empty
+        // bound: every iteration that does not return removes a packet. The loop repeats only on a link without a rate, until the
+        // queue is empty
         loop {
             let held_back = server.holds_back(now, self.rate, self.queue.backlog());
             let packet = if held_back { None } else { self.dequeue(server, now, None, env) };

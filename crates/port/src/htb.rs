@@ -32,10 +32,10 @@ pub struct HtbParams {
     pub rate: Option<BitRate>,
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,
-    /// Bytes that may be sent at `ceil` in excess of the rate. The default is the value that tc computes for a rate below 8
+    /// Bytes that may be sent in excess of the rate, at `ceil`. The default is the value that tc computes for a rate below 8
     /// Gbit/s and an MTU of 1500.
     pub burst: Bytes,
-    /// Bytes that may be sent at the interface's speed in excess of `ceil`.
+    /// Bytes that may be sent in excess of `ceil`, at the interface's speed.
     pub cburst: Bytes,
 }
 

@@ -28,11 +28,11 @@ pub struct Impairments {
     /// Packets arrive in batches, only at multiples of this time, as with ACK aggregation or the frames of a radio link. Null: each
     /// packet arrives at its own time.
     pub batches: Option<Duration>,
-    /// Probability that a packet arrives twice, both times at once. The counts of the link do not include the copy.
+    /// Probability that a packet arrives twice, at the same time. The counts of the link do not include the copy.
     pub duplicates: Prob,
 }
 
-/// A token bucket that drops each packet for which it has too few tokens.
+/// A token bucket that drops a packet if it has too few tokens for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
@@ -64,8 +64,8 @@ fn always() -> Prob {
     Prob::constant(1.0)
 }
 
-/// Retransmission of each packet until it succeeds, up to `attempts` transmissions. Later packets wait for the packet, unless
-/// `reorder` is set.
+/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait for the
+/// packet, unless `reorder` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
@@ -180,7 +180,7 @@ impl Impaired {
         (failed < u64::from(link.attempts)).then(|| Duration(link.delay.0.saturating_mul(failed)))
     }
 
-    /// Returns the time for which the next packet is held back while others pass.
+    /// Returns the time for which the next packet is held back while others pass; `None` if it is not held back.
     pub(crate) fn held_back(&mut self) -> Option<Duration> {
         let reordering = self.spec.reordering.as_ref()?;
         self.reordering_rng.chance(reordering.chance.get()).then_some(reordering.by)

@@ -108,7 +108,7 @@ impl Port {
         self.egress.propagation.duplicates()
     }
 
-    /// Does the work due by `last`, unless the port is already past that time. An idle link also counts its missed
+    /// Does the work due by `last`, unless the port has already advanced beyond `last`. An idle link also counts its missed
     /// opportunities.
     #[inline]
     pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {

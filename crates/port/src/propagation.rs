@@ -17,7 +17,7 @@ pub(crate) struct Propagation {
     lateness: Option<Lateness>,
     reorder: bool,
     loss: f64,
-    /// Numbers of the packets to lose, in falling order, so that the next one is last.
+    /// Numbers of the packets to lose, in falling order, so that the next number is the last element.
     lose: Vec<u64>,
     impaired: Option<Box<Impaired>>,
     /// True if the wire only delays each packet by `delay`: no loss, no random delay, no reordering.
@@ -34,7 +34,7 @@ pub(crate) struct Propagation {
 }
 
 impl Propagation {
-    /// Returns a wire without packets. `stream` returns the random stream of a name.
+    /// Returns a wire without packets. `stream` creates the random stream with a given name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         let mut made = Self {
             delay: spec.delay,

@@ -18,7 +18,8 @@ pub enum Service {
     Shaper(Shaper),
     /// A cable modem's upstream; the link's rate is the rate of the upstream channel.
     Docsis(DocsisParams),
-    /// The upstream of a DOCSIS 3.1 modem, or the downstream to it. The channel has its own rate; the link has none.
+    /// The upstream of a DOCSIS 3.1 modem, or the downstream to it. The channel has a rate of its own, so the link's `rate`
+    /// must be null.
     Docsis31(Box<Docsis31Params>),
     /// Opportunities instead of a rate.
     Delivery(Delivery),
@@ -171,7 +172,7 @@ impl PortSpec {
         self.validate_service()
     }
 
-    /// Returns the first key of the service that is invalid, or the first key of the link that the service excludes.
+    /// Returns the first invalid key of the service, or the first key of the link that is not valid with this service.
     pub fn validate_service(&self) -> Result<(), Problem> {
         match &self.service {
             Service::Plain => Ok(()),

@@ -46,7 +46,7 @@ pub trait QueueDiscipline: Send {
     /// Reports the state under the names of the discipline's source: always the same names, in the same order. If
     /// [`Reading::queues`] is set, the state of every active queue, or of every class, follows.
     fn probe(&self, out: &mut Reading<'_>);
-    /// Returns the packet counts of each class; none for a discipline without classes.
+    /// Returns the packet counts of each class; empty for a discipline without classes.
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! The test of whether a packet fits into a queue with a limit.
+//! Tests whether a packet fits into a queue with a limit.
 
 use packet::{Backlog, LEAST_BYTES, LinkView, PacketMeta};
 use units::{BitRate, Bytes, Limit, Problem, ensure};

@@ -58,8 +58,8 @@ impl Info {
     }
 }
 
-// One line adds a discipline. `single` lists disciplines with one queue and no early drop, `others` all others that implement
-// `Params` (fair, class, dual, cake). The laws are listed in `law/list.rs`.
+// One line adds a discipline. `single` lists disciplines with one queue and no early drop, and `others` all other disciplines
+// that implement `Params` (fair, class, dual, cake). The laws are listed in `law/list.rs`.
 laws! {
     disciplines
     single {

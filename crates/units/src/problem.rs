@@ -12,7 +12,7 @@ pub fn shown(text: &str) -> String {
     escaped(text, SHOWN)
 }
 
-/// Keeps at most `most` characters of `text`, and escapes those that would move a terminal's cursor or reverse its text.
+/// Keeps at most `most` characters of `text`, and escapes characters that would move a terminal's cursor or reverse its text.
 fn escaped(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (i, c) in text.chars().enumerate() {

@@ -62,7 +62,7 @@ impl BitRate {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // below 2^30 bytes (packets and token buckets are always smaller than 1 GB) the product fits in 64 bits
+        // below 2^30 bytes, more than any packet or token bucket has, the product fits in 64 bits
         if bytes < 1 << 30 {
             Duration((bytes * 8_000_000_000 + self.0 / 2) / self.0)
         } else {
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_is_accepted_prints_and_reads_back_exactly() {
-        // 2^53 + 1 is not a float. 2^52 + 1 is one, but adding 0.5 to round it gives a tie, which becomes 2^52 + 2.
+        // A float cannot hold 2^53 + 1. It holds 2^52 + 1, but adding 0.5 to round this gives a tie, which becomes 2^52 + 2.
         for v in [0, 1, 999, 1_001, (1 << 52) + 1, MOST_BYTES - 1, MOST_BYTES] {
             assert_eq!(Bytes(v).to_string().parse::<Bytes>().unwrap(), Bytes(v));
         }

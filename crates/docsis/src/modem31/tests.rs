@@ -57,7 +57,7 @@ fn run(p: &Docsis31Params, offers: &[(Time, usize, u16)], end: Time) -> (Modem31
     }
 }
 
-/// Returns `n` packets of 1500 bytes about 50 ms apart, at times independent of the MAPs.
+/// Returns `n` packets of 1500 bytes, about 50 ms apart, at random times that do not depend on the MAPs.
 fn lonely(n: u64, flow: usize) -> Vec<(Time, usize, u16)> {
     let mut rng = Rng::named(9, "offers");
     (0..n).map(|i| (Time(i * 50_000_000 + rng.below(20_000_000)), flow, 1500)).collect()
@@ -133,7 +133,7 @@ fn unused_proactive_grants_give_way_to_the_other_flow() {
 
 #[test]
 fn a_narrow_channel_fragments_packets() {
-    // a frame has 4 minislots of 48 B, so 1528 B take 8 frames
+    // a frame has 4 minislots of 48 B, so a packet of 1528 B takes 8 frames
     let narrow = Docsis31Params { minislots: 4, ..params(None) };
     let flow = ShaperParams { max_sustained_rate: BitRate(5_000_000), ..narrow.flow.clone() };
     let (modem, out) = run(&Docsis31Params { flow, ..narrow }, &[(Time(0), C, 1500); 3], Time(1_000_000_000));

@@ -1,4 +1,5 @@
-//! Tests of forks: a fork continues to the same bytes, shares nothing, and is refused for a stack that cannot be copied.
+//! Tests of forks: a fork gives the same results, byte for byte, shares no state, and is refused for a stack that cannot be
+//! copied.
 
 use crate::stacks::{Log, Ticker, scenario, text, ticking};
 use net::{Datagram, Duration, Endpoint, Network, Time, Transmit};

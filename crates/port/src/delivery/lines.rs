@@ -1,4 +1,4 @@
-//! A recorded trace as text: in mahimahi's file format, or in a compact form of it.
+//! A recorded trace as text, in mahimahi's file format or in a compact form.
 //!
 //! ```text
 //! file      one whole number of ms per line, never falling, the last above 0; each line is one opportunity

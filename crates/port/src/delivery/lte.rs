@@ -45,8 +45,8 @@ pub struct LteParams {
     pub way: Way,
     /// Mean rate of the grants, including retransmitted blocks.
     pub rate: BitRate,
-    /// Ratio of the highest to the lowest rate. With 10, the rate may change by a factor of up to 10 from one draw to the next; 1
-    /// gives a constant rate.
+    /// Ratio of the highest to the lowest rate. If it is 10, the rate may change by a factor of up to 10 from one draw to the next;
+    /// 1 gives a constant rate.
     pub swing: f64,
     /// Time between two draws of the rate.
     pub change_every: Duration,
@@ -58,8 +58,8 @@ pub struct LteParams {
     pub block_error: Prob,
     /// Time from a block to its retransmission.
     pub harq: Duration,
-    /// Mean time from the end of a handover to the start of the next (each time is drawn from 0.5 to 1.5 times this); 0s:
-    /// no handovers.
+    /// Mean time from the end of a handover to the start of the next; 0s: no handovers. Each time is drawn uniformly from 0.5
+    /// to 1.5 times the mean.
     pub handover_every: Duration,
     /// Shortest time without service in a handover.
     pub handover_min: Duration,
@@ -281,8 +281,8 @@ mod tests {
     #[test]
     fn its_mean_and_its_swing() {
         let p = LteParams { swing: 10.0, ..steady() };
-        // 10 h have 72 000 draws. The standard deviation of one draw is 0.64 of the mean, so that of the average of all draws
-        // is 0.0024 of the mean
+        // 10 h have 72 000 draws. One draw has a standard deviation of 0.64 of the mean, so the average of all draws has a
+        // standard deviation of 0.0024 of the mean
         assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
         let mut by_draw = vec![0.0; 240];
         for (at, bytes) in opportunities(&p, 120_000) {

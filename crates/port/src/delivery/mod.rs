@@ -1,4 +1,4 @@
-//! Links that send at opportunities, millisecond by millisecond, as a radio link does.
+//! Links that, like a radio link, send at opportunities, in steps of a millisecond.
 //!
 //! ```text
 //! source (a recorded trace, or a model of one)  --next-->  Opportunity { at, bytes }  --server-->  packets

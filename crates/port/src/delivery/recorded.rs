@@ -75,7 +75,7 @@ impl TraceParams {
         if period.is_zero() || span.is_zero() {
             return UNREAD;
         }
-        // the span may start within a round and end within another, which adds two rounds
+        // the span may begin in the middle of a round and end in the middle of another, which adds two rounds
         let rounds = (span.0 / period.0).saturating_add(2);
         rate(self.bytes().saturating_mul(rounds), span)
     }

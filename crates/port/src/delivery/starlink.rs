@@ -207,7 +207,7 @@ mod tests {
         assert!((1100..=1300).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (50..=1004).contains(g)));
         let rate = all.iter().map(|o| o.bytes as f64).sum::<f64>() * 8.0 / 36_000.0;
-        // the standard deviation of one draw is 0.39 of the mean, so that of the average of 2400 draws is 0.8 % of the mean
+        // one draw has a standard deviation of 0.39 of the mean, so the average of 2400 draws has one of 0.8 % of the mean
         assert!((rate / p.mean_rate().0 as f64 - 1.0).abs() < 0.025, "{rate}");
     }
 }

@@ -161,7 +161,7 @@ impl Wifi {
                 s.window = if alone { CW.0 } else { (2 * s.window + 1).min(CW.1) };
                 s.count = self.rng.below(s.window + 1);
             } else {
-                // the slot in which another station begins to send is also counted down
+                // a station also counts down the slot in which another station begins to send
                 s.count -= least + 1;
             }
         }

@@ -77,7 +77,7 @@ pub(crate) trait Serializer: Serve {
     /// Serves a packet from the queue.
     fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
 
-    /// Returns the server, or `None` for a type of server that has neither a clock nor a transmit queue.
+    /// Returns the server as a [`Server`]; `None` for a type of server that has neither a clock nor a transmit queue.
     #[inline]
     fn as_server(&self) -> Option<&Server> {
         None
@@ -160,7 +160,7 @@ macro_rules! if_granted {
 }
 
 impl Server {
-    /// Builds the idle server of a valid specification. `stream` returns the random stream of a name.
+    /// Builds the idle server of a valid specification. `stream` creates the random stream with a given name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         match &spec.service {
             Service::Plain => Self::Plain(plain::Plain),
@@ -295,7 +295,7 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Returns true for a granted server, because it takes no packets when the link becomes free; notifies it of waiting
+    /// Returns true for a granted server, which does not take packets when the link becomes free. Notifies it of waiting
     /// packets instead.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {

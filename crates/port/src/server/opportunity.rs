@@ -112,7 +112,7 @@ impl Opportunities {
         }
     }
 
-    /// Counts a dropped packet that arrived at `arrived` if it waited in a long gap.
+    /// Counts the drop of a packet that arrived at `arrived`, if the packet waited in a long gap.
     ///
     /// Only the most recent long gap matters: a packet that waited in an earlier gap also arrived before the end of the most
     /// recent gap.

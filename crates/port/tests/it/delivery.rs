@@ -24,8 +24,8 @@ const LONG: &str = "droptail = { limit = '100000p' }";
 
 #[test]
 fn two_packets_of_1500_bytes_and_one_opportunity() {
-    // the first packet leaves with the opportunity at 10 ms, and so do 4 B of the second. The other 1496 B leave at 20 ms. A
-    // third packet of 8 B uses the rest of the opportunity at 20 ms
+    // the opportunity of 1504 B at 10 ms sends the first packet and 4 B of the second. The opportunity at 20 ms sends the other
+    // 1496 B, and has room for a third packet of 8 B
     let mut b = link(&[10], LONG, "");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(10.0));
@@ -35,7 +35,7 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
     assert_eq!(arrivals(&b)[1..], [(1, ms(20.0)), (2, ms(20.0))]);
     let c = b.port.opportunities(ms(40.5)).unwrap();
     assert_eq!((c.count, c.used, c.bytes, c.used_bytes), (4, 2, 4 * 1504, 3008));
-    // with opportunities of 1500 B, no byte of the second packet leaves with the first
+    // an opportunity of 1500 B sends the first packet, and no byte of the second
     let mut b = link(&[10], LONG, "opportunity = 1500");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(40.0));
@@ -50,7 +50,7 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
-    // the opportunity comes before an arrival at the same time, whichever call the host makes first
+    // an opportunity comes before an arrival at the same time, whichever call the host makes first
     let mut b = link(&[10], LONG, "");
     b.poll(ms(10.0));
     b.burst(ms(10.0), 1, 1500);

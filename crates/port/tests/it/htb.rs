@@ -1,5 +1,5 @@
-//! HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the debt of the previous packets is
-//! paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket, the sum also includes s_n.
+//! Tests HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the debt of the previous packets
+//! is paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket, the sum also includes s_n.
 
 use crate::common::{Bench, ms};
 use port::{Change, PortSpec};
@@ -106,8 +106,8 @@ fn an_interface_behind_it_takes_one_packet_at_a_time() {
     let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
     let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
     b.burst(START, 8, 1000);
-    // packet n starts when the interface is free and its predecessors' debt of n x 1000 - 4000 B is paid at 4 us a byte, and ends
-    // 1 ms later
+    // packet n starts when the interface is free and the debt of its predecessors, n x 1000 - 4000 B, is paid at 4 us a byte. It
+    // ends 1 ms later
     let expected = (0..8u64).map(|n| (n * 1_000_000).max((n * 1000).saturating_sub(4000) * 4000) + 1_000_000);
     assert_eq!(arrivals(&mut b, ms(3000.0)), expected.collect::<Vec<_>>());
 }

@@ -90,8 +90,8 @@ fn modem_ceiling() {
 
 #[test]
 fn first_packet_latency() {
-    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms; add 120 us for transmission at 100 Mbit/s,
-    // and 1 ms of propagation
+    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms. Its arrival is 120 us (transmission at 100
+    // Mbit/s) and 1 ms (propagation) later
     for start in [0.0, 0.001, 0.7, 1.999, 2.0, 3.3] {
         let mut b = modem("droptail = {}", "");
         b.burst(ms(start), 1, 1500);
@@ -169,7 +169,7 @@ fn granted_link_of_2013() {
     let mut b = modem("droptail = { limit = '417p' }", "model = 'docsis_link_2013'");
     b.saturate(Time::ZERO, Time(60_000_000_000), 100);
     let delivered = b.port.counters().delivered.bytes as f64;
-    // the flow carries 47.5 MB, less the effects of the rounding of requests and of the delay of the request loop
+    // the flow carries 47.5 MB, a little less because requests are rounded and the last bytes are still in the request loop
     assert!((delivered / 47.5e6 - 1.0).abs() < 0.002, "{delivered}");
     assert_eq!(b.fates.0.len(), 0);
     let mut b = modem("droptail = {}", "model = 'docsis_link_2013'");

@@ -60,7 +60,8 @@ fn losses_in_bursts_have_their_share_and_length() {
     // the share is p / (p + r) = 1/21. Successive packets are correlated by 1 - p - r = 0.79, which multiplies the variance by
     // 1.79 / 0.21, so the standard deviation is sqrt(1/21 * 20/21 * 8.52 / 200000) = 0.00139
     assert!((losses / n as f64 - 1.0 / 21.0).abs() < 5.0 * 0.00139, "{losses}");
-    // the length of a burst is geometric with mean 1 / r = 5 and standard deviation sqrt(0.8) / 0.2 = 4.47, over 1900 bursts
+    // the length of a burst is geometric with mean 1 / r = 5 and standard deviation sqrt(0.8) / 0.2 = 4.47; there are about
+    // 1900 bursts
     assert!((losses / bursts - 5.0).abs() < 5.0 * 4.47 / bursts.sqrt(), "{losses} {bursts}");
 }
 
@@ -70,8 +71,7 @@ fn both_states_lose_with_their_own_probability() {
     let mut b = link("burst_loss = { p = 0.5, r = 0.5, bad_loss = 0.6, good_loss = 0.2 }");
     send(&mut b, n);
     let share = b.fates.0.len() as f64 / n as f64;
-    // with p = r = 1/2 the state of each packet is independent of the one before, so packets are lost independently with
-    // probability 0.4
+    // with p = r = 1/2 the state is drawn independently for each packet, so packets are lost independently with probability 0.4
     assert!((share - 0.4).abs() < 5.0 * (0.4 * 0.6 / n as f64).sqrt(), "{share}");
 }
 
@@ -84,8 +84,8 @@ fn retransmissions_delay_geometrically_and_give_up() {
         let at = 10_000_000 + times * 100_000;
         b.out.iter().filter(|p| p.stamp.0 - p.seq * 1_000_000 == at).count() as f64 / n as f64
     };
-    // packets are 1 ms apart, so none waits for another: a packet has k failures with probability 0.3^k * 0.7, and is lost
-    // after three
+    // packets are 1 ms apart, so no packet waits for another. A packet has k failures with probability 0.3^k * 0.7, and is lost
+    // after three failures
     let close = |found: f64, p: f64| (found - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt();
     assert!(
         close(late(0), 0.7) && close(late(1), 0.21) && close(late(2), 0.063),

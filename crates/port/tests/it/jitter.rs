@@ -54,7 +54,7 @@ fn packets_wait_behind_the_latest_unless_they_may_overtake() {
     // 333 packets leave within the 4 ms of jitter, so two packets that arrive next to each other are in either order with about
     // equal probability
     assert!((800..1200).contains(&overtaken), "{overtaken}");
-    // both links drew the same delays; in order, a packet arrives no earlier than any packet before it
+    // both links drew the same delays. On the link that keeps the order, a packet arrives no earlier than any packet before it
     let mut latest = Time::ZERO;
     let behind: Vec<Time> = arrivals(&free)
         .into_iter()
@@ -113,13 +113,13 @@ fn a_lateness_has_its_percentiles() {
     let late: Vec<f64> =
         (0u64..).zip(arrivals(&b)).map(|(i, at)| at.0 as f64 / 1e3 - (i * 20_000 + 10_012) as f64).collect();
     assert!(late.iter().all(|l| (1.0..=1640.0).contains(l)));
-    // of 10^4 packets, 10^4 (1 - q) exceed the percentile of share q, with a standard deviation of 100 sqrt(q (1 - q)); the
+    // of 10^4 packets, 10^4 (1 - q) exceed the quantile q on average, with a standard deviation of 100 sqrt(q (1 - q)). The
     // bounds are five standard deviations
     for (us, above, sd) in [(14.0, 5000, 50), (26.0, 1000, 30), (40.0, 500, 22), (140.0, 100, 10)] {
         let found = late.iter().filter(|l| **l > us).count();
         assert!(found.abs_diff(above) <= 5 * sd, "{found} above {us} us");
     }
-    // 0.55 % exceed 890 us, the midpoint of the last two percentiles
+    // 890 us is the midpoint of the 99th and 99.9th percentiles, so 0.55 % of the packets exceed it
     let found = late.iter().filter(|l| **l > 890.0).count();
     assert!(found.abs_diff(55) <= 37, "{found}");
 }

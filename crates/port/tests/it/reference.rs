@@ -16,7 +16,7 @@ proptest! {
         let (mut now, mut expected, mut begins) = (Time(1), Vec::new(), Vec::<Time>::new());
         let mut free = Time::ZERO;
         for (gap, size) in arrivals {
-            // no two arrivals coincide; an arrival at the end of a transmission comes after it
+            // arrivals are 2000 ns or more apart, and an arrival at the end of a transmission comes after the departure
             now = Time((now.0 + gap) / 2000 * 2000 + 2001);
             b.run(now);
             b.burst(now, 1, size);

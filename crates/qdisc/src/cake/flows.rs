@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Only bulk flows count towards their hosts' load, so a sparse flow's first turn is free. If one host has sixty bulk flows, each
-//! gets a sixtieth of a quantum per turn. A packet may then need many rounds: their number is computed, not found by iterating.
+//! gets a sixtieth of a quantum per turn. A packet may then need many rounds, so the code computes their number instead of
+//! iterating.
 //!
 //! Source: Piece of CAKE; Linux' sch_cake.c (facts only); RFC 8290 for DRR++.
 //! Departs: a share of a quantum keeps its fraction of a byte (CAKE rounds it up or down at random).
@@ -108,13 +109,13 @@ impl Flows {
         (0..PLACES as u16).for_each(|i| self.turns[i] = (self.quantum << 16) / (u32::from(i) + 1));
     }
 
-    /// Counts the queues with packets and the empty ones that still wait in the new or the bulk list.
+    /// Counts the queues with packets, and the empty queues that still wait in the new or the bulk list.
     #[inline]
     pub(crate) fn active(&self) -> u32 {
         self.sparse + self.bulk
     }
 
-    /// Counts sparse flows, including those that wait empty in the bulk list.
+    /// Counts sparse flows, including empty flows that wait in the bulk list.
     pub(crate) fn sparse(&self) -> u32 {
         self.sparse
     }

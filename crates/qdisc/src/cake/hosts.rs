@@ -78,7 +78,7 @@ impl Hosts {
         self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
-    /// Returns the number of flows that share a turn with a flow between `ends`, itself included.
+    /// Returns the host load of a flow between `ends`: the number of bulk flows, itself included, that share a host's turn.
     #[inline]
     pub(crate) fn load(&self, ends: Ends) -> u16 {
         self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)

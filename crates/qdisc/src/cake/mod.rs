@@ -117,7 +117,7 @@ pub struct Cake {
     salt: Option<u32>,
     /// The tin that had the last turn.
     current: usize,
-    /// Time of the next dequeue, if the last one sent nothing because the shaper's clock was not due.
+    /// Time of the next dequeue, if the last dequeue sent nothing because the shaper's clock was not due.
     wake_at: Option<Time>,
 }
 
@@ -185,7 +185,8 @@ impl Cake {
         }
     }
 
-    /// Reports the drop of `packet`, which has left the queues of tin `t`. In ingress mode, also charges it to the clocks.
+    /// Reports the drop of `packet`, which has left the queues of tin `t`. In ingress mode, also charges the packet to the
+    /// clocks.
     fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Context<'_>) {
         self.tins[t].counts.dropped.add(packet);
         if self.ingress {

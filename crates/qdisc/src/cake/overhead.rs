@@ -19,7 +19,7 @@ pub enum Framing {
     None,
     /// Cells of 53 bytes that carry 48 each (ADSL).
     Atm,
-    /// One extra byte for every 64 bytes or part of them (VDSL2).
+    /// One extra byte for every 64 bytes, rounded up (VDSL2).
     Ptm,
 }
 

@@ -75,10 +75,10 @@ params! {
         mpu: u16 = 0,
         /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
         framing: Framing = Framing::None,
-        /// Bytes before the IP header that packet sizes include: 14 if sizes are those of Ethernet frames. They are
-        /// subtracted before `overhead` is added.
+        /// Number of bytes before the IP header that packet sizes include: 14 if they are sizes of Ethernet frames. It is
+        /// subtracted from a size before `overhead` is added.
         header: u16 = 0,
-        /// Filter that drops ACKs made redundant by newer ones.
+        /// Filter that drops ACKs made redundant by newer ACKs.
         ack_filter: AckFilter = AckFilter::Off,
         /// Ingress mode, for a shaper behind the bottleneck: dropped packets count as sent, because they have used the
         /// bottleneck, and each bulk flow may keep two packets queued.

@@ -23,7 +23,7 @@ use units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// One sample per arrival; an idle time counts as samples of zero, one per packet time (RED).
+    /// One sample per arrival. While the class has nothing queued, one sample of zero per packet time (RED).
     #[default]
     Arrivals,
     /// One sample per packet time, whether packets arrive or not.

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
-/// Quantum of the class with the smallest share, bytes: a full Ethernet packet, so that every turn can send one.
+/// Quantum of the class with the smallest share, bytes. It is a full Ethernet packet, so that every turn can send a packet.
 const QUANTUM: f64 = 1500.0;
 /// Credit that a class without `borrow` saves while it is idle, in packets of `QUANTUM` bytes.
 const BURST_PACKETS: u64 = 2;
@@ -98,7 +98,8 @@ impl Class {
 impl Params for CbqParams {
     type Discipline = Cbq;
     fn limit(&self) -> Option<Limit> {
-        // each class has its own limit; the whole queue's limit is their sum if all of them count packets, and unknown otherwise
+        // each class has its own limit. If all limits count packets, the limit of the whole queue is their sum; otherwise it is
+        // unknown
         let packets = |c: &Class| if let Limit::Packets(n) = c.limit { Some(n) } else { None };
         self.classes.iter().map(packets).try_fold(0u32, |sum, n| Some(sum.saturating_add(n?))).map(Limit::Packets)
     }

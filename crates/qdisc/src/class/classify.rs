@@ -66,7 +66,7 @@ impl EcnField {
     }
 }
 
-/// The packets of a class. A list that is left out (or empty) matches every packet. A match is narrower than another if its
+/// The packets of a class. A list that is omitted (or empty) matches every packet. A match is narrower than another if its
 /// packets are a proper subset of the other's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

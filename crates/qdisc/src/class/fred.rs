@@ -184,7 +184,7 @@ impl QueueDiscipline for Fred {
         if let Some(flow) = self.flows.get_mut(&id) {
             flow.qlen -= 1;
             if flow.qlen == 0 {
-                // a flow without packets is no longer active: its strikes are discarded
+                // a flow without packets is no longer active, so its strikes are discarded
                 self.flows.remove(&id);
             }
         }

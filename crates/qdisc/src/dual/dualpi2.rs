@@ -81,7 +81,7 @@ impl Params for Dualpi2Params {
 pub struct Dualpi2 {
     /// The parameters, with the values of the published version filled in.
     params: Dualpi2Params,
-    /// A set of bits, one for each code point whose packets go to L.
+    /// The code points whose packets go to L, one bit for each.
     l_dscp: u64,
     room: Room,
     memory: Option<Room>,

@@ -74,8 +74,8 @@ params! {
         coupling_factor: f64 = 2.0,
         /// How packets of L are marked for L's own delay; null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// If `native` is step: sojourn time above which a packet of L is marked. If this is a number of packets ("5p"), a
-        /// packet is marked if more than this number remain in L behind it.
+        /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets ("5p") is also valid: a
+        /// packet is marked if more packets than this remain in L behind it.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
         /// If `native` is step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,
@@ -88,8 +88,8 @@ params! {
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
-        /// Serves both queues in the order of arrival, as if each packet of L had arrived this much earlier (RFC 9332: 50ms);
-        /// null: by shares (`classic_protection`).
+        /// Serves both queues in the order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
+        /// 50ms); null: serves them by shares (`classic_protection`).
         time_shift: Option<Duration> = None,
         /// How marks and drops with a given probability are drawn; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
@@ -124,7 +124,7 @@ impl Dualpi2Params {
         self.rtt_max.or((self.variant == Rfc9332).then_some(Duration::from_millis(100)))
     }
 
-    /// Returns a set of bits, one for each code point whose packets go to L.
+    /// Returns the code points whose packets go to L, one bit for each.
     pub(super) fn l_dscp_bits(&self) -> u64 {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }

@@ -50,7 +50,7 @@ pub(crate) enum Base {
         p: u32,
         /// Gain for the distance from the target, in units of p' (2^-32) per 64 ns of distance, as in Linux.
         alpha: u64,
-        /// Gain for the change since the last update, in the same unit.
+        /// Gain for the change since the last update, in the unit of `alpha`.
         beta: u64,
     },
 }
@@ -127,7 +127,7 @@ impl Pi2 {
         (self.coupling * self.p()).min(1.0)
     }
 
-    /// Returns true if p' and the last delay are 0: an update at a delay of 0 then changes nothing.
+    /// Returns true if p' and the last delay are 0, so that an update at a delay of 0 changes nothing.
     pub(crate) fn at_rest(&self) -> bool {
         self.p() == 0.0 && self.qdelay_old.is_zero()
     }
@@ -213,7 +213,7 @@ mod tests {
         // (2^32 - 1) / 4 / 10^9 = 879.4, both rounded down.
         let base = Base::integer(0.16, 3.2);
         assert_eq!(base, Base::Integer { p: 0, alpha: 44, beta: 879 });
-        // The delay rises from 18 to 20 ms, 5 ms above the target of 15 ms: (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added to
+        // The delay rises from 18 to 20 ms, 5 ms above the target of 15 ms, so (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added to
         // p' = 0.1.
         let tenth = 429_496_730;
         let mut pi = pi2(Base::Integer { p: tenth, alpha: 44, beta: 879 }, true);
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250, alpha: 44, beta: 879 });
         // p' = 0.10720, so p_C = p'^2 = 1.149 % and p_CL = 2 p' = 21.44 %
         assert!((pi.p() * pi.p() - 0.01149).abs() < 5e-6 && (pi.coupled() - 0.2144).abs() < 5e-5, "{}", pi.p());
-        // the delay falls from 20 ms to 0, 15 ms below the target: (15e6 x 44 + 20e6 x 879) / 64 = 285 000 000 is subtracted
+        // the delay falls from 20 ms to 0, 15 ms below the target, so (15e6 x 44 + 20e6 x 879) / 64 = 285 000 000 is subtracted
         pi.update(Duration::ZERO);
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250 - 285_000_000, alpha: 44, beta: 879 });
         // The delay stays 1 ns above or below the target of 15 ms, so the step is 44 / 64 or -44 / 64, which is rounded towards
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn one_update_of_rfc_9332() {
-        // p' is 0.1, and the delay rises from 18 to 20 ms, 5 ms above the target of 15 ms: p' = 0.1 + 0.15 x 0.005 + 3 x 0.002 =
-        // 0.10675
+        // p' is 0.1, and the delay rises from 18 to 20 ms, 5 ms above the target of 15 ms. So p' becomes 0.1 + 0.15 x 0.005 + 3 x
+        // 0.002 = 0.10675
         let mut pi = pi2(Base::Real { p: 0.1, alpha: 0.15, beta: 3.0 }, true);
         pi.qdelay_old = Duration(18 * MS);
         pi.update(Duration(20 * MS));

@@ -26,10 +26,10 @@ pub(crate) enum Turns {
         weight_l: i64,
         /// Weight of C, in millionths.
         weight_c: i64,
-        /// Credit, in bytes times millionths. It is C's turn while this is above 0.
+        /// Credit, in millionths of a byte. It is C's turn while the credit is above 0.
         credit: i64,
     },
-    /// First in, first out, with L's packets treated as this much older.
+    /// First in, first out, with L's packets treated as older by this time.
     Shifted(Duration),
 }
 
@@ -116,7 +116,7 @@ mod tests {
     fn bytes_are_shared_nine_to_one_whatever_the_sizes() {
         for (l, c) in [(1514, 300), (100, 1514), (66, 66)] {
             let order = order(0.1, l, c, 20_000);
-            // the first 1000 packets are left out, because L has a head start of 8 frames
+            // skips the first 1000 packets, because L has a head start of 8 frames
             let sent = |who, size| order.chars().skip(1000).filter(|o| *o == who).count() as f64 * size as f64;
             let ratio = sent('L', l) / sent('C', c);
             assert!((ratio - 9.0).abs() < 0.05, "{l} {c}: {ratio}");

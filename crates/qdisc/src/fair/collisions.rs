@@ -13,8 +13,8 @@ use units::{BitRate, Limit, Rng, Time};
 /// Numbers of trials that had each kind of collision, for a given number of active sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
-    /// Trials in which at least two sessions share a queue. With serial search: trials in which a group has more sessions than
-    /// queues.
+    /// Trials in which at least two sessions share a queue. With serial search, these are the trials in which a group has more
+    /// sessions than queues.
     pub any: u64,
     /// Trials in which the first session shares its queue.
     pub given_shares: u64,
@@ -90,7 +90,8 @@ mod tests {
     use super::*;
     use crate::Spec;
 
-    /// Returns true if `count` is within 4 standard deviations of the mean of a binomial distribution of `trials` and `p`.
+    /// Returns true if `count` hits in `trials` trials with probability `p` are within 4 standard deviations of the expected
+    /// number.
     fn near(count: u64, trials: u64, p: f64) -> bool {
         let (n, sd) = (trials as f64, (trials as f64 * p * (1.0 - p)).sqrt());
         (count as f64 - n * p).abs() < 4.0 * sd + 1.0

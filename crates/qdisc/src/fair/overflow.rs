@@ -86,8 +86,8 @@ impl Overflow {
     }
 }
 
-/// Applies ns-2's test. Returns true if an arrival may join a queue that holds `own` packets, while `total` packets are
-/// queued in all `queues` queues, out of `limit`.
+/// Applies ns-2's test. Returns true if an arrival may join a queue that holds `own` packets, while all `queues` queues
+/// together hold `total` of at most `limit` packets.
 pub(super) fn ns2_sfq_fits(own: u32, total: u32, limit: u32, queues: u32) -> bool {
     let free = limit.saturating_sub(total);
     !(own >= free / 2 || (free < queues && own > limit / queues) || free == 0)

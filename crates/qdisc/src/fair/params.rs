@@ -25,7 +25,7 @@ params! {
     pub struct FairParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Maximum length of all queues together in bytes, in addition to `limit`; null: none.
+        /// Maximum length of all queues together in bytes, in addition to `limit`; null: no such limit.
         memory_limit: Option<Bytes> = None,
         /// Maximum length of each queue; null: the law's `limit`, if it has one.
         queue_limit: Option<Limit> = None,

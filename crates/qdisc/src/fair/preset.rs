@@ -59,8 +59,8 @@ impl Params for FairParams {
     }
 }
 
-/// The parameters of a registered composition: a selection of the parameters of its four parts, with the names and
-/// defaults of its source.
+/// The parameters of a registered composition. They are a selection of the parameters of its four parts, with the names and
+/// defaults of the discipline's source.
 pub(super) trait Preset {
     /// Returns the parameters of all four parts.
     fn composition(&self) -> FairParams;
@@ -73,7 +73,7 @@ pub(super) trait Preset {
             _ => path.to_owned(),
         }
     }
-    /// Returns the first problem of the composition, by the name of the parameter in this discipline.
+    /// Returns the first problem of the composition. Its path is the parameter's name in this discipline.
     fn check(&self) -> Result<(), Problem> {
         self.composition().validate().map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
     }

@@ -4,8 +4,8 @@
 //! priority = TOS2PRIO[(tos & 0x1e) / 2]                band = priomap[priority], unless a filter matches the packet
 //! ```
 //!
-//! The map uses IPv4's old type of service, not code points: EF (46) is read as "maximize throughput and minimize delay",
-//! which has band 1. Filters match code points, ports, protocols and addresses.
+//! The map uses IPv4's old type of service, not code points: EF (46) is read as "maximize throughput and minimize delay", which
+//! goes to band 1. Filters match code points, ports, protocols and addresses.
 //!
 //! Source: tc-prio(8), tc-pfifo_fast(8).
 
@@ -28,7 +28,7 @@ params! {
         bands: u32 = 3,
         /// The band of each of the 16 priorities that the TOS byte maps to.
         priomap: Vec<u8> = vec![1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
-        /// Filters that override the map; the first that matches a packet applies.
+        /// Filters that override the map. The first filter that matches a packet applies.
         filters: Vec<Filter> = Vec::new(),
     }
 }

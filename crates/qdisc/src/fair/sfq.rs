@@ -59,7 +59,7 @@ params! {
         perturb: Option<Duration> = None,
         /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,
-        /// Maximum length of each queue; null: none, 127p (linux).
+        /// Maximum length of each queue; null: no such limit, 127p (linux).
         queue_limit: Option<Limit> = None,
         /// The packets that are dropped when the shared memory is full; null: longest by bytes, ns2_sfq (ns2), longest by packets
         /// (linux).

@@ -31,7 +31,7 @@ const BAND: (f64, f64) = (0.4, 0.6);
 pub enum Adaptation {
     /// Floyd, Gummadi & Shenker 2001: in small steps, while the average is outside a band midway between the thresholds.
     Floyd2001,
-    /// Feng, Kandlur, Saha & Shin 1999: by a factor whenever the average crosses a threshold.
+    /// Feng, Kandlur, Saha & Shin 1999: by a factor, whenever the average leaves the range between the thresholds.
     Feng1999,
 }
 

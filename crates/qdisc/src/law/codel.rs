@@ -64,9 +64,9 @@ enum Turn {
 /// CoDel's state for one queue. Names are RFC 8289's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodelState {
-    /// Time at which the delay will have been above target for an interval; `None` while it is below.
+    /// Time at which the delay will have been above target for an interval; `None` while the delay is below target.
     pub first_above_time: Option<Time>,
-    /// Time of the next drop; while not dropping, the time at which the last cycle would have dropped again.
+    /// Time of the next drop. While CoDel is not dropping, the time at which the last cycle would have dropped again.
     pub drop_next: Time,
     /// The number of drops in this cycle, plus the part of the last cycle's count with which this cycle began (`reentry`). It
     /// sets the drop rate.
@@ -107,7 +107,7 @@ fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
 
-/// Computes `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is treated as 1. COBALT also uses it.
+/// Computes `interval / sqrt(count)`, rounded to the nanosecond, for CoDel and COBALT. A count of 0 is treated as 1.
 #[inline]
 pub(super) fn interval_over_root(interval: Duration, count: u32) -> Duration {
     Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt() + 0.5) as u64)

@@ -18,14 +18,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Limit, Problem, Rng, Time, ensure, math};
 
-/// The unit in which a threshold is written. It determines the unit of the average.
+/// The measure in which a threshold is written. The average has the same measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Packets queued.
     Packets,
     /// Bytes queued.
     Bytes,
-    /// Bytes queued, compared with the bytes that the link sends in a given time at its sustained rate.
+    /// Bytes queued, for thresholds that are times: a threshold is the number of bytes that the link sends in this time.
     Time,
 }
 
@@ -180,7 +180,7 @@ impl Average {
 pub struct Ramp {
     /// Average below which there is no early drop.
     pub min: f64,
-    /// Average at and above which every packet is dropped (twice this, if gentle).
+    /// Average at and above which every packet is dropped. If `gentle`, every packet is dropped from twice this average on.
     pub max: f64,
     /// p_b just below `max`.
     pub max_p: f64,
@@ -215,7 +215,7 @@ impl Ramp {
     }
 }
 
-/// Computation of p_a, the drop probability of one packet, from p = p_b and count, the number of packets since the last drop.
+/// How p_a, the drop probability of one packet, is computed from p = p_b and count, the number of packets since the last drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -290,7 +290,7 @@ pub(crate) enum Early {
     Forced,
 }
 
-/// The rules of the decision, apart from the average and the ramp.
+/// The rules of the decision other than the average and the ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rules {
     /// Distribution of the gaps between drops.
@@ -336,7 +336,7 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                // in Linux, a forced drop resets count to -1, as below the minimum threshold
+                // in Linux, a forced drop resets count to -1, its value below the minimum threshold
                 self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }

@@ -44,7 +44,8 @@ macro_rules! laws {
 }
 pub(crate) use laws;
 
-/// Declares every law once: the scenario's enum and the running enum are generated from the same lines.
+/// Declares every law once. The enum for scenarios (`LawSpec`) and the enum at run time (`AnyLaw`) are generated from the same
+/// lines.
 macro_rules! law_enums {
     (
         {}

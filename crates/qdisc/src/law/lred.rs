@@ -85,8 +85,8 @@ params! {
         p_max: Prob = Prob::constant(0.05),
         /// Weight of a head in the average to which the curve is applied; 1: no averaging.
         weight: f64 = 1.0,
-        /// Gain of an integral term, in 1/s; 0: no such term, as in ARRIS 2013. With the term, MINth is the target delay instead
-        /// of the delay at which drops begin.
+        /// Gain of an integral term, in 1/s; 0: no integral term, as in ARRIS 2013. With an integral term, MINth is the target
+        /// delay instead of the delay at which drops begin.
         integral: f64 = 0.0,
         /// How the sojourn time is measured.
         sojourn: Sojourn = Sojourn::Queue,

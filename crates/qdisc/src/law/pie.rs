@@ -102,7 +102,7 @@ pub struct PieState {
     pub active: bool,
     /// Sojourn time of the last departure.
     sojourn: Duration,
-    /// Time of the last departure; `None` if there was none since the burst allowance was full.
+    /// Time of the last departure; `None` if no packet has left since the burst allowance was full.
     left_at: Option<Time>,
     departures: Departures,
     next: Option<Time>,

@@ -51,10 +51,11 @@ pub enum RedVariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWeight {
-    /// w = 1 - exp(-1 / c), where c is the link's rate in mean packets per second: a time constant of 1 s (ns-2 `q_weight_` 0).
+    /// w = 1 - exp(-1 / c), where c is the link's rate in mean packets per second. This is a time constant of 1 s (ns-2
+    /// `q_weight_` 0).
     OneSecond,
-    /// w = 1 - exp(-1 / (10 rtt c)), rtt = max(100 ms, 3 / c): a time constant of ten round-trip times (ns-2 `q_weight_` -1, its
-    /// default).
+    /// w = 1 - exp(-1 / (10 rtt c)), where rtt = max(100 ms, 3 / c). This is a time constant of ten round-trip times (ns-2
+    /// `q_weight_` -1, its default).
     TenRtts,
 }
 
@@ -77,8 +78,9 @@ params! {
         /// w, the weight of a sample in the average; null: derived from `burst` if `burst` is given (always with linux);
         /// otherwise from the link's rate by `auto_weight` if `auto_weight` is given (always with ns2); otherwise 0.002.
         weight: Option<f64> = None,
-        /// Number of packets in a burst that an empty queue accepts without drops, as in tc: w is the largest power of 1/2 with
-        /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: none, (2 min + max) / (3 avpkt) (linux).
+        /// Number of packets in a burst that an empty queue accepts without drops. It determines w as in tc: w is the largest
+        /// power of 1/2 with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: w does not depend on it, (2 min + max) /
+        /// (3 avpkt) (linux).
         burst: Option<u32> = None,
         /// How w is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,

@@ -34,8 +34,8 @@ params! {
         ns2_off_by_one: bool = false,
         /// Drops packets from the head to make room, instead of dropping the arrival.
         drop_head: bool = false,
-        /// Number of consecutive full-size segments of one TCP flow that count as one packet of the limit, as the super-segments
-        /// of segmentation offload do in a Linux queue: 1 (off) to 45. Needs a limit in packets.
+        /// Number of consecutive full-size segments of one TCP flow that count as one packet of the limit, 1 (off) to 45. In a
+        /// Linux queue, the super-segments of segmentation offload count in this way. Needs a limit in packets.
         super_segment: u8 = 1,
     }
 }
@@ -238,7 +238,8 @@ mod tests {
             let Self { queue, rng, link, flows, dropped } = self;
             queue.dequeue(&mut Context { now: Time::ZERO, rng, link, flows, fate: dropped }).map(|p| p.seq)
         }
-        /// Returns the packets as the limit counts them, the segments in the queue, and the number of segments dropped so far.
+        /// Returns the number of packets as the limit counts them, the number of segments in the queue, and the number of
+        /// segments dropped so far.
         fn state(&self) -> (u32, u32, usize) {
             (self.queue.counted().packets, self.queue.backlog().packets, self.dropped.0.len())
         }

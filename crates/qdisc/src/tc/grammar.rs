@@ -40,7 +40,7 @@ pub(super) enum Kind {
     /// No argument: sets these parameters, by name, to these JSON values. We read such a keyword but never write it, because other
     /// keywords exist for the same parameters.
     Several(&'static [(&'static str, &'static str)]),
-    /// An option of tc for which there is no parameter here, and its number of arguments.
+    /// An option of tc for which we have no parameter, with the number of its arguments.
     Absent(usize),
 }
 
@@ -218,7 +218,7 @@ const DUALPI2: &[Keyword] = &[
     w("no_split_gso", "split_gso", Flag(false)),
 ];
 
-/// The keywords of tc-cake(8). Keywords of kind `Several` describe the overhead of a kind of line, or a round-trip time.
+/// The keywords of tc-cake(8). Keywords of kind `Several` select the overhead of a type of line, or a round-trip time.
 const CAKE: &[Keyword] = &[
     w("bandwidth", "bandwidth", Rate),
     w("unlimited", "bandwidth", Is("null")),
@@ -291,7 +291,8 @@ pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","b
 
 /// Every discipline of tc that is modelled.
 pub(super) const GRAMMARS: &[Grammar] = &[
-    // tc-pfifo(8): the default limit is the interface's txqueuelen, 1000 packets; in bytes, 1000 frames of 1514 bytes
+    // tc-pfifo(8): the default limit of pfifo is the interface's txqueuelen, 1000 packets, and that of bfifo is 1000 frames of
+    // 1514 bytes
     Grammar { tc: "pfifo", name: "droptail", base: &[], keywords: &[PACKETS] },
     Grammar { tc: "bfifo", name: "droptail", base: &[("limit", "\"1514KB\"")], keywords: &[BYTES] },
     Grammar { tc: "pfifo_head_drop", name: "droptail", base: &[("drop_head", "true")], keywords: &[PACKETS] },

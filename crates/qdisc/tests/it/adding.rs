@@ -15,7 +15,7 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line] = blocks()[..] else { panic!("expected two blocks of Rust") };
     let ours = include_str!("../../src/law/blue.rs");
-    // The file's module doc contains a code block, at which `blocks` splits the page's block. So the start is compared here, and
+    // The file's module doc contains a code block, so `blocks` returns only the start of the file. This start is compared here, and
     // `contains` compares the whole file.
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),

@@ -215,8 +215,8 @@ fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
 
 #[test]
 fn thresholds_of_tins_bound_their_priority_not_their_rate() {
-    // diffserv3 at 16 Mbit/s: voice has priority up to 4 Mbit/s, bulk gets a sixteenth, and a tin that is alone may use the whole
-    // link
+    // with diffserv3 at 16 Mbit/s, voice has priority up to 4 Mbit/s, bulk gets a sixteenth, and a tin that is alone may use the
+    // whole link
     let voice = |rate: f64| {
         let mut home = Home::new(r#"{"bandwidth":"16mbit","diffserv":"diffserv3"}"#);
         (0..3).for_each(|i| home.flow(i, 1 + i, 9));
@@ -238,8 +238,8 @@ fn thresholds_of_tins_bound_their_priority_not_their_rate() {
 
 #[test]
 fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
-    // A call of 2 Mbit/s shares 10 Mbit/s with 32 flows that fill the link. With besteffort it gets a 33rd, 0.30 Mbit/s; in the
-    // voice tin it gets all its 2 Mbit/s.
+    // A call of 2 Mbit/s shares 10 Mbit/s with 32 flows that fill the link. With besteffort the call gets a 33rd of the link,
+    // 0.30 Mbit/s; in the voice tin it gets all its 2 Mbit/s.
     let lost = |diffserv: &str| {
         let mut home = Home::new(&format!(r#"{{"bandwidth":"10mbit","diffserv":"{diffserv}"}}"#));
         (0..33).for_each(|i| home.flow(i, 1 + i, 100 + i));
@@ -256,7 +256,7 @@ fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
 
 #[test]
 fn tins_take_turns_by_weight_where_nothing_shapes() {
-    // without `bandwidth`, the link sets the pace, and best effort, bulk and voice share it as 1024 : 64 : 256
+    // without `bandwidth`, CAKE sends at the link's rate, and best effort, bulk and voice share the link as 1024 : 64 : 256
     let mut home = Home::new(r#"{"diffserv":"diffserv3"}"#);
     (0..3).for_each(|i| home.flow(i, 1 + i, 9));
     let mut sent = [0u32; 3];
@@ -327,7 +327,8 @@ fn washing_takes_the_code_point_after_it_was_read() {
 
 #[test]
 fn in_ingress_mode_what_is_dropped_has_used_the_line() {
-    // A stream of 12 Mbit/s arrives at 8 Mbit/s. In ingress mode, departures and drops together may not exceed the rate.
+    // A stream of 12 Mbit/s arrives at a shaper of 8 Mbit/s. In ingress mode, departures and drops together may not exceed the
+    // rate.
     let out = |ingress: bool| {
         let json =
             format!(r#"{{"bandwidth":"8mbit","diffserv":"besteffort","ingress":{ingress},"memory_limit":"60KB"}}"#);

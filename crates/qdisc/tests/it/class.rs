@@ -162,7 +162,8 @@ fn the_script_of_a_fred_queue() {
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
     // flow 0 has two strikes, so from now on avgcq is its limit instead of maxq
     bench.take(2);
-    // five packets are queued, two of them of flow 0: avgcq = 5 / 2 = 2.5, so flow 0 may add a third packet, but no fourth
+    // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Two of them are of flow 0, which may add a third packet,
+    // but no fourth
     assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
     // when flow 0's last packet has left, its strikes are discarded
     bench.take(6);
@@ -188,7 +189,7 @@ fn the_script_of_fred_with_many_flows() {
 
 #[test]
 fn the_script_of_a_cbt_queue() {
-    // with weight 1, the average is the current queue, to which the thresholds then apply
+    // with weight 1, the average is the current queue, so the thresholds apply to the current queue
     let queue = r#"{"cbt":{"limit":"5p","classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"weight":1.0,"test":{"threshold":"3p"}},
         {"name":"tagged","match":{"protocol":["udp"],"dscp":[46]},"weight":1.0,"test":{"threshold":"1500B"}},

@@ -102,7 +102,7 @@ fn who_goes_to_l() {
     assert_eq!(sent("{}", 45), ['C', 'L', 'C', 'L']);
     assert_eq!(sent(r#"{"ecn_mask": 3}"#, 0), ['C', 'L', 'L', 'L']);
     assert_eq!(sent(r#"{"ecn_mask": 2}"#, 0), ['C', 'C', 'L', 'L']);
-    // code point 45 (NQB) goes to L with any ECN field; code point 46 has no effect
+    // a packet with code point 45 (NQB) goes to L with any ECN field; code point 46 has no effect
     let nqb = r#"{"l_dscp": [45]}"#;
     assert_eq!((sent(nqb, 45), sent(nqb, 46)), (['L'; 4], ['C', 'L', 'C', 'L']));
 }
@@ -253,8 +253,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
 #[test]
 fn rfc_9332_marks_evenly_by_a_ramp() {
     let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
-    // Ten packets have waited 1 ms when they leave: p'_L = (1000 - 800) / 400 = 1/2, so the third, fifth, seventh and ninth are
-    // hits. The tenth is alone in L and is not marked.
+    // Ten packets have waited 1 ms when they leave, so p'_L = (1000 - 800) / 400 = 1/2, and the third, fifth, seventh and ninth
+    // packets are hits. The tenth is alone in L and is not marked.
     (0..10).for_each(|seq| q.put(seq, Ecn::Ect1));
     q.now = Time(MS);
     assert_eq!((0..10).map_while(|_| q.pull()).count(), 10);
@@ -286,8 +286,8 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     }
     let pulled: Vec<u64> = (0..12).filter_map(|_| q.pull()).collect();
     let fates = q.fates();
-    // With mask 2, ECT(1) goes to C, where it is marked with p_CL = 1. The first of the six packets only raises the sum to 1,
-    // which is no hit, and the other five are marked.
+    // With mask 2, ECT(1) packets go to C, where they are marked with p_CL = 1. The first of the six packets only raises the
+    // sum to 1, which is no hit, and the other five are marked.
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
     // each of the six Not-ECT packets adds 1/4 to the sum, so one is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");

@@ -134,7 +134,7 @@ fn packet_round_robin_takes_one_of_each_whatever_its_size() {
     b.offer("aaab", 1500);
     b.offer("bcc", 40);
     assert_eq!(b.take(7), "abcabca");
-    // a lone packet waits for at most one packet of each of ten backlogged flows: 10 x 2.4 ms = 24 ms at 5 Mbit/s
+    // a lone packet waits for at most one packet of each of ten backlogged flows, which is 10 x 2.4 ms = 24 ms at 5 Mbit/s
     b.offer(&"abcdefghij".repeat(5), 1500);
     b.take(3);
     b.offer("z", 1500);
@@ -143,8 +143,8 @@ fn packet_round_robin_takes_one_of_each_whatever_its_size() {
 
 #[test]
 fn drr_deficits_by_hand() {
-    // The example of Shreedhar & Varghese: the quantum is 500 B; a has packets of 200, 750 and 20 B, b of 500 and 500, c of 600
-    // and 100.
+    // The example of Shreedhar & Varghese: the quantum is 500 B. a has packets of 200, 750 and 20 B, b has packets of 500 and
+    // 500 B, and c has packets of 600 and 100 B.
     //  round 1  a has 500, sends 200 and keeps 300 < 750    b has 500 and sends 500    c has 500 < 600
     //  round 2  a has 800, sends 750 and 20: empty          b has 500 and sends 500: empty    c has 1000, sends 600 and 100
     let mut b = Bench::new(r#"{"fair":{"classifier":{"isolated":{}},"scheduler":{"drr":{"quantum":500}}}}"#);
@@ -353,7 +353,7 @@ fn datagrams_may_have_a_bin_of_their_own() {
 fn the_pie_of_a_silent_flow_decays_meanwhile() {
     let probability = |law: &AnyLaw| if let AnyLaw::Pie(pie) = law { pie.state().drop_prob } else { f64::NAN };
     let mut b = Bench::new(r#"{"perfect":{"law":{"pie":{}}}}"#);
-    // for a second, there are two arrivals per departure; then the queue drains
+    // for a second, two packets arrive for each packet that leaves; then the queue drains
     for _ in 0..1000 {
         b.offer("aa", 1500);
         b.take(1);

@@ -161,14 +161,14 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     q.until(32_000);
     close(q.read("r_l"), 10.0);
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
-    // C's MSR has no effect if it exceeds the remaining rate: r_C = min(50 - 10, 45) = 40 Mbit/s
+    // C's MSR has no effect if it exceeds the remaining rate, so r_C = min(50 - 10, 45) = 40 Mbit/s
     let mut q = Script::with("{}", &Aggregate { msr: [mbit(10), mbit(45)], ..of });
     q.c(20);
     q.until(16_000);
     q.through_l(40);
     q.until(32_000);
     close(q.qdelay_c(), 20.0 * 12.144 / 40.0);
-    // L's MSR has no effect if it exceeds the aggregate's rate: MAX_RATE = min(50, 90) Mbit/s
+    // L's MSR has no effect if it exceeds the aggregate's rate, so MAX_RATE = min(50, 90) Mbit/s
     let mut q = Script::with("{}", &Aggregate { msr: [mbit(90), None], ..of });
     q.put(Ecn::Ect1, 1500);
     close(q.read("min_th"), 0.64);
@@ -241,7 +241,7 @@ fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
 #[test]
 fn a_first_drop_gives_142_ms_of_allowance() {
     // 300 packets are 455 400 B, more than a third of the buffer of 625 000 B, so the law is active. The first drop grants an
-    // allowance of 142 ms. Each update uses up 16 ms of it, and drop_prob is 0 meanwhile.
+    // allowance of 142 ms. Each update uses up 16 ms of the allowance, and drop_prob is 0 until it is used up.
     let mut q = Script::new("{}");
     q.c(300);
     let mut ms = 0;

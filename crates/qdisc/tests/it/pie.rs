@@ -239,7 +239,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
 fn departures_use_up_linux_burst_allowance() {
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, ..Default::default() }.law());
     b.arrive(0, 0);
-    // Updates do not reduce the allowance of 150 ms; the 40, 60 and 100 ms between departures do.
+    // Updates do not reduce the allowance of 150 ms. The times of 40, 60 and 100 ms between departures reduce it.
     (0..20).for_each(|_| _ = b.tick(150_000));
     for (ms, left) in [(300, 150), (340, 110), (400, 50), (500, 0)] {
         b.left(ms * 1000, 150_000, 80);

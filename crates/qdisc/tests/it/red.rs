@@ -61,7 +61,7 @@ fn gaps_are_uniform() {
         assert_eq!(gaps.len(), 2 * n - 1);
         assert!(gaps.iter().all(|g| (g - 1.0 / (2.0 * n as f64 - 1.0)).abs() < 1e-9), "{gaps:?}");
     }
-    // with method 1, the gap is geometric: P(3) = 0.9 x 0.9 x 0.1
+    // with method 1, the gap is geometric, so the probability of a gap of 3 is 0.9 x 0.9 x 0.1
     assert!((gap_distribution(Spacing::Geometric, 0.1)[2] - 0.081).abs() < 1e-12);
 }
 
@@ -94,7 +94,8 @@ fn the_law_drops_at_those_gaps() {
 
 /// Returns the share of gaps of each length, if p_b is 0.02 for the first ten packets of a gap and 0.05 after that.
 fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
-    // p_b rises from 0 at 5 packets to 0.1 at 15, so it is 0.02 while 7 packets are queued, and 0.05 while 10 are
+    // p_b rises from 0 at 5 packets to 0.1 at 15, so it is 0.02 while 7 packets are queued, and 0.05 while 10 packets are
+    // queued
     let red = RedParams { probability: Some(p(0.1)), ..tenth(spacing) };
     let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
     let (mut counts, mut gap, n) = (vec![0u32; 60], 0, 200_000);
@@ -112,8 +113,8 @@ fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
 
 #[test]
 fn one_draw_judges_the_whole_gap_by_the_present_probability() {
-    // A gap survives packet n with probability 1 - n p: 0.98 ... 0.80 for the first ten, then 1 - 11 x 0.05 = 0.45, 0.40 ... 0 at
-    // 20. Three standard errors of 200 000 gaps are 0.0032 at most.
+    // A gap survives packet n with probability 1 - n p, which is 0.98 ... 0.80 for the first ten packets, then 1 - 11 x 0.05 =
+    // 0.45, 0.40 ... and 0 at packet 20. Three standard errors of 200 000 gaps are 0.0032 at most.
     let gaps = gaps_of_a_rising_probability(Spacing::OneDraw);
     for (n, share) in gaps.iter().enumerate().skip(1) {
         let expected = match n {

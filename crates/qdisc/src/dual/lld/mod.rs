@@ -49,8 +49,8 @@ const LOW_LATENCY: u8 = 1;
 const SANCTIONED: u8 = 2;
 /// L's buffer: a time at the aggregate's rate, and a minimum in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// C's buffer, as a time at C's highest rate: the larger of its MSR and peak rate, or the peak rate of the aggregate if C has
-/// neither. Source: MULPIv3.1 C.1.2.17.
+/// C's buffer, as a time at C's highest rate. This rate is the larger of C's MSR and peak rate, or the peak rate of the
+/// aggregate if C has neither. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.

@@ -44,7 +44,7 @@ params! {
         /// assumes at most this share. The two queues also take turns by this share, except in a DOCSIS 3.1 modem or CMTS, which
         /// has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
-        /// Queue protection: while the Low Latency queue is long, packets of the flows that cause this go to the Classic
+        /// Queue protection: while the Low Latency queue is long, packets of the flows that make it long go to the Classic
         /// queue.
         queue_protection: bool = true,
         /// CRITICALqL: no packet is sanctioned while the delay is at most this; null: the effective MAXTH.
@@ -54,13 +54,13 @@ params! {
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         lg_aging: u8 = 19,
-        /// BI_SIZE: there are 2^bucket_id_size buckets, each for one flow, and one more that is shared by all flows that find
-        /// no free bucket.
+        /// BI_SIZE: there are 2^bucket_id_size buckets, each for one flow, and an additional bucket, which all flows that find
+        /// no free bucket share.
         bucket_id_size: u8 = 5,
         /// ATTEMPTS: number of buckets that are tried for a flow.
         attempts: u8 = 2,
-        /// DOCSIS-PIE on the Classic queue. A null limit stands for 100ms at the queue's highest rate: the larger of its service
-        /// flow's MSR and peak rate, or the aggregate's peak rate if the service flow has no rates.
+        /// DOCSIS-PIE on the Classic queue. A null limit means 100ms at the queue's highest rate. This rate is the larger of the
+        /// MSR and the peak rate of its service flow, or the aggregate's peak rate if the service flow has no rates.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }

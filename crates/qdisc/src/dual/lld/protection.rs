@@ -1,4 +1,4 @@
-//! Queue protection: while the Low Latency queue is long, packets of the flows that cause this go to the Classic queue.
+//! Queue protection: while the Low Latency queue is long, packets of the flows that make it long go to the Classic queue.
 //!
 //! ```text
 //! bucket     successive slices of the flow's hash name two of 32 buckets. The flow uses its own bucket if one of

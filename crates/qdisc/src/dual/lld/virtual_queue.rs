@@ -142,8 +142,8 @@ impl VirtualQueue {
 mod tests {
     use super::*;
 
-    /// Creates a queue at 50 Mbit/s. A request takes 1.62 ms plus a MAP interval of 2.025 ms. Grants for `ggr` bit/s come without
-    /// requests, one every 945 us.
+    /// Creates a virtual queue at 50 Mbit/s. A request takes 1.62 ms plus a MAP interval of 2.025 ms. Grants for `ggr` bit/s come
+    /// without requests, one grant every 945 us.
     fn queue(ggr: u64) -> VirtualQueue {
         let of = RequestLoop {
             delay: Duration(1_620_000 + 2_025_000),

@@ -33,7 +33,7 @@ pub enum DelayEstimate {
     DepartureRate,
 }
 
-/// The delay that decides, together with the probability, whether an arrival is kept.
+/// The delay that is compared with half of the target to decide whether an arrival is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgedBy {

@@ -149,7 +149,7 @@ impl Bench {
         self.run_and(sources, begin, end, |_, window| window)
     }
 
-    /// Runs as [`Self::run`] does, and passes the final queue and the results to `look`.
+    /// Runs like [`Self::run`], and passes the final queue and the results to `look`.
     pub(crate) fn run_and<T>(
         mut self,
         sources: &[Source],
