@@ -171,7 +171,7 @@ pub struct CapturedPacket<'a> {
     pub link: LinkId,
     /// The end of the link.
     pub end: LinkEnd,
-    /// The packet as queues see it. Its `body` has no meaning here.
+    /// The packet as queues see it. Its `body` is a number that identifies the packet until it is delivered or dropped.
     pub packet: &'a PacketMeta,
     /// The addresses and ports of its flow, in the forward direction.
     pub tuple: FlowTuple,

@@ -177,8 +177,8 @@ fn equal_loss_for_all() {
 #[test]
 fn waiting_for_a_constant_service() {
     // in an M/D/1 queue, the mean wait is rho / (2 (1 - rho)) service times. Many slow sources, each jittered over its whole
-    // interval, approximate a Poisson stream, except over times as long as the interval of a source. This interval is 400 /
-    // rho service times, much longer than a busy period of about 1 / (1 - rho)^2.
+    // interval, approximate a Poisson stream over times shorter than the interval of a source. This interval is 400 / rho service
+    // times, and a busy period is much shorter: about 1 / (1 - rho)^2 service times.
     for (rho, wait) in [(0.5, 0.5), (0.8, 2.0)] {
         let rate = rho * 10e6 / 400.0;
         let mut apps = String::from("[record]\napps = []\ninterval = \"1s\"\n");

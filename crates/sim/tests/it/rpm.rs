@@ -69,14 +69,14 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
         let outcome = run(&text);
         ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
     };
-    // The queue is always more than half full, and 250 kB take 200 ms at 10 Mbit/s. So the round trip of a foreign probe is 120 to
-    // 220 ms. A self probe is delivered after the retransmissions of earlier segments, so it may take one round trip more
+    // The queue is always more than half full, and 250 kB take 200 ms at 10 Mbit/s. So the round trip of a foreign probe is about 120
+    // to 220 ms. A self probe is delivered after the retransmissions of earlier segments, so it may take one round trip more
     let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
     assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");
     let fq = test("{ fq_codel = {} }", "down");
     assert!(fq[1] > 2000.0 && fq[2] > 2.0 * fifo[2] && fq[0] > 4.0 * fifo[0], "{fq:?} beside {fifo:?}");
-    // with traffic in both directions, the other direction has no queue, so its probes have the round trip of an idle link
+    // with load in both directions, every round trip still passes the full queue of `line`, so it takes at least 120 ms
     let up = test("{ droptail = { limit = \"250KB\" } }", "both");
     assert!(up[0] < 60_000.0 / 115.0, "{up:?}");
 }

@@ -59,8 +59,8 @@ fn a_transfer_of_a_length_leaves_the_line_idle() {
         );
         let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
         let outcome = run(&net);
-        // the transfers end at 6 s. A full queue (at most 240 ms) and retransmissions take less than another 3 s, so no packets
-        // are sent from 9 s on
+        // the transfers end at 6 s. Sending a full queue (at most 240 ms) and retransmissions takes less than another 3 s, so no
+        // packets are sent from 9 s on
         let (bins, sent) = (
             series(&outcome, "queue_series", "t_s", "link", way),
             series(&outcome, "queue_series", "sent_bytes", "link", way),
