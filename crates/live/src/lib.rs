@@ -11,12 +11,15 @@
 //! | [`mod@bench`] | the network of ports, without I/O, which tests run on a fake clock |
 //! | [`flows`], [`store`] | the flows of real packets, and their bytes |
 //! | `link` | the thread that moves packets on the wall clock |
+//! | `offload`, `pcap` | checksums and packets of several segments; capture files |
 //! | `programs` | the scenario's applications over kernel sockets |
+//! | `app_counters` | the applications' packets, bytes and delays on the bench |
 //! | `congestion` | the kernel's congestion controls |
 //! | `command` | the user's commands, and their termination |
 //! | `run`, `outcome` | a run from set-up to clean-up, and its result |
 //! | `namespace`, [`tun`], `sys` | namespaces and devices |
-//! | `pm_qos` | keeps processors from halting during a run |
+//! | `clock`, `pm_qos` | the wall clock; keeps processors from halting during a run |
+//! | `fault` | injected faults, for tests of the clean-up |
 //!
 //! This is the only crate that reads the clock or waits.
 

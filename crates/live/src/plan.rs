@@ -7,7 +7,7 @@
 //! as in the simulator.
 //!
 //! Refused, with a message that names an alternative: TCP stacks other than the kernel's, applications whose ends
-//! cannot be separated, packets larger than the MTU, paths faster than [`MEASURED`].
+//! cannot be separated, packets larger than the MTU, paths faster than a limit (by default [`MEASURED`]).
 
 use crate::tun::MTU;
 use port::Service;

@@ -48,7 +48,8 @@ fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
     scenario_of(resolved)?.tc(link).map_err(|p| refuse("", &[p]))
 }
 
-/// Returns the available choices as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...]}`.
+/// Returns the available choices as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...],
+/// "grades": [...]}`.
 #[pyfunction]
 fn catalogue() -> String {
     face::catalogue(true)

@@ -9,9 +9,10 @@
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |
 //! | `tsq` | packets in their host's device, for TCP small queues |
-//! | `pages` | memory for many connections |
+//! | `arena`, `ring`, `pages` | storage: parts of packets by index, the packets on a plain link, many connections |
 //! | `host` | the requests of applications |
 //! | `endpoints`, `wake` | datagrams with real bytes, for transports that the program supplies |
+//! | `build` | a world from a scenario |
 //! | [`World`] | the loop: a step, the applications, the clock |
 //! | `engine`, `deliver` | the tables of connections and counters; packets and timers reach connections |
 //! | [`capture`], `segment_tags` | a run as capture files; whole segments, kept for the packets that abbreviate them |
@@ -19,6 +20,7 @@
 //! | [`trace`], `probes` | a run as traces: states and fates over time |
 //! | `queue_delays` | the delay in each queue of dual-queue disciplines |
 //! | `drive` | reads and changes links and senders while a run pauses |
+//! | [`Past`] | the common past of two runs, which is simulated once |
 //! | `account` | the result of a run: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.

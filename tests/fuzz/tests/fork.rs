@@ -16,7 +16,7 @@ use sim::{Ended, Outcome, Steer, World};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Prob, Rng, Time};
 
-/// Slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
+/// Number of slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
 const MOST_SLICES: u32 = 2;
 
 /// Returns everything in an outcome, number for number.

@@ -15,9 +15,9 @@ use sim::{Ended, Outcome, Past, Timeline, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::{BitRate, Duration, Prob, Rng, Time};
 
-/// Slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
+/// Number of slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
 const MOST_SLICES: u32 = 2;
-/// Variants of a scenario.
+/// Number of variants of each scenario.
 const VARIANTS: usize = 6;
 
 /// Returns everything in an outcome, number for number.
