@@ -55,7 +55,7 @@ impl Method {
     const NAMES: [&str; 4] = ["handle", "poll_transmit", "next_timeout", "on_timeout"];
 }
 
-/// An endpoint whose methods are those of a Python object. For a fork, Python copies the objects.
+/// An endpoint that calls the methods of a Python object. For a fork, Python copies the objects.
 struct PythonEndpoint {
     methods: [Py<PyAny>; Method::NAMES.len()],
     framing: Framing,
@@ -243,7 +243,7 @@ impl NetworkRun {
         }
     }
 
-    /// Adds an endpoint; returns its address and its name. Its application has the name `name`, by default that of the node.
+    /// Adds an endpoint; returns its address and its name. Its application has the name `name`, by default the node's.
     /// `endpoint` has the methods handle, poll_transmit, next_timeout and on_timeout.
     #[pyo3(signature = (node, endpoint, name, mtu, whole_packets))]
     fn add_endpoint(

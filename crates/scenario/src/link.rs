@@ -31,8 +31,8 @@ pub struct Link {
     /// Maximum jitter. Each packet's propagation delay is increased by a random time, uniform from zero to this value.
     #[serde(default)]
     pub jitter: Duration,
-    /// Percentiles of a random delay that is added to the propagation delay, such as those of `summary.live.lateness_ms` of a live
-    /// run.
+    /// Percentiles of a random delay that is added to the propagation delay, for example the percentiles of a live run's lateness
+    /// (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `left` holds the packets that arrive at the link's queue (dropped or not), and the packets that reach node `from` over
-//! links from node `to`. `right` holds the packets that reach node `to` over the link, and those that enter the queues of
+//! links from node `to`. `right` holds the packets that reach node `to` over the link, and the packets that enter the queues of
 //! links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
 //!
 //! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and

@@ -139,7 +139,7 @@ impl Fifo {
         self.tx.rate
     }
 
-    /// Returns the time of arrival of the packet at the head of the queue; `None` if none waits, or without a meter.
+    /// Returns the arrival time of the packet at the head of the queue; `None` if no packet waits, or without a meter.
     pub(crate) fn head_arrival(&self) -> Option<Time> {
         let head = self.ring.get(self.started)?;
         Some(Time(head.start.0 - self.sojourns.get(0)?.0))

@@ -95,8 +95,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Returns the past, at time 0, of all scenarios with the same `always` as `scenario`.   Errors: those of
-    /// [`World::build`].
+    /// Returns the past, at time 0, of all scenarios with the same `always` as `scenario`.   Errors: as [`World::build`].
     pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
         Ok(Self { world: World::unscheduled(scenario, ())?.0, at: Time::ZERO })
     }
@@ -106,7 +105,7 @@ impl Past {
     ///
     /// The timeline of `scenario` must have the same acts before now as the timelines of the scenarios so far.
     ///
-    /// Errors: those of [`World::build`].
+    /// Errors: as [`World::build`].
     pub fn advance(
         &mut self,
         scenario: &Scenario,
@@ -121,7 +120,7 @@ impl Past {
     /// Continues as `scenario` to the end; returns the outcome. `observe` is called as in [`Past::advance`], and the same condition
     /// holds for the timeline of `scenario`.
     ///
-    /// Errors: those of [`World::build`].
+    /// Errors: as [`World::build`].
     pub fn finish(
         mut self,
         scenario: &Scenario,

@@ -7,8 +7,8 @@
 //!   Handshake: "done"                   --->
 //! ```
 //!
-//! Packets end in a tag of 16 zero bytes, as long as the tag of AES-GCM, so sizes are those of a real connection. There is no key
-//! exchange, so two runs give the same bytes.
+//! Packets end in a tag of 16 zero bytes, as long as the tag of AES-GCM, so packets are as long as in a real connection. There is
+//! no key exchange, so two runs give the same bytes.
 
 use bytes::BytesMut;
 use quinn_proto::crypto::{

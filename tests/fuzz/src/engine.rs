@@ -35,7 +35,7 @@ pub enum Until {
 /// The results of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Inputs tried, including those of the corpus.
+    /// Inputs tried, including the corpus.
     pub tried: u64,
     /// Inputs that the target accepted.
     pub accepted: u64,

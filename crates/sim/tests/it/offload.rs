@@ -5,7 +5,7 @@ use record::{Mask, Record, Sink};
 use sim::World;
 use units::{Duration, Time};
 
-/// Sizes of the packets that leave a queue, and sequence numbers, sizes and delays of those that reach a host.
+/// Sizes of the packets that leave a queue; sequence numbers, sizes and delays of the packets that reach a host.
 #[derive(Default)]
 struct Watch {
     left: Vec<(u16, u16)>,
