@@ -347,7 +347,7 @@ impl Method {
     ];
 }
 
-/// The parts of a controller's output that stay until it changes them.
+/// The parts of a controller's output that stay until the controller changes them.
 #[derive(Clone, Copy)]
 struct Paced {
     pacing_rate: Option<f64>,

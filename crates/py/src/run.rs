@@ -68,7 +68,7 @@ pub(crate) fn run(
     }
 }
 
-/// Lets Python handle signals, and calls `progress` with the fraction done.   Errors: what they raise.
+/// Lets Python handle signals, and calls `progress` with the fraction done.   Errors: an exception from either.
 pub(crate) fn report(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;

@@ -31,7 +31,7 @@ pub(crate) struct AppState {
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// Everything in a world except its applications. An application that handles an event can change it.
+/// Everything in a world except its applications, which may change the engine while they handle an event.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine<S> {
     pub net: Net<S>,

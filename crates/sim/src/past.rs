@@ -13,7 +13,7 @@
 //! presence of changes counts from the start.
 //!
 //! Continuing replaces the applications that have not started, and keeps everything else. The events of acts have ranks
-//! instead of sequence numbers, so the order in which they are handled does not depend on when they were scheduled.
+//! instead of sequence numbers, so their order does not depend on when they were scheduled.
 
 use crate::build::Schedule;
 use crate::engine::Engine;

@@ -33,7 +33,7 @@ fn subject(end: &End, side: usize) -> Subject {
     Subject::Sender { flow: end.flow, reverse: side == 1 }
 }
 
-/// Returns the subject of the readings of an application's own controller, once it has sent.
+/// Returns the subject of the readings of an application's own controller; `None` before the application has sent a datagram.
 fn controlled(app: &App, state: &AppState) -> Option<Subject> {
     let (role, flow) = (app.controller()?, (*state.udp.first()?)?);
     Some(Subject::Sender { flow, reverse: role == Role::Server })

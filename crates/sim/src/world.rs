@@ -76,7 +76,7 @@ pub const WORK_PER_SLICE: u32 = 65_536;
 /// about a millisecond of work.
 pub(crate) const CATCH_UP: Duration = Duration(10_000_000_000);
 
-/// The loop of a world without a sink. It is compiled in this crate, so that a profile need not optimise the crates that call it.
+/// The loop of a world without a sink. It is compiled in this crate, so a build need not optimise the crates that call the loop.
 impl World {
     /// Does the same as [`World::run`].
     #[inline(never)]

@@ -199,7 +199,7 @@ fn segments_say_what_a_real_stack_would() {
             }
         }
         let length = payload as u64 + u64::from(h(0x02)) + u64::from(h(0x01));
-        // nor do a's packets have gaps on the left
+        // and a's packets have no gaps there
         if p[15] == 0 {
             assert!(u64::from(seq) <= stream.next, "a gap before {seq}");
         }

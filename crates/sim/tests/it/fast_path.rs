@@ -6,7 +6,7 @@ use crate::common::{Dice, Ear, Numbers, read, said};
 use record::Mask;
 use sim::World;
 
-/// Runs both worlds. Their results may differ only in the number of events.
+/// Runs a scenario with and without the fast path. The results may differ only in the number of events.
 fn compare(toml: &str, what: &str) {
     let s = read(toml);
     let mut fast = World::build(&s).unwrap();

@@ -34,8 +34,8 @@ const TICKS: u32 = 2_000;
 /// Largest number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would delay all
 /// others.
 const ALL_TICKS: u32 = 20_000;
-/// Largest number of calls to empty the queue. Each call that returns no packet doubles the wait for the next, so 64 calls cover
-/// the whole range of time for each packet.
+/// Largest number of calls to empty the queue. The wait doubles after each call that returns no packet, so 64 such calls reach the
+/// largest time.
 const LETS_GO: u32 = 200_000;
 
 /// Collects the dropped packets, and checks the marked packets.
