@@ -88,6 +88,9 @@ params! {
         /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue, and is
         /// charged the overhead of every segment.
         split_gso: bool = true,
+        /// Number of instances that share `bandwidth`, each with the flows of one transmit queue of the device: Linux' cake_mq, 1 to
+        /// 64. Limits hold for each instance.
+        instances: u16 = 1,
         /// Maximum length of all tins in bytes, in addition to `limit`; null: four times the bytes that `bandwidth`
         /// carries in `rtt`, at least 4 MiB.
         memory_limit: Option<Bytes> = None,

@@ -69,6 +69,11 @@ impl Shaper {
         Self { pace: Pace::new(rate), next: Fine::default(), failsafe: Fine::default() }
     }
 
+    /// Sets the rate of bytes that are sent or dropped from now on.
+    pub(crate) fn set_rate(&mut self, rate: BitRate) {
+        self.pace = Pace::new(rate);
+    }
+
     /// Returns the time from which a packet may be sent.
     #[inline]
     pub(crate) fn due(&self) -> Time {

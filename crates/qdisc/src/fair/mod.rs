@@ -40,7 +40,7 @@ pub(crate) use drr::DrrParams;
 pub(crate) use fq_codel::FqCodelParams;
 pub(crate) use fq_pie::FqPieParams;
 pub(crate) use hash::HashKey;
-pub(crate) use hash::hash;
+pub(crate) use hash::{hash, place};
 pub use machine::Fair;
 pub(crate) use overflow::{End, Longest, Measure, Overflow};
 pub use params::FairParams;

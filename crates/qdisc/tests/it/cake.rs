@@ -150,6 +150,58 @@ fn a_late_look_is_caught_up() {
     assert_eq!(times, [0, 3500, 3500, 3500, 4000, 5000, 6000, 7000]);
 }
 
+/// Returns the shares of the bytes sent since `from`, by flow.
+fn shares(home: &Home, from: Time, flows: u32) -> Vec<f64> {
+    (0..flows).map(|i| home.share(from, |f| f == i)).collect()
+}
+
+#[test]
+fn instances_share_the_rate_however_many_flows_each_has() {
+    // 16 flows in 2 instances of 5 Mbit/s: with k flows in one of them, a flow has 1 / 2k or 1 / (32 - 2k) of the rate
+    let mut home = Home::new(r#"{"bandwidth":"10mbit","instances":2}"#);
+    (0..16).for_each(|i| home.flow(i, 1 + i, 100 + i));
+    let streams: Vec<(u32, f64, u8)> = (0..16).map(|i| (i, 5e6, 0)).collect();
+    home.streams(&streams, 10_000);
+    let from = Time(2_000_000_000);
+    let bytes: f64 = home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum();
+    assert!((bytes - 10e6).abs() < 6000.0, "8 s at 10 Mbit/s are 10 MB, not {bytes}");
+    let shares = shares(&home, from, 16);
+    let first: Vec<f64> = shares.iter().copied().filter(|s| (s / shares[0] - 1.0).abs() < 0.02).collect();
+    let k = first.len() as f64;
+    assert!((1.0..16.0).contains(&k), "all flows have the same instance");
+    for share in &shares {
+        let of = if (share / shares[0] - 1.0).abs() < 0.02 { 2.0 * k } else { 32.0 - 2.0 * k };
+        assert!((share * of - 1.0).abs() < 0.02, "{shares:?}");
+    }
+}
+
+#[test]
+fn an_instance_alone_has_the_whole_rate() {
+    // 1500 B take 1.2 ms at 10 Mbit/s and 2.4 ms at 5 Mbit/s. The second flow has packets from 100 to 193.6 ms. With an interval of
+    // 10 s the law drops none
+    let spaces = |dst: u32, other: bool| {
+        let mut home = Home::new(r#"{"bandwidth":"10mbit","instances":2,"rtt":"10s"}"#);
+        home.flow(0, 1, 2);
+        home.flow(1, 1, 3 + dst);
+        (0..400).for_each(|_| home.offer(0, 1500, 0));
+        home.run(Time(100_000_000));
+        (0..if other { 40 } else { 0 }).for_each(|_| home.offer(1, 1500, 0));
+        home.run(Time(300_000_000));
+        let times: Vec<u64> = home.sent.iter().filter(|s| s.1 == 0).map(|s| s.0.0).collect();
+        let first = home.sent.iter().find(|s| s.1 == 1).map(|s| s.0);
+        (first, times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>())
+    };
+    assert!(spaces(0, false).1.iter().all(|space| *space == 1_200_000));
+    // a flow that the hash puts into the other instance sends at once, and halves the rate until it has no packets
+    let at_once = |of: &(Option<Time>, Vec<u64>)| of.0 == Some(Time(100_000_000));
+    let (_, of) = (0..20).map(|i| spaces(i, true)).find(at_once).expect("a flow in the other instance");
+    let halved = of.iter().filter(|space| **space == 2_400_000).count();
+    // its last packet leaves 39 x 2.4 ms after its first; the other instance finds out at its next dequeue but one
+    assert!((39..=41).contains(&halved), "{halved}");
+    assert!(of.iter().rev().take(50).all(|space| *space == 1_200_000));
+    assert!(of.iter().all(|space| [1_200_000, 2_400_000].contains(space)), "{of:?}");
+}
+
 #[test]
 fn hosts_share_equally_however_many_flows_they_have() {
     // One host has 8 flows and another has 1, to nine different servers. Each flow offers the whole rate of the link.
@@ -368,6 +420,8 @@ fn what_does_not_fit_is_refused_with_its_path() {
         (r#"{"cake":{"mpu":300}}"#, "cake.mpu"),
         (r#"{"cake":{"rtt":"0s"}}"#, "cake.rtt"),
         (r#"{"cake":{"memory_limit":"1B"}}"#, "cake.memory_limit"),
+        (r#"{"cake":{"instances":0}}"#, "cake.instances"),
+        (r#"{"cake":{"instances":65}}"#, "cake.instances"),
     ] {
         assert!(problem(json).contains(part), "{}", problem(json));
     }

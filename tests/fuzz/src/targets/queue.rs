@@ -212,15 +212,19 @@ impl Bench<'_> {
         let b = self.queue.backlog();
         assert_eq!(b.packets as usize, self.waiting.len(), "{:?} holds {b:?}", self.spec);
         assert!(self.queue.counters().balance(b), "{:?}: the books do not balance", self.spec);
-        let (short, segments) = match self.spec {
-            Spec::Droptail(p) => (u64::from(p.ns2_off_by_one), u64::from(p.super_segment)),
-            _ => (0, 1),
+        let (short, segments, instances) = match self.spec {
+            Spec::Droptail(p) => (u64::from(p.ns2_off_by_one), u64::from(p.super_segment), 1),
+            // limits hold for each instance
+            Spec::Cake(p) => (0, 1, u64::from(p.instances)),
+            _ => (0, 1, 1),
         };
         let within = match self.spec.limit() {
-            Some(Limit::Packets(n)) => u64::from(b.packets) <= (u64::from(n) - short) * segments,
-            Some(Limit::Bytes(n)) => b.bytes <= n.0,
+            Some(Limit::Packets(n)) => u64::from(b.packets) <= (u64::from(n) - short) * segments * instances,
+            Some(Limit::Bytes(n)) => b.bytes <= n.0 * instances,
             // a limit in time applies at the rate of the link, 5 Mbit/s
-            Some(Limit::Time(t)) => u128::from(b.bytes) * 8_000_000_000 <= u128::from(t.0) * 5_000_000,
+            Some(Limit::Time(t)) => {
+                u128::from(b.bytes) * 8_000_000_000 <= u128::from(t.0) * 5_000_000 * u128::from(instances)
+            }
             None => true,
         };
         assert!(within, "{:?} holds {b:?}", self.spec);
