@@ -56,6 +56,8 @@ class Kind:
     tables: Callable[[Mapping[str, Any]], Iterator[tuple[str, str, dict[str, Any]]]]
     #: The names that the attribute `needs` of a class may have.
     needs: tuple[str, ...] = ()
+    #: True if the file may import modules that are not installed packages.
+    modules: bool = False
 
 
 _counter = itertools.count()
@@ -247,7 +249,7 @@ def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:
         for name in (n.partition(".")[0] for n in names):
             if name in kind.instead:
                 why = f"imports {name}; a {kind.noun} uses {kind.instead[name]}, so that equal seeds give equal runs"
-            elif not _library(name):
+            elif not (kind.modules or _library(name)):
                 unknown = f"imports {name or 'a file beside it'}, which is not an installed package"
                 why = f"{unknown}; a {kind.noun} is one file"
             else:

@@ -179,7 +179,8 @@ class Network:
                 yield run
         except _core.EndpointFailure as failure:
             name, at_ns, method, action = failure.args
-            place = _place(type(self._endpoints[name]), method, failure.__cause__)
+            endpoint = self._endpoints[name]
+            place = _place(type(getattr(endpoint, "__wrapped__", endpoint)), method, failure.__cause__)
             line = f'endpoint "{name}" at {at_ns / 1e9:.9f} s: {place}{action}'
             raise EndpointError(line) from failure.__cause__
 

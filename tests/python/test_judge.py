@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from bloatlab.judge import judged, names, suite
+from bloatlab.judge import Judged, judged, names, suite
+from bloatlab.judge.page import write_pages
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
+from bloatlab.sweep import Point, Store, Threads
 from conftest import Say
 
 ROOT = Path(__file__).parents[2]
@@ -170,11 +174,64 @@ def test_a_queue_of_the_user_is_judged_with_the_buffer_of_the_case(
     assert done.tried[0].word in ("met", "not met")
 
 
-def test_a_transport_is_refused_with_the_reason(say: Say, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("class Ticker:\n    def poll_transmit(self, now_ns):\n        return None\n")
-    code, _, err = say("judge", "--suite", "bbr", "--cc", f"{tmp_path}/mine.py:Ticker")
-    assert code == 2
-    assert "is a transport (it has poll_transmit); suites judge congestion controllers of our TCP" in err
+#: Transports: one that responds to losses, one that does not, and one that raises an error at its first timeout.
+TRANSPORTS = Path(__file__).with_name("broken_transports.py")
+
+
+def _verdicts(done: Judged) -> dict[str, str]:
+    return {one.case.section: one.word for one in done.tried}
+
+
+def test_a_transport_is_judged_by_its_packets(tmp_path: Path) -> None:
+    cases = suite("rfc9743").only("5.1.1", "5.1.4", "6.1", "7.11")
+    (sound,) = judged(cases, f"{TRANSPORTS}:Aimd")
+    assert _verdicts(sound) == dict.fromkeys(("5.1.1", "5.1.4", "6.1"), "met") | {"7.11": "not applicable"}
+    # it keeps its window, whatever is lost, so a flow that comes later finds no room; it does stop if all is lost
+    (deaf,) = judged(cases, f"{TRANSPORTS}:Deaf")
+    assert _verdicts(deaf) == {"5.1.1": "met", "5.1.4": "not met", "6.1": "not met", "7.11": "not applicable"}
+    # the four flows of 5.1.4 begin 2 s apart, so each is a flow of its own, and the page's figure has them all
+    four = next(one for one in sound.tried if one.case.section == "5.1.4")
+    assert four.rulings[0].figure == pytest.approx(1.0, abs=0.2)
+    assert four.scenario is not None
+    assert "judged" not in four.scenario.data["app"]
+    write_pages([sound], tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    assert "bloatlab run scenarios" not in page
+    assert "without the flows of the transport" in page
+
+
+def test_a_transport_has_no_phases() -> None:
+    (done,) = judged(suite("bbr").only("A.4", "A.9", "A.17"), f"{TRANSPORTS}:Aimd")
+    assert _verdicts(done) == dict.fromkeys(("A.4", "A.9"), "not applicable") | {"A.17": "met"}
+    reasons = {ruling.reason for one in done.tried for ruling in one.rulings if ruling.word == "not applicable"}
+    assert all("traces no" in reason for reason in reasons)
+
+
+def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
+    # all data are lost from 5 s on, so the timeout comes after 6 s
+    (done,) = judged(suite("rfc9743").only("5.1.1"), f"{TRANSPORTS}:Fails")
+    (reason,) = {ruling.reason for ruling in done.tried[0].rulings}
+    where = r'endpoint "judged" at 6\.\d+ s: broken_transports\.py:\d+: on_timeout raised ConnectionError: '
+    assert re.fullmatch(where + "the connection is lost", reason)
+    assert done.tried[0].word == "not met"
+
+
+def test_runs_of_a_transport_are_stored_by_its_text(tmp_path: Path) -> None:
+    file = tmp_path / "stack.py"
+    made: list[int] = []
+
+    def counting(points: Sequence[Point[Any]], work: Any, done: Any, watch: Any) -> None:
+        made.append(len(points))
+        Threads(1)(points, work, done, watch)
+
+    figures: list[float | None] = []
+    for kept in (0.5, 0.5, 1.0):
+        file.write_text(TRANSPORTS.read_text().replace("kept = 0.5", f"kept = {kept}"))
+        store = Store(tmp_path / "store")
+        (done,) = judged(suite("rfc9743").only("6.1"), f"{file}:Aimd", store=store, executor=counting)
+        figures.append(done.tried[0].rulings[1].figure)
+    assert figures[0] == figures[1] != figures[2]
+    assert made == [1, 1]  # the second time, the run was in the store
 
 
 def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
@@ -203,6 +260,7 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
         (("--suite", "aqm", "--queue", "codel", "--case", "12"), "aqm RFC 7928 12 cannot be judged here"),
         (("--suite", "bbr", "--cc", "none.py:X"), "none.py: no such file"),
         (("--suite", "bbr", "--cc", "none.toml:x"), "none.toml: no such file"),
+        (("--suite", "bbr", "--cc", f"{ROOT}/tests/python/broken_transports.py:Adimd"), 'did you mean "Aimd"?'),
         (("--suite", "bbr"), "give --suite"),
         (("--suite", "all", "--cc", "bbr3", "--case", "A.3"), "--case A.3 needs one suite"),
     ],

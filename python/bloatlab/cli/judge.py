@@ -37,8 +37,8 @@ def command(
 
     Args:
         suite_name: The suite, such as bbr or rfc9743 (docs/judge.md lists them), or all.
-        cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS, FILE.toml:STACK, or all. For rfc8867, a media
-            controller.
+        cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS (a controller or a transport), FILE.toml:STACK, or
+            all. For rfc8867, a media controller.
         queue: The queue, for aqm: as in a scenario ("codel target 15ms"), a law in FILE.py:CLASS, FILE.toml:LINK, or
             all.
         case: Run only this case, such as A.10.

@@ -14,7 +14,7 @@ a query about it fail; then the criterion does not apply to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import polars as pl
@@ -34,13 +34,19 @@ _SHOWN = ("forward", "bottleneck")
 #: Rows of a table that is kept for a figure.
 _POINTS = 400
 
+#: The key of the summary with the reason why a transport has ended a run.
+FAILURE = "failure"
+
 #: The value of a query that needs a column which the controller does not trace: this, and the name.
 MISSING = "no column "
 
 
-def measure(queries: Mapping[str, Sequence[str]], *, trace: bool) -> Measure:
-    """Returns the measure of a suite's runs: the numbers of the summary, and the queries by the scenario's name."""
-    return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace)
+def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
+    """Returns the measure of a suite's runs: the numbers of the summary, and the queries by the scenario's name.
+
+    `run` makes the results, if it is not `bloatlab.run`.
+    """
+    return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)
 
 
 def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, float | int | str | bool | None]:
@@ -48,7 +54,8 @@ def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, floa
     row = dict(grid_file.flat(result.summary)) | {sql: _value(tables, sql) for sql in queries[result.scenario.name]}
     flow = tables.get("flow", pl.DataFrame())
     phases = flow["phase"].unique(maintain_order=True) if flow.schema.get("phase") == pl.String else []
-    return row | {"phases": " ".join(p for p in phases if p)}
+    ended = {key: result.summary[key] for key in (FAILURE,) if key in result.summary}
+    return row | ended | {"phases": " ".join(p for p in phases if p)}
 
 
 def _value(tables: Mapping[str, pl.DataFrame], sql: str) -> float | str | None:

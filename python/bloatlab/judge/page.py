@@ -105,6 +105,7 @@ def _safe(name: str) -> str:
 def page(judged: Judged) -> Page:
     """Makes the page of one controller and suite."""
     suite = judged.suite
+    lacking = ", without the flows of the transport," if judged.is_transport else ""
     sections = [_section(judged, one) for one in judged.tried]
     if judged.outside:
         rows = [row(o.section, o.title, o.reason) for o in judged.outside]
@@ -133,7 +134,7 @@ def page(judged: Judged) -> Page:
                 ),
                 ("Runs", f"one run per case, with seed 1, or as many seeds as the case names, by bloatlab {version()}"),
                 ("Written by", f"{_command(judged)} --out FOLDER"),
-                ("Every number", "in verdicts.json; the scenarios are in scenarios/"),
+                ("Every number", f"in verdicts.json; the scenarios{lacking} are in scenarios/"),
             ]
         ),
     )
@@ -154,7 +155,9 @@ def _section(judged: Judged, one: Tried) -> Section:
     ]
     level = f" ({case.level})" if case.level else ""
     again = f"{_command(judged)} --case {shlex.quote(case.section)}"
-    lines = [f"bloatlab run scenarios/{case.id}.toml", again] if one.scenario is not None else [again]
+    lines = [f"bloatlab run scenarios/{case.id}.toml", again]
+    if one.scenario is None or judged.is_transport:
+        lines = [again]
     blocks: list[Block] = [
         Prose([f"The document{level}: {case.says}", f"The run: {case.run}"]),
         TableBlock(TextTable("", columns, rows, left=len(columns), stacked=True)),

@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from bloatlab.classes import ClassError
@@ -14,9 +13,10 @@ from bloatlab.judge.measures import measure
 from bloatlab.judge.subjects import Subject, chosen, subject
 from bloatlab.judge.suites import STACK, Case, Criterion, Suite, expanded
 from bloatlab.judge.suites import suite as read_suite
+from bloatlab.judge.transports import network_of, why_not
 from bloatlab.judge.verdicts import Judged, Ruling, Tried, ruling, untraced
 from bloatlab.scenario import Scenario, ScenarioError, parse, problems
-from bloatlab.sweep import Executor, Measure, Measured, Point, Store, Watch, gather
+from bloatlab.sweep import Executor, Measured, Point, Store, Watch, gather
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,20 @@ def judged(
 
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """
-    own = measure(_queries(suite.name), trace=suite.subject == STACK)
-    return _suite(suite, chosen(suite, cc), partial(_gathered, own, store, watch, executor))
+    queries, subjects = _queries(suite.name), chosen(suite, cc)
+    usual = measure(queries, trace=suite.subject == STACK)
+    other = {one.name: measure(queries, trace=False, run=one.transport.runner()) for one in subjects if one.transport}
+
+    def gathered(scenarios: Mapping[_Key, Scenario]) -> Done:
+        done: dict[_Key, Measured] = {}
+        for own in (usual, *other.values()):
+            keys = [key for key in scenarios if other.get(key.name, usual) is own]
+            points = [Point(key, scenarios[key], scenarios[key].seed) for key in keys]
+            values = gather(points, own, store=store, watch=watch, executor=executor).values
+            done |= dict(zip(keys, values, strict=True))
+        return done
+
+    return _suite(suite, subjects, gathered)
 
 
 def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[Judged]:
@@ -90,7 +102,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
             else _tried(case, one, runs, scenarios, phases)
             for case in suite.cases
         ]
-        judged.append(Judged(suite, one.name, tried))
+        judged.append(Judged(suite, one.name, tried, is_transport=one.transport is not None))
     return judged
 
 
@@ -118,28 +130,18 @@ def _scenario(
     parse(json.dumps(expanded(tree)), form="json", source=source)
     try:
         text = json.dumps(expanded(of.placed(tree, suite.subject)))
-        return parse(text, form="json", source=source, folder=of.folder)
+        made = parse(text, form="json", source=source, folder=of.folder)
     except ClassError:
         raise
     except ScenarioError as error:
         return problems(error)[0].removeprefix(f"{source}: ")
+    if of.transport is None:
+        return made
+    return "a transport traces no phases" if case.moments else why_not(made) or made
 
 
 def _scenarios(built: Mapping[_Key, Scenario | str]) -> dict[_Key, Scenario]:
     return {key: made for key, made in built.items() if isinstance(made, Scenario)}
-
-
-def _gathered(
-    measure: Measure,
-    store: Store | None,
-    watch: Watch | None,
-    executor: Executor | None,
-    scenarios: Mapping[_Key, Scenario],
-) -> Done:
-    """Makes runs; returns the numbers and the frames of each."""
-    points = [Point(key, scenario, scenario.seed) for key, scenario in scenarios.items()]
-    done = gather(points, measure, store=store, watch=watch, executor=executor)
-    return {point.key: value for point, value in zip(points, done.values, strict=True)}
 
 
 def _unrun(case: Case, reason: str) -> Tried:
@@ -154,4 +156,5 @@ def _tried(case: Case, of: Subject, runs: Done, scenarios: Mapping[_Key, Scenari
         return [[runs[replace(key, name=name)].row for name in c.against] for key in keys]
 
     rulings = [ruling(c, rows, others(c), phases) for c in case.criteria]
-    return Tried(case, rulings, scenarios[keys[0]], runs[keys[0]].frames)
+    scenario = scenarios[keys[0]]
+    return Tried(case, rulings, network_of(scenario) if of.transport else scenario, runs[keys[0]].frames)

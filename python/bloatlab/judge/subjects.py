@@ -1,8 +1,10 @@
-"""The subjects of suites: a controller or a queue of ours, a class in a Python file, or a part of a scenario's file."""
+"""The subjects of suites: a controller or a queue of ours, a class in a Python file, or a part of a scenario's file.
+
+A class in a Python file is a controller or a transport.
+"""
 
 from __future__ import annotations
 
-import ast
 import json
 import tomllib
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from typing import Any
 
 from bloatlab.errors import nearest
 from bloatlab.judge.suites import QUEUE, STACK, JudgeError, Suite
+from bloatlab.judge.transports import Transport, is_transport, transport
 from bloatlab.scenario import catalogue, load, parse, schema
 
 #: Controllers without a behaviour of their own to judge.
@@ -20,14 +23,20 @@ _NOT_OURS = ("python",)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A controller or a queue: its name, its value in a scenario (a stack, a queue), and its Python file's folder."""
+    """A controller, a queue or a transport: its name, its value in a scenario, and its Python file's folder.
+
+    The value is a stack or a queue; a transport has none.
+    """
 
     name: str
     value: Any
     folder: Path | None = None
+    transport: Transport | None = None
 
     def placed(self, tree: dict[str, Any], place: str | Sequence[str]) -> dict[str, Any]:
         """Puts the stack into a scenario at `STACK`, beside its other keys; at other places, only the value."""
+        if self.transport is not None:
+            return tree
         for one in [place] if isinstance(place, str) else place:
             *path, last = one.split(".")
             for found in _tables(tree, path):
@@ -60,7 +69,7 @@ def chosen(suite: Suite, cc: str) -> list[Subject]:
 
 
 def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
-    """Finds a controller: a name of ours, FILE.py:CLASS, or FILE.toml:STACK; or a queue; at another place, a name.
+    """Finds a controller: a name of ours, FILE.py:CLASS, or FILE.toml:STACK; a transport, a queue; elsewhere a name.
 
     Raises `JudgeError`, `ScenarioError`.
     """
@@ -133,9 +142,8 @@ def _in_file(name: str, file: str, part: str) -> Subject:
     """Finds a class in a Python file, or a stack in a scenario's file. Raises `JudgeError`, `ScenarioError`."""
     folder = _folder(file)
     if file.endswith(".py"):
-        if _is_transport(Path(file), part):
-            why = "suites judge congestion controllers of our TCP; docs/ci-for-your-transport.md tests a transport"
-            raise JudgeError(f"judge: {name} is a transport (it has poll_transmit); {why}")
+        if is_transport(Path(file), part):
+            return Subject(name, None, folder, transport(Path(file), part, f"judge: {name}"))
         return Subject(name, {"preset": "linux-6", "python": {"controller": f"{Path(file).name}:{part}"}}, folder)
     try:
         stacks = load(file).data["tcp"]
@@ -144,22 +152,6 @@ def _in_file(name: str, file: str, part: str) -> Subject:
     if part not in stacks:
         raise JudgeError(f"judge: {file} has no stack tcp.{part}{nearest(part, stacks)}")
     return Subject(name, stacks[part], folder)
-
-
-def _is_transport(file: Path, name: str) -> bool:
-    """Returns whether a class has the methods of a transport (`bloatlab.Network`), by its text."""
-    try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError):
-        return False  # reading the controller gives the error
-    methods = [
-        of.name
-        for found in ast.walk(tree)
-        if isinstance(found, ast.ClassDef) and found.name == name
-        for of in found.body
-        if isinstance(of, ast.FunctionDef)
-    ]
-    return "poll_transmit" in methods and "on_ack" not in methods
 
 
 def _words() -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 from bloatlab.expectations import keeps
-from bloatlab.judge.measures import MISSING
+from bloatlab.judge.measures import FAILURE, MISSING
 from bloatlab.judge.suites import Case, Criterion, Outside, Suite
 from bloatlab.scenario import Scenario
 from bloatlab.statistics import Interval, interval
@@ -88,11 +88,15 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A suite's verdicts on one controller."""
+    """A suite's verdicts on one controller, queue or transport.
+
+    The scenarios of a transport lack its flows, because its code is not part of a scenario.
+    """
 
     suite: Suite
     name: str
     tried: Sequence[Tried]
+    is_transport: bool = False
 
     @property
     def outside(self) -> Sequence[Outside]:
@@ -175,6 +179,9 @@ def ruling(
 
     `others` has those of `against` for each seed, `phases` all phases of the controller.
     """
+    failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
+    if failure:
+        return Ruling(criterion, "not met", reason=failure)
     seen = {phase for row in rows for phase in row["phases"].split()}
     if criterion.needs and criterion.needs not in seen:
         if not phases:

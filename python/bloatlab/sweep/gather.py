@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import polars as pl
 
+from bloatlab.scenario import Scenario
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep import fingerprint, pasts
 from bloatlab.sweep.grid import labels
@@ -25,6 +26,7 @@ class Measure:
     Both functions get only the result (with its scenario and seed), so that equal scenarios have equal measures. `name`
     is part of a folder's name in the store. Results are stored under a hash of the functions' source; change `version`
     for a change that the source does not show. With `trace`, results have the traces that their scenarios enable.
+    `run` makes a result instead of `bloatlab.run`, from the scenario, the seed and the progress; it is hashed, too.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Measure:
     frames: Callable[[Result], Mapping[str, pl.DataFrame]] | None = None
     version: int = 1
     trace: bool = False
+    run: Callable[[Scenario, int, Progress], Result] | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", self.name):
@@ -43,8 +46,8 @@ class Measure:
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
-        """The functions that reduce a run; a worker on another machine must have the same functions."""
-        return [self.row] if self.frames is None else [self.row, self.frames]
+        """The functions that make and reduce a run; a worker on another machine must have the same functions."""
+        return [function for function in (self.row, self.frames, self.run) if function is not None]
 
     def shelf(self, store: Store) -> Shelf:
         """Returns the shelf of this measure and this core in a store. Raises `fingerprint.Unsure`."""
@@ -69,6 +72,8 @@ class _Work:
     def __call__(self, point: Point[Any], progress: Progress) -> Measured:
         if point.past is not None:
             return self.measure(self.shared.run(point.seeded(), point.past, progress))
+        if self.measure.run is not None:
+            return self.measure(self.measure.run(point.scenario, point.seed, progress))
         return self.measure(run(point.scenario, point.seed, progress, trace=self.measure.trace))
 
 
@@ -119,9 +124,8 @@ def gather(
     found = len(values)
     left = sorted(index for scenario, index in first.items() if scenario not in values)
     # a run that shares its past has no trace of that time, so traced runs share none
-    order = (
-        pasts.planned([seeded[index] for index in left]) if not measure.trace else [(n, None) for n in range(len(left))]
-    )
+    alone = measure.trace or measure.run is not None
+    order = [(n, None) for n in range(len(left))] if alone else pasts.planned([seeded[index] for index in left])
     plan = [(left[place], past) for place, past in order]
 
     def done(place: int, value: Measured) -> None:
