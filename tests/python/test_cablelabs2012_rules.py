@@ -71,7 +71,7 @@ def test_unloaded_loss_has_its_own_bands():
     small = band(Case(1, Queue.DROPTAIL_21), LOST, 0.0)
     assert small.holds(0.02)
     assert not small.holds(0.021)
-    assert band(Case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # the general rule applies to the plr of D01
+    assert band(Case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # the PLR of D01 has the general tolerance of 0.5 points
 
 
 def test_ftp_difference():
@@ -135,7 +135,7 @@ def test_ftp_needs_its_difference_too(as_published):
         seed[FTP] += 1900.0  # within 0.5 % of the ceiling; and 6758 + 1900 is within 30 % of 6758
     assert find(STUDY.scorecard(runs), "D04/417", FTP).verdict is Verdict.WITHIN
     for seed in runs["C04"]:
-        seed[FTP] -= 1900.0  # the difference is now 10 558 kB, 56 % too large in Table 7 and in Table 8
+        seed[FTP] -= 1900.0  # now the two differ by 10 558 kB, which is 56 % more than Tables 7 and 8 publish
     card = STUDY.scorecard(runs)
     for key in ("D04/417", "C04"):
         found = find(card, key, FTP)
@@ -160,7 +160,8 @@ def test_interval_over_seeds(as_published):
     for n, seed in enumerate(runs["C05"], start=1):
         seed[PAGES] = float(60 + n)
     pages = find(STUDY.scorecard(runs), "C05", PAGES)
-    # of the values 61 to 70 the median is 65.5, and the 10th and 90th percentile have ranks 0.9 and 8.1
+    # the ten seeds have 61 to 70 pages: the median is 65.5; the 10th and 90th percentiles are at 0.9 and 8.1 of the
+    # ranks 0 to 9
     assert (pages.ours, pages.low, pages.high) == (65.5, pytest.approx(61.9), pytest.approx(69.1))
 
 
@@ -193,7 +194,7 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
         seed[LOST] = 4.0  # 2.15 is published, with a band of 1.3975 to 2.9025
     card = STUDY.scorecard(runs)
     assert find(card, "D04/417", LOST).reason.endswith("; not explained")
-    # readings must be run for these rows: all queues of load 04
+    # a cell of D04/417 is outside, so the reading must be run for all queues of load 04
     asked = wanted(card.cells)
     assert asked["round_trips_apart"] == ("D04/417", "D04/21", "C04")
     assert "bursty_window" not in asked

@@ -43,7 +43,7 @@ def test_the_system_of_figure_1():
         "peak_traffic_rate": "20mbit",
         "peak_burst": "1522B",
     }
-    # the round trip of 100 ms is 2 x (1 + 49) ms; the web servers' 20, 30, 50 and 100 ms are made likewise
+    # a round trip of 100 ms has 1 + 49 ms in each direction; those to the web servers are 20, 30, 50 and 100 ms
     assert links["ftp"]["delay"] == "49ms"
     assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
     assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
@@ -76,7 +76,8 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # round trips of 100, 102, ... 108 ms: each way takes (RTT - 2) / 2, and the DOCSIS link 2 ms
+    # the round trips are 100, 102, ... 108 ms; 2 ms of each are on the DOCSIS link, and half of the rest is the delay
+    # of the link to the server
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
     single: Any = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
@@ -94,11 +95,11 @@ def test_free_parameters_are_one_set_with_arguments():
     for unknown in UNKNOWNS:
         assert getattr(Setup(), unknown.field) not in unknown.others
         assert len(unknown.why) > 20
-    # parameters that belong to a named one, and parameters without effect
+    # these parameters belong to one of the named ones, or have no effect
     companions = {"file_pause_spread", "down_link_rate", "ftp_start"}
-    # parameters that the paper states, and that experiments change
+    # these parameters are in the paper, and experiments change them
     stated = {"transmit_queue", "sojourn_both", "page", "limit", "target", "queue", "round_trip_step_ms", "seconds"}
-    stated |= {"bursty_window", "bulk_ack_every"}  # by default, the stack's own value
+    stated |= {"bursty_window", "bulk_ack_every"}  # their default is the value of the TCP stack
     assert {f for f in Setup.__slots__ if f not in named} == companions | stated
 
 

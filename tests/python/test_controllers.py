@@ -129,7 +129,7 @@ def test_the_window_is_the_one_that_it_returns(written: Write):
     upload = bloatlab.run(
         file, sets={"tcp.mine.python": {"controller": "fixed"}, "link.up.rate": "100mbit"}, controllers={"fixed": Fixed}
     ).summary["apps"]["upload"]
-    # 10 segments of 1448 bytes per round trip of 40 ms, and a quarter of a millisecond of transmission
+    # in 10 s, 10 segments of 1448 bytes arrive per round trip of 40.2 ms: 40 ms of delay, the rest transmission
     assert upload["goodput_bytes"] == pytest.approx(10 * 1448 * 10 / 0.0402, rel=0.03)
 
 

@@ -125,8 +125,8 @@ def test_forks_share_nothing():
 
 
 def test_the_queue_of_a_link_is_read():
-    # 4 Mbit/s carry 333.3 packets of 1500 bytes per s. An unlimited window fills the limit of 20 packets: the head has
-    # waited for at most 20 * 3 ms = 60 ms.
+    # At 4 Mbit/s, a packet of 1500 bytes takes 3 ms. The upload fills the queue up to its limit of 20 packets, so the
+    # head has waited for at most 20 * 3 ms = 60 ms.
     sim = opened(link__up__queue={"droptail": {"limit": "20p"}}, app__upload__traffic={"ftp": {"flows": 1}})
     sim.run_until(2)
     link = sim.link("up")
@@ -164,7 +164,7 @@ def test_a_window_that_is_set_is_used():
 
 
 def test_a_pacing_rate_that_is_set_stays():
-    # 400 kbit/s of payload for 2 s are 100 kB
+    # a sender that is paced at 400 kbit/s of payload sends 100 kB in 2 s
     sim = opened(app__upload__traffic={"ftp": {"flows": 1}})
     sim.run_until(1)
     flow = sim.flow("upload")

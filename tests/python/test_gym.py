@@ -152,7 +152,7 @@ def test_a_window_of_one_bandwidth_delay_product_has_the_whole_power():
     late = [one for one in episode(env, 1)[1:] if one[4]["time"] > 2]
     assert len(late) > 100
     for observation, reward, *_, info in late:
-        # an interval of 40 ms ends before or after a packet, which is a fortieth of the payload
+        # about 40 packets arrive in an interval of 40 ms, or one more or fewer, which changes the throughput by 1 / 40
         assert info["throughput"] == pytest.approx(41 / 41.035, abs=1 / 40)
         assert (info["loss"], info["cwnd"]) == (0.0, 41 * 1448)
         assert info["delay"] == pytest.approx(1.0, abs=0.001)
@@ -339,7 +339,7 @@ def test_a_probability_is_the_share_of_arrivals_that_are_dropped():
             assert info["probability"] == pytest.approx(0.25)
             lost.append(info["loss"])
     link = env.unwrapped.simulation.link("up")
-    # some 6500 arrivals: the deviation of the share is sqrt(0.25 * 0.75 / 6500) = 0.0054
+    # about 6500 packets arrive, so the standard deviation of the dropped share is sqrt(0.25 * 0.75 / 6500) = 0.0054
     assert link.offered_packets > 6000
     assert link.dropped_packets / link.offered_packets == pytest.approx(0.25, abs=0.02)
     assert np.mean(lost) == pytest.approx(0.25, abs=0.02)
@@ -379,7 +379,7 @@ def test_policies_are_judged_in_the_same_episodes():
     assert drawn[:3] == drawn[3:6] == drawn[6:]
     assert len(set(drawn)) == 3
     rows = {name: judged.filter(pl.col("policy") == name) for name in policies}
-    # computed in another way: the mean reward of a run, from its steps
+    # the mean reward of a run is computed a second time, from its steps
     steps = episode(env, 21, controller="cubic")[1:]
     whole = sum(one[4]["seconds"] for one in steps)
     assert rows["cubic"]["reward"][1] == pytest.approx(sum(one[1] * one[4]["seconds"] for one in steps) / whole)

@@ -29,12 +29,13 @@ from bloatlab.tables import Spread
 
 
 def test_closed_forms_by_hand():
-    # the ratio is (10 + 15) / (10 + 1) / 1.2247; scaled, Prague's round trip counts as 25 ms: 25 / 25 / 1.2247
+    # for a base round trip of 10 ms, the classic flow's is 10 + 15 ms with its queue and Prague's 10 + 1 ms: the ratio
+    # of rates is 25 / 11 / 1.2247; with scaling, Prague's counts as 25 ms, which gives 25 / 25 / 1.2247
     assert theory.scalable_over_classic(10.0, scaled=False) == pytest.approx(1.856, abs=0.001)
     assert theory.scalable_over_classic(20.0, scaled=False) == pytest.approx(1.361, abs=0.001)
     assert theory.scalable_over_classic(80.0, scaled=False) == pytest.approx(0.958, abs=0.001)
     assert theory.scalable_over_classic(10.0, scaled=True) == pytest.approx(1 / 1.2247, abs=0.001)
-    # 20 Mbit/s for 35 ms are 58.33 packets
+    # in 20 ms of round trip and 15 ms of queue, a link of 20 Mbit/s sends 58.33 packets
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
     # a flood of 1.1 times the rate exceeds it by 9.09 % of its packets; then p' = sqrt(0.0909) = 0.3015, and 60.3 % are
@@ -46,7 +47,8 @@ def test_closed_forms_by_hand():
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
     assert theory.floor_wait(10, 5.0, 0.6) == pytest.approx(7.0)
-    # a packet of C takes 3 ms and is being sent half of the time; its remaining time is uniform: 0.01 = 0.5 (1 - x / 3)
+    # half of the arrivals find a packet of C in transmission, which takes 3 ms in all; its remaining time is uniform,
+    # so 1 % of all arrivals wait longer than x with 0.01 = 0.5 (1 - x / 3)
     assert theory.under_way(3.0) == pytest.approx(2.94)
 
 
@@ -70,7 +72,7 @@ def test_the_whole_table_of_the_tests_is_there():
             assert len(rows) == 24
     assert len(c.SHARED) == 24
     assert len({(x.queue, x.loads[1].stack) for x in c.SHARED}) == 24
-    # a full link carries 1448 bytes of payload in 1514: 47.82 Mbit/s of 50, and 9.56 of 10
+    # a full link carries 1448 bytes of payload per frame of 1514 bytes: 47.82 Mbit/s at 50 Mbit/s, and 9.56 at 10
     for key, both in rates().items():
         full = 47.82 if key.endswith("at 50") else 9.56
         assert 0.89 * full < sum(both) < full, key
@@ -83,7 +85,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     # direction, and one of 10 ms has 5 ms
     assert (data["duration"], data["record"]["warm_up"]) == ("178s", "118s")
     assert [data["link"][name]["delay"] for name in ("in0", "out0", "in1", "out1")] == ["10ms", "10ms", "5ms", "5ms"]
-    # HTB counts 1514 bytes for an IP packet of 1500
+    # HTB counts 1514 bytes for an IP packet of 1500, so IP packets have 1500 / 1514 of 50 Mbit/s
     assert data["link"]["bottleneck"]["rate"] == "49538kbit"
     assert "htb" in data["link"]["bottleneck"]["shaper"]
     # both request AccECN, and Prague is version 0.5
@@ -134,7 +136,7 @@ def test_bursts_in_front_of_two_flows_are_of_one_link():
     data = build(c.BURSTY[1], 1).data["link"]
     assert (data["in0"]["to"], data["in1"]["to"], data["slots"]["to"]) == ("slots' begin", "slots' begin", "r")
     assert (data["slots back"]["from"], data["out0"]["from"], data["out1"]["from"]) == ("r", *2 * ("slots back's end",))
-    # the path of each flow has its delays as without bursts
+    # the delays of the flows' own links are those of a case without bursts
     assert [data[name]["delay"] for name in ("in0", "out0", "in1", "out1")] == 4 * ["10ms"]
 
 
@@ -160,7 +162,8 @@ def test_a_step_of_the_rate_is_measured_by_its_round_trip():
 
 
 def test_a_ratio_is_within_a_factor_and_on_the_side_that_repeats_do_not_reach():
-    # 32.39 / 14.94 = 2.168, and a factor of 1.5 gives 1.445 to 3.252
+    # the L4S tests measured rates of 32.39 and 14.94 Mbit/s, whose ratio is 2.168; a factor of 1.5 in both directions
+    # gives 1.445 to 3.252
     assert (ratio_band(2.168).low, ratio_band(2.168).high) == pytest.approx((1.44533, 3.252), abs=1e-4)
     # 24.89 / 22.43 = 1.110 exceeds the effect of exchanging the two flows, so the band does not go below 1
     assert (ratio_band(1.11).low, ratio_band(1.11).high) == pytest.approx((1.0, 1.665))

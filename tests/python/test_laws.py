@@ -119,7 +119,7 @@ def test_every_moment_comes_as_often_as_it_should(written: Write):
     file = written("class Mine:\n    def head(self, packet, view): pass\n")
     sets: dict[str, Any] = {"link.up.queue": {"python": {"law": "watching", "limit": "100p"}}, "app.blast.stop": "1s"}
     up = bloatlab.run(file, sets=sets, laws={"watching": Watching}).summary["links"]["up"]
-    # a packet arrives every ms for 1 s, and the first finds an empty queue
+    # a packet arrives every ms for 1 s, so there are 1000 calls; the first finds an empty queue
     assert len(calls["arrive"]) == 1000
     assert calls["arrive"][0] == (1000, 0, 0, 4_000_000, 0)
     assert max(packets for _, packets, *_ in calls["arrive"]) == 100

@@ -176,7 +176,7 @@ def test_batches_arrive_at_multiples_of_their_time(tmp_path: Path) -> None:
 
 
 def test_a_policer_passes_its_rate_and_its_burst(tmp_path: Path) -> None:
-    # 640 kB/s arrive; the bucket has 20 kB at first, and gets 250 kB/s
+    # 640 kB/s arrive at a token bucket that has 20 kB at first and gets 250 kB/s
     run = crossing("impairments.policer = { rate = '2mbit', burst = '20KB' }", tmp_path)
     passed, full_ns = [], 0
     start = min(run.entries.values())
@@ -189,5 +189,5 @@ def test_a_policer_passes_its_rate_and_its_burst(tmp_path: Path) -> None:
     found = [number for _, number in run.arrivals]
     assert found == sorted(set(found))
     assert 0 < len(found) < SENT
-    # the packets enter the link one after another, so an entry is not quite the time at the policer
+    # the policer sees a packet slightly later than its time of entry, so one decision may differ
     assert abs(len(found) - len(passed)) <= 1

@@ -88,7 +88,7 @@ def test_a_probe_lists_the_queues_of_flows():
 
 
 def test_addresses_and_dscp_reach_the_discipline():
-    # one of two hosts has nine flows, the other one; each host gets half of the link nevertheless
+    # one host has nine flows and another has a single flow; each host gets half of the link nevertheless
     queue = machines.discipline("cake", isolation="dual_srchost")
     for n in range(200):
         for flow in range(10):

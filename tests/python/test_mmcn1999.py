@@ -57,8 +57,9 @@ def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
     for rate, share in (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent")):
         assert ours[rate] / total == pytest.approx(ours[share] / 100.0, rel=0.05)
     # The law assumes that all classes wait equally long. The flood comes in bursts, which are accepted while its
-    # average is low, so its packets wait a tenth less. It has a seventeenth of the link, so its two shares differ by
-    # half a percentage point. The law holds for every class if sources have no bursts: tests/class.rs.
+    # average is low, so its packets wait a tenth less. It has only a seventeenth of the link, so its shares of the rate
+    # and of the queue differ by half a percentage point. The law holds for every class if sources have no bursts:
+    # tests/class.rs.
     assert ours["blast_kbs"] / total == pytest.approx(ours["share_udp_percent"] / 100.0, abs=0.01)
     assert ours["tcp_kbs"] == pytest.approx(1030.0, rel=0.05)
     assert ours["mm_drop_percent"] < 2.0
@@ -118,7 +119,7 @@ def test_only_the_chart_s_rankings_are_the_papers_and_the_rescued_one_is_not_jud
 
 def test_the_illustration_and_the_theory_are_run():
     small = {c.key: measure_small(run(build_small(c, 1, 15), 1)) for c in small_cases() if "ftp" not in c.key}
-    # 11 Mbit/s on a link of 10 with equal loss: 10 and 1 become 100/11 and 10/11
+    # flows of 10 and 1 Mbit/s share a link of 10 Mbit/s with equal loss, so each keeps 10/11 of its rate
     assert small["two flows, red"]["fast_mbit"] == pytest.approx(100 / 11, rel=0.02)
     assert small["two flows, red"]["slow_mbit"] == pytest.approx(10 / 11, rel=0.05)
     # FRED drops nothing of the slow flow

@@ -175,7 +175,7 @@ def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
     (line,) = first.value.args
     assert second.value.args == (line,)
     assert "\n" not in line
-    # the other results are kept: CUBIC has 10 Mbit/s less 1.6 for 2 s
+    # the other results are kept: for 2 s, the CUBIC flow could use the 10 Mbit/s except for the endpoint's 1.6
     assert network.result().summary["apps"]["cubic"]["goodput_mbit"] > 5
     assert network.now == 2
     return network, line

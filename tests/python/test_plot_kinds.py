@@ -274,8 +274,8 @@ def test_flows_stack_to_the_goodput_and_jain_is_by_hand(folders: tuple[Path, Pat
     covered = np.minimum(np.diff(heights.edges), summary["duration_s"] - heights.edges[:-1])
     goodput = sum(summary["apps"][app]["goodput_bytes"] for app in ("upload", "call"))
     assert np.sum(heights.values * covered) / 8e-6 == pytest.approx(goodput, rel=1e-6)
-    # flows of 1 and 3 have the index 4^2 / (2 x 10) = 0.8, no active flow has none, one of two has 0.5, and flows of 2
-    # and 2 have 1
+    # Jain's index at four times: rates of 1 and 3 give 4^2 / (2 x 10) = 0.8; without an active flow there is none;
+    # rates of 2 and 0 give 0.5; rates of 2 and 2 give 1
     index = jain(np.array([[1.0, 0.0, 2.0, 2.0], [3.0, 0.0, 0.0, 2.0]]))
     assert np.allclose(index, [0.8, np.nan, 0.5, 1.0], equal_nan=True)
     assert "Jain's index" in figure.axes[1].get_ylabel()
@@ -305,8 +305,8 @@ def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     assert list(x) == [1.0, 5.0, 20.0]  # sorted by the rate, not by its text
     assert list(y) == [2.0, 3.0, 4.0]  # codel's points are the means of i + 1, i + 2, i + 3
     band = figure.axes[0].collections[0].get_paths()[0].vertices
-    # for the values 1, 2, 3 and 3, 4, 5 the interval is mean -+ t / sqrt(3) with t(2, 97.5 %) = 4.3027; it is cut off
-    # at 0
+    # three seeds have the values 1, 2, 3 at one rate and 3, 4, 5 at another; both intervals are the mean -+ t / sqrt(3)
+    # with t(2, 97.5 %) = 4.3027, and the lower one is cut off at 0
     assert band[:, 1].min() == 0.0  # type: ignore[index]
     assert band[:, 1].max() == pytest.approx(4.0 + 4.3027 / 3**0.5, abs=1e-4)  # type: ignore[index]
     assert figure.axes[0].get_ylabel() == "link up: time in queue, 99 % (ms)"

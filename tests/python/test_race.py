@@ -129,7 +129,8 @@ def test_near_equals_go_on_while_the_beaten_stop():
 def test_a_race_ends_at_its_budget():
     done = Course([90.0, 89.0, 88.5, 10.0], scatter=1.5).run(runs=40)
     assert done.end == "runs"
-    # the first round has 4 x 3 runs and each later one 3 x 3: 12 + 9 + 9 + 9 = 39 of at most 40
+    # a seed of an option takes three runs. The first round has four options, and each later one three: 12 + 9 + 9 + 9 =
+    # 39 of at most 40 runs
     assert done.lead.points.n == 4
 
 
@@ -231,7 +232,7 @@ def links(device: str, **words: Any) -> Mapping[str, Any]:
 def test_a_modem_counts_its_transmit_queue_in_bytes():
     assert links("docsis3.1")["up"]["docsis"]["transmit_limit"] == "48KB"
     assert links("docsis3.0", up="100mbit")["up"]["docsis"]["transmit_limit"] == "150KB"  # 12 ms at 100 Mbit/s
-    # the limit of the paper
+    # CableLabs 2012 has a transmit queue of 32 packets
     assert links("cablelabs2012", load="cablelabs2012")["up"]["docsis"]["transmit_limit"] == "32p"
 
 

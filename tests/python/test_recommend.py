@@ -92,7 +92,7 @@ def test_a_router_with_cake_shapes_by_itself_and_its_line_is_printed():
 
 def test_a_line_carries_what_its_buckets_let_through():
     of = line("5mbit", "20ms", peak="20mbit", burst="10MB")
-    assert of.could_carry(0.0, 600.0) == pytest.approx(385.0e6)  # 10 MB + 5 Mbit/s for 600 s
+    assert of.could_carry(0.0, 600.0) == pytest.approx(385.0e6)  # 10 MB of burst, and 600 s at 5 Mbit/s
     # the burst lasts 10 MB / (20 - 5 Mbit/s) = 5.33 s
     assert of.could_carry(0.0, 16.0 / 3.0) == pytest.approx(20e6 / 8.0 * 16.0 / 3.0)
     assert of.could_carry(60.0, 68.0) == pytest.approx(5e6)
@@ -251,7 +251,7 @@ def test_a_fast_modem_carries_its_rate(small: Path):
     large = by_discipline(done)["droptail 500 ms"]
     # this includes slow start; with a transmit queue of 32 packets, the line would carry at most 48 %
     assert mean(large.values["upload"]) > 75.0
-    assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # the time of its buffer, and three MAPs
+    assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # 50 ms of buffer and 3 MAPs of 2 ms
 
 
 def test_weights_decide(small: Path):

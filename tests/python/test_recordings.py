@@ -69,7 +69,8 @@ def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> No
 
 
 def test_payload_of_flent_by_hand(tmp_path: Path) -> None:
-    # in bins of 0.5 s: silence, 4 bins of 14.48 Mbit/s, 6 of 7.24, silence; on the wire the rates are 15 and 7.5
+    # the payload is 14.48 Mbit/s in 4 bins of 0.5 s and 7.24 in the next 6, with silence before and after; with headers
+    # the rates are 15 and 7.5 Mbit/s
     values: list[float | None] = [None, 14.48, 14.48, 14.48, 14.48, 7.24, 7.24, 7.24, 7.24, 7.24, 7.24, None]
     data: dict[str, Any] = {
         "version": 4,

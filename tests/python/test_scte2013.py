@@ -93,7 +93,7 @@ def test_the_network_of_figure_1b():
         "from": "user",
         "to": "cmts",
     }
-    # 25 ms in each direction
+    # a round trip of 50 ms is 25 ms in each direction
     assert scenario["link"]["net50"]["delay"] == "25ms"
     assert scenario["app"]["ftp"]["traffic"]["ftp"] | {"stagger": ""} == {
         "flows": 10,
@@ -145,7 +145,7 @@ def test_readings_by_hand():
     twice = np.where(sizes == 500, 4.0, 2.0)
     assert worst_ratio(twice, np.full(20, 2.0)) == 2.0
     assert typical_ratio(twice, np.full(20, 2.0)) == 1.0
-    # 2 and 4 have mean 3 and standard deviation 1
+    # the values 2 and 4 have mean 3 and standard deviation 1, and the variation is their quotient
     assert variation(np.array([2.0, 4.0])) == pytest.approx(1 / 3)
     assert place("fig2", 960) == "figures fig2 960"
 
@@ -249,7 +249,7 @@ def test_depth_does_not_follow_tmax_and_time_does():
 def test_a_queue_of_their_own_brings_acks_back():
     waiting, first = (told("ack_acceleration", discipline=d, buffer_ms=2000) for d in ("droptail", "ack_class"))
     assert waiting["download_mbit"] < 5.0
-    # 20 Mbit/s without headers, 1460 of 1500 bytes, are 19.47
+    # 1460 of 1500 bytes are payload, so a full link of 20 Mbit/s carries 19.47
     assert first["download_mbit"] == pytest.approx(19.47, rel=0.05)
 
 

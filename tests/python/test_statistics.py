@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_students_interval_by_hand():
-    # the mean is 5; the squares of the deviations are 9 1 1 1 0 0 4 16, so s = sqrt(32 / 7) = 2.13809; t(7, 97.5 %) =
-    # 2.3646
+    # the mean is 5; the squared deviations from it are 9, 1, 1, 1, 0, 0, 4 and 16, so the standard deviation is
+    # sqrt(32 / 7) = 2.13809; Student's t(7, 97.5 %) is 2.3646
     found = interval([2, 4, 4, 4, 5, 5, 7, 9])
     half = 2.3646 * 2.13809 / math.sqrt(8)
     assert (found.mean, found.n, found.method) == (5.0, 8, "t")
@@ -104,7 +104,7 @@ def test_variance_is_shared_out_by_hand():
     assert found["rate × queue"].share == pytest.approx(8.0 / total)
     assert found["seeds"].share == pytest.approx(2.0 / total)
     assert found["rest"].share == pytest.approx(0.0, abs=1e-12)
-    # F(1, 4) = 72 / (2 / 4) = 144 has p = 0.0003; an axis without effect has p = 1
+    # for a, F(1, 4) = 72 / (2 / 4) = 144, whose p is 0.0003; for b, which alone has no effect, p is 1
     assert found["rate"].p == pytest.approx(0.000276, rel=0.01)
     assert found["queue"].p == pytest.approx(1.0)
     assert dict(levels(frame(rows), "rate", "mos")) == {"-1": -3.0, "1": 3.0}

@@ -67,7 +67,8 @@ def test_a_lone_packet_through_the_modem_of_2012_by_hand():
     assert found["game_min_ms"] == pytest.approx(5.0, abs=0.05)
     assert 5.0 < found["game_p99_ms"] <= 7.05
     assert found["unaccounted"] == 0
-    # 417 and 32 packets of 2.4 ms, and the 7.05 ms of a packet on an empty path
+    # if the buffer of 417 packets and the transmit queue of 32 are full, a packet waits for 449 packets of 2.4 ms; the
+    # rest is its 7.05 ms on an empty path
     assert pytest.approx(449 * 2.4 + 7.05) == FULL
 
 
@@ -137,7 +138,7 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
     """The bound is 38 kB at 230/256 of the rate, the request loop, two grants, and preparation, frame and travel."""
     high = {law.name: law.band.high for law in LAWS}
-    # 38 kB are 304 000 bit, sent at 4.4922, 1.1230 and 0.8984 Mbit/s; grants come every 2.025 or 8.1 ms
+    # 38 kB take 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms
     assert high["Low Latency, shared"] == pytest.approx(67.673 + 3.645 + 4.05 + 1.27, abs=1e-3)
     assert high["Low Latency, shared and slow"] == pytest.approx(270.692 + 3.645 + 4.05 + 1.27, abs=1e-3)
     assert high["Low Latency, shared, 1 Mbit/s"] == pytest.approx(338.365 + 3.645 + 16.2 + 1.27, abs=1e-3)
@@ -181,9 +182,9 @@ def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_
     assert 0.5 < goodput({"app.ftp.traffic.ftp.flows": "12"}) < 4.0
     assert goodput({"app.ftp.traffic.ftp.flows": "14"}) == 0.0
     assert goodput({}) == 0.0
-    # the wait is 50 x 2.573 - 20 = 109 ms, which is below this target
+    # a packet waits for 50 x 2.573 - 20 = 109 ms, which is less than this target, so CAKE does not drop
     assert goodput({"link.up.queue.cake.target": "115ms"}) > 4.4
-    # in both cases, single packets are sent, and CAKE does not drop the last packet of a queue
+    # with either change, each upload sends single packets, and CAKE does not drop the last packet of a queue
     assert goodput({"tcp.sender.reduction": "rate-halving"}) > 4.4
     assert goodput({"tcp.sender.any_ack_restarts_timer": "false"}) > 4.4
 
@@ -197,7 +198,7 @@ def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(
         game = fifty(sender | change)["game"]
         assert game["dropped_packets"] == 0
         if preset != "bbr3":  # for CAKE, flows of bbr3 are sometimes new and come before the game
-            # 10 ms of propagation, 0.25 ms of its own, and 2.57 ms for the packet that is being sent
+            # 10 ms are propagation, 0.25 ms the packet's own transmission, and 2.57 ms that of the packet before it
             assert game["delay_ms"]["max"] < 10.0 + 0.25 + 2.57
 
 
@@ -264,8 +265,8 @@ def test_the_answer_is_computed_from_the_runs():
     runs |= {Case(Equipment.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
     runs |= {Case(Equipment.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
-    # the chosen line is the one whose worst TCP is best, and its range covers all TCPs: CAKE has 14 to 25 ms, Low
-    # Latency 11
+    # the sentence names the line whose largest delay over all TCPs is smallest: with CAKE the delays are 14 to 25 ms,
+    # with Low Latency 11 ms
     assert said.sentence.startswith(
         "DOCSIS 3.1, Low Latency (CUBIC, BBRv3 or Prague): 99 of 100 packets of a game take 11 instead of 805 ms"
     )

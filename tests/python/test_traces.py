@@ -72,7 +72,8 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
         assert call(["run", str(file), "-o", str(tmp_path / folder), "-q", "--trace", "links,flows,packets"]) == 0
     assert digest(tmp_path / "one") == digest(tmp_path / "two")
     result = bloatlab.open_result(tmp_path / "one")
-    # 5 s sampled every 10 ms, for two links, and for two senders once they have started
+    # 5 s with a sample every 10 ms are 500 rows for each of the two links, and almost as many for each of two senders,
+    # which start later
     assert len(result.trace("links")) == 1000
     assert 900 < len(result.trace("flows")) <= 1000
     fates = packets(tmp_path / "one")
@@ -122,7 +123,7 @@ def test_a_trace_that_was_not_kept_says_how():
 
 def test_every_column_is_explained():
     words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
-    # an average has the unit of the thresholds, so the page has its name without a unit
+    # an average may be in packets, bytes or ms, as the thresholds are, so the page has its name without a unit
     units = ("_packets", "_bytes", "_ms")
 
     def explained(column: str) -> bool:

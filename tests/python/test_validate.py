@@ -193,7 +193,7 @@ def test_the_network_is_the_kernels():
     starts = {a["start"] for a in flows}
     assert len(starts) == 30
     assert starts != {a["start"] for n, a in build(ENTRIES["sf-d-red-reno"], 4).data["app"].items() if n[:4] == "flow"}
-    # 1000 B of payload at 10 Mbit/s are 1042 B on the wire at 10.42 Mbit/s
+    # datagrams of 1000 B of payload have 1042 B with headers, so 10 Mbit/s of payload are 10.42 Mbit/s
     udp = apps["udp0"]
     assert (udp["traffic"]["cbr"]["rate"], udp["traffic"]["cbr"]["size"]) == ("10420kbit", "1042B")
     assert (udp["traffic"]["cbr"]["arrivals"], udp["traffic"]["cbr"]["randomize"]) == ("random_walk", 0.1)
@@ -348,7 +348,7 @@ def test_metrics_by_hand():
     found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), summary, tables), one(given))
     assert found["mark_frac"] == pytest.approx(0.2)
     assert (found["pi_marks"], found["step_marks"], found["mark_per_l_pkt"]) == (9, 20, 0.29)
-    # both flows deliver 20 segments of 1448 bytes together, and 2 marks are 0.1 of them
+    # the two flows together deliver 20 segments of 1448 bytes, of which 2 (a share of 0.1) are marked
     assert (found["g0_retrans"], found["g0_ce_frac"]) == (7, 0.1)
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
     # for rates of 1 and 3 the index is 16 / (2 x 10)

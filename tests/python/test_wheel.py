@@ -163,7 +163,7 @@ class Place:
         self.path = f"{self.bin}{os.pathsep}{tools}"
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
-        # a browser that opens nothing
+        # `true` takes the place of a browser, so no page opens
         return run(*words, cwd=self.folder, PATH=self.path, BROWSER="true", MPLBACKEND="agg")
 
 
@@ -230,7 +230,7 @@ def ready(place: Place) -> Place:
     assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
     code, *_ = blocks("From Python")
     assert done(place.call("python", "-c", code)).splitlines() == re.findall(r"# prints (.*)", code)
-    # takes the place of a measurement by flent
+    # this export takes the place of the reader's own measurement with flent
     done(place.call("bloatlab", "export", "runs/upload", "-o", "home.flent.gz"))
     return place
 

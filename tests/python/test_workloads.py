@@ -33,7 +33,7 @@ def test_every_workload_runs_and_carries_something(name: str):
 
 
 def test_flows_for_a_loss_are_those_of_the_rfc():
-    # n = 1.147 S sqrt(l) with S = 166 is 6.02, 13.46 and 19.04
+    # by RFC 7928, n = 1.147 S sqrt(l) flows cause the loss l; for S = 166 packets, n is 6.02, 13.46 and 19.04
     assert [flows_for(loss, 166) for loss in (0.001, 0.005, 0.01)] == [6, 13, 19]
     assert flows_for(0.001, 2) == 1
     # 10 Mbit/s x 100 ms are 83.3 packets; with a buffer of the same size, S = 2 x 84 = 168
@@ -48,7 +48,7 @@ def test_flows_for_a_loss_are_those_of_the_rfc():
 
 def test_the_buffer_is_that_of_the_largest_round_trip():
     data = load("rfc7928-6.2", {"queue": "codel", "other": "560ms"}).data
-    # 10 Mbit/s x 560 ms / 12000 bit = 466.7
+    # the buffer is one BDP: 10 Mbit/s x 560 ms are 466.7 packets of 12 000 bit
     assert data["link"]["bottleneck"]["queue"]["codel"]["limit"] == "467p"
     given = load("rfc7928-5.1.1", {"queue": '{ codel = { limit = "50p" } }'}).data
     assert given["link"]["bottleneck"]["queue"]["codel"]["limit"] == "50p"
@@ -77,7 +77,8 @@ def test_rrul_has_four_classes_each_way():
 def test_the_idle_line_answers_request_and_response_at_its_round_trip():
     result = bloatlab.run("rrul", sets={"length": "1ms"})
     ping = result.summary["apps"]["udp_BE"]["ping"]
-    # 40 ms of propagation, and 28 us for 29 bytes at 50 and at 10 Mbit/s; about 250 probes follow one another in 10 s
+    # a round trip is 40 ms of propagation and 28 us of transmission (29 bytes at 50 and at 10 Mbit/s), and the next
+    # probe follows at once: about 250 in 10 s
     assert ping["rtt_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
     assert 245 <= ping["answered"] <= 250
     assert ping["rtt_over_time_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
