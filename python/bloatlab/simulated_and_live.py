@@ -240,7 +240,10 @@ def quantities(result: Result) -> list[Quantity]:
 
 
 def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Quantity], *, valid: bool) -> list[Cell]:
-    """Compares the quantities of a case: `simulated` has a list for each seed, `live` is the list of the live run."""
+    """Compares the quantities of a case: `simulated` has a list for each seed, `live` is the list of the live run.
+
+    If that run is not `valid`, no cell agrees or disagrees.
+    """
     cells: list[Cell] = []
     for real in live:
         values = [q.value for run in simulated for q in run if q.name == real.name and not math.isnan(q.value)]

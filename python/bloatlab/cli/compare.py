@@ -141,7 +141,10 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
 def _compare(
     cases: Sequence[_Case], seeds: int, run_live: Callable[[_Case], Result], console: Console, *, exact: bool
 ) -> Compared:
-    """Makes the live runs one after another, and simulates each case after its live run; nothing runs in parallel."""
+    """Makes the live runs one after another, and simulates each case after its live run; nothing runs in parallel.
+
+    Without `exact`, a simulated link delivers as late as the live one.
+    """
     cells: list[Cell] = []
     invalid: dict[str, str] = {}
     measured: dict[str, Lateness] = {}

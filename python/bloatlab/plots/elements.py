@@ -71,7 +71,7 @@ def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str =
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line with colour and dashes number `place`; skips NaN."""
+    """Draws a line in the colour and the dashes with the number `place`; skips NaN. With `step`, it has steps."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options

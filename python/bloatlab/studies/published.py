@@ -105,9 +105,9 @@ class Unknown:
 
 
 def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
-    """Reads a study's `parameters.toml`. Our value of a parameter is the field of `ours` with its name.
+    """Reads the parameters in a study's `parameters.toml`.
 
-    The text "none" means None.
+    The value that we use for a parameter is the field of `ours` with the parameter's name. The text "none" means None.
     """
 
     def unknown(field: str, what: str, why: str, others: list[Any], calibrated: bool = True) -> Unknown:

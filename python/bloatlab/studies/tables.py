@@ -231,7 +231,7 @@ def cells_table(
 ) -> TextTable:
     """Makes a table with a row for each of `cells`.
 
-    `fields` has the function for each column by its heading; the last column is text.
+    `fields` has the function for each column by its heading; the last column is text, which `below` puts under its row.
     """
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
     return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)

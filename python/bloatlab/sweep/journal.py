@@ -146,7 +146,11 @@ def _created(folder: Path) -> tuple[Path, int]:
 
 
 def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
-    """Locks a file; false if another process holds the lock. A file system without locks must have only one writer."""
+    """Locks a file. Without `wait`, returns false if another process holds the lock.
+
+    Many processes can hold a `shared` lock. On a file system without locks nothing is locked, so only one process may
+    write there.
+    """
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

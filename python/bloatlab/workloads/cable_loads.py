@@ -93,5 +93,8 @@ class Case:
 
 
 def grid(*, congested: bool = False) -> list[Case]:
-    """Returns nine rows with three queues: the 27 runs that Tables 3 to 8 tabulate, or their congested twins."""
+    """Returns the nine loads, each with the three queues: the 27 runs of Tables 3 to 8.
+
+    With `congested`, the CMTS grants no more than the sustained rate in each of them.
+    """
     return [Case(number + (10 if congested else 0), queue) for queue in Queue for number in NUMBERS]

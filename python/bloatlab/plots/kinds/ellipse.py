@@ -53,7 +53,10 @@ class Cloud:
         return np.exp(x) if log else x, y
 
     def drawn(self, *, log: bool = False) -> tuple[Array, Array]:
-        """Returns the ellipse, cut at the extremes of the windows, so that it shows no wait below 0."""
+        """Returns the ellipse, cut at the extremes of the windows, so that it shows no wait below 0.
+
+        `log` is true for a logarithmic axis of delays.
+        """
         x, y = self.contour(log=log)
         low = max(FLOOR, self.delay.min()) if log else self.delay.min()
         within = (x >= low) & (x <= self.delay.max()) & (y >= self.rate.min()) & (y <= self.rate.max())

@@ -180,7 +180,10 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 
 
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
-    """Returns trials that change one free parameter at a time: each of its values, in the cases where it matters."""
+    """Returns trials that change one free parameter at a time: each of its values, in the cases where it matters.
+
+    With `calibrated_only`, parameters that were not calibrated are left out.
+    """
     return [
         Trial(c, f"{unknown.field} {value}", Setup(**{unknown.field: value}))
         for unknown in UNKNOWNS

@@ -246,7 +246,10 @@ class Beside:
 
 
 def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Beside | None:
-    """Compares CoDel with the queue `other` in one metric; None if a run is missing."""
+    """Compares CoDel with the queue `other` in one metric, in which more is better or, without `high_is_good`, less.
+
+    Returns None if a run is missing.
+    """
     pairs: list[tuple[float, float]] = []
     for n in LOADED:
         ours, theirs = (median_of(runs, Case(n, queue).key, metric) for queue in (CODEL, other))

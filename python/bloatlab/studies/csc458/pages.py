@@ -148,7 +148,7 @@ BLOCKS: Mapping[str, page.Blocks] = {
 #: Series of one run, as kept by `measure.series`.
 Frames = Mapping[str, pl.DataFrame]
 
-#: Payload of a segment, for windows in segments.
+#: Payload of a segment in bytes. Congestion windows are divided by it, to draw them in segments.
 MSS = 1448
 
 

@@ -165,7 +165,7 @@ STEPS_TO = (25.0, 10.0, 5.0, 1.0)
 
 
 def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = False) -> Case:
-    """Returns the case of one upload whose rate steps down from 50 Mbit/s."""
+    """Returns the case of one upload over a link whose rate steps down from 50 to `then` Mbit/s."""
     return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
 
 

@@ -21,7 +21,10 @@ RENO = math.sqrt(1.5)
 
 
 def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
-    """Returns r_L / r_C of two flows with one round trip; `scaled` with Prague's law of short round trips."""
+    """Returns the rate of an L4S flow divided by that of a Reno flow with the same base round trip (r_L / r_C above).
+
+    With `scaled`, the L4S flow is Prague, for which a shorter round trip counts as 25 ms.
+    """
     seen = max(rtt + STEP, PRAGUE) if scaled else rtt + STEP
     return (2.0 / COUPLING) * (rtt + TARGET) / seen / RENO
 
