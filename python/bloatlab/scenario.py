@@ -162,9 +162,13 @@ def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = (
 def overrides(sets: Sets) -> list[Override]:
     """Converts overrides to pairs of texts.
 
-    A text is used as after `--set path=`; other values are written as TOML.
+    A text is used as after `--set path=`; other values are written as TOML. Raises `ScenarioError`.
     """
     if not isinstance(sets, Mapping):
+        for pair in sets:
+            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+                valid = 'pairs such as ("link.up.rate", "5mbit"), or a mapping'
+                raise ScenarioError([f"sets: {pair!r:.80} is not valid; expected {valid}"])
         return list(sets)
     return [(path, value if isinstance(value, str) else toml_value(value)) for path, value in sets.items()]
 
