@@ -198,11 +198,13 @@ def test_a_transport_is_judged_by_its_packets(tmp_path: Path) -> None:
     page = (tmp_path / "index.html").read_text()
     assert "bloatlab run scenarios" not in page
     assert "without the flows of the transport" in page
+    assert four.frames is not None
+    assert four.frames["judge_rates"]["app"].unique().to_list() == ["judged"]
 
 
 def test_a_transport_has_no_phases() -> None:
     (done,) = judged(suite("bbr").only("A.4", "A.9", "A.17"), f"{TRANSPORTS}:Aimd")
-    assert _verdicts(done) == dict.fromkeys(("A.4", "A.9"), "not applicable") | {"A.17": "met"}
+    assert _verdicts(done) == dict.fromkeys(("A.4", "A.9"), "not applicable") | {"A.17": "not met"}
     reasons = {ruling.reason for one in done.tried for ruling in one.rulings if ruling.word == "not applicable"}
     assert all("traces no" in reason for reason in reasons)
 

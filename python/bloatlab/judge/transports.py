@@ -49,6 +49,9 @@ _LONG = ("flows", "stagger")
 #: Stands between the name of an application and the number of a further flow of it.
 _AGAIN = " flow "
 
+#: The same for the receiver of a flow.
+_RECEIVER = " receiver "
+
 #: Held during a run. Threads cannot run Python code in parallel, and two runs may share the globals of a library.
 _ALONE = threading.Lock()
 
@@ -235,7 +238,7 @@ def _add_flows(run: Network, user: UserClass, scenario: Scenario, name: str) -> 
     for flow in range(ftp["flows"]):
         start = quantity(app["start"]) + flow * quantity(ftp["stagger"])
         start += spread * random.Random(f"{scenario.seed} {name} {flow}").random()  # noqa: S311
-        address = run.add_endpoint(sink, _made(user), name=f"{name} receiver {flow + 1}")
+        address = run.add_endpoint(sink, _made(user), name=f"{name}{_RECEIVER}{flow + 1}")
         own = name if flow == 0 else f"{name}{_AGAIN}{flow + 1}"
         run.add_endpoint(source, _Later(_made(user, address), round(start * 1e9)), name=own)
 
@@ -252,7 +255,8 @@ def _with_one_app(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_one_app_of(series: pl.DataFrame) -> pl.DataFrame:
-    """Makes the endpoints of an application its flows."""
+    """Makes the senders of an application its flows, and leaves out the receivers."""
+    series = series.filter(~pl.col("app").str.contains(_RECEIVER, literal=True))
     parts = series["app"].str.split_exact(_AGAIN, 1)
     first, number = (parts.struct.field(f"field_{n}") for n in range(2))
     return series.with_columns(app=first, flow=number.cast(pl.UInt64).fill_null(1) - 1)
