@@ -45,7 +45,7 @@ class Starving(Sound):
 
 
 class SmallBbr:
-    """The phases and the bounds of BBR version 3, without aggregation, undo and a start after idle times."""
+    """BBR version 3 with its phases and bounds only: it ignores aggregation and idle times, and never undoes a cut."""
 
     needs = ("rates",)
     #: Gain of the pacing rate and of the window in each phase.

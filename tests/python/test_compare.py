@@ -73,7 +73,8 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
     assert found == {"back": as_written, "down": None, "nic": None, "up": as_written}
     nothing: dict[str, float | None] = dict.fromkeys(measured)
     assert late(ideal, as_if_live(ideal, nothing, "h1", "h2")) == ideal
-    # a link in both directions leads to both hosts; a link that may reorder packets is not changed
+    # one link for both directions leads to either host, so it also gets the lateness; a link that may reorder packets
+    # does not
     both: Any = load(scenario_file).data
     up = both["link"]["up"]
     up["both_ways"] = True

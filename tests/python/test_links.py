@@ -238,7 +238,8 @@ def test_workers_have_the_lines_and_a_store_knows_them(cell: Path, capsys: pytes
     assert len(alone.splitlines()) == 1 + 8
     assert swept(cell, "two", "--jobs", "2") == alone
     capsys.readouterr()
-    # with the trace under a new name, the scenario is new; with the old name and lines, its runs are in the store
+    # a trace with a new name makes a new scenario, without runs in the store; with its old name and the same lines, the
+    # runs are found again
     cell.with_name("cell.down").rename(cell.with_name("other.down"))
     cell.write_text(BLAST.replace("cell.down", "other.down"))
     swept(cell, "two")

@@ -49,7 +49,8 @@ LINE_AXES: Mapping[str, Any] = {
 
 #: Smallest length of a step in s, if `interval` is not given. The length is then the smallest round trip so far.
 SHORTEST = 0.01
-#: Smallest window in segments (RFC 5681 §3.1: the loss window is one), and largest window in bytes.
+#: Smallest window that an action can set, in segments, and largest one, in bytes. After a timeout, the window is one
+#: segment (RFC 5681 §3.1).
 LEAST, MOST = 2.0, 2.0**26
 #: Largest pacing rate, bit/s.
 FASTEST = 1e11

@@ -180,8 +180,8 @@ STEPS = tuple(
 )
 
 
-#: Pairs that the tests do not have: CUBIC beside Prague, with the bursts of scenario 2 in front of the queue. The second group is
-#: an experiment: the step lets a whole burst pass, 16 packets of 0.24 ms at 50 Mbit/s.
+#: CUBIC beside each version of Prague, at equal round trips. `BURSTY` adds the bursts of scenario 2, as the tests never do, in
+#: front of the queue. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of 0.24 ms at 50 Mbit/s.
 SMOOTH = tuple(
     case.of_version(form)
     for form in ("prague", "prague7")
@@ -238,7 +238,7 @@ COUPLED = tuple(
     for stack in ("prague-rounds", "prague7")
     for rtt in (10.0, 20.0, 80.0)
 )
-#: The same with four flows of each kind, whose windows do not all decrease at once.
+#: `COUPLED` with four flows of each kind instead of one, because four windows do not all decrease at once.
 SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)

@@ -44,7 +44,7 @@ class Curve:
 
     @property
     def by_depth(self) -> bool:
-        """True if its thresholds are in bytes."""
+        """True if the thresholds of the curve are queue depths in bytes, not times."""
         return self.name == "10a"
 
     @property
@@ -53,7 +53,7 @@ class Curve:
         return DEEP_HEADS if self.by_depth else HEADS
 
     def says(self, ms: float) -> float:
-        """Returns the probability in the figure."""
+        """Returns the drop probability that the figure has for a queue of `ms` milliseconds."""
         low, high, above = self.probability
         if ms < MIN_MS:
             return 0.0

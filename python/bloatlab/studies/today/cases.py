@@ -88,7 +88,7 @@ class Case:
 
 
 def considered(line: Equipment, stack: Stack, what: Consideration) -> Case:
-    """Returns the case of a consideration."""
+    """Returns the case of load 2 with the consideration `what` added."""
     return Case(line, stack, 2, what)
 
 
