@@ -1,21 +1,33 @@
 //! Runs scenarios, at once or in slices.
 
 use crate::charts::charts;
-use record::Sink;
+use record::trace::Chunk;
 use scenario::Scenario;
+use sim::capture::Capture;
+use sim::lives::Lives;
+use sim::trace::Trace;
 use sim::{Ended, Outcome, World};
+use std::fs::File;
+use std::io::BufWriter;
 use units::Problem;
 
-/// Runs a scenario to its end, or until `progress` returns false; its records go to `sink`. `progress` receives the fraction
-/// done, 0 to 1.
-pub fn simulate<S: Sink>(
+/// Receives the chunks of a trace.
+pub type Chunks<'a> = Box<dyn FnMut(Chunk) + Send + 'a>;
+
+/// Every sink of a run, each of which may be absent. One type for all, so that the loop of a run with sinks is compiled once.
+pub type Sinks<'a> = (Option<Lives>, (Option<Trace<Chunks<'a>>>, Option<Capture<BufWriter<File>>>));
+
+/// Runs a scenario to its end, or until `progress` returns false; its records go to `sinks`, which are returned. `progress`
+/// receives the fraction done, 0 to 1.
+pub fn simulate<'a>(
     scenario: &Scenario,
-    sink: S,
-    progress: &mut impl FnMut(f64) -> bool,
-) -> Result<(Ended, Outcome), Problem> {
-    let mut world = World::with_sink(scenario, sink)?;
+    sinks: Sinks<'a>,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<(Ended, Outcome, Sinks<'a>), Problem> {
+    let mut world = World::with_sink(scenario, sinks)?;
     let ended = world.run(progress);
-    Ok((ended, world.outcome(scenario)))
+    let outcome = world.outcome(scenario);
+    Ok((ended, outcome, world.into_sink()))
 }
 
 /// Runs a scenario to its end, or until `progress` returns false, and computes measures only. `progress` receives the fraction done,

@@ -9,6 +9,7 @@
 //! The columns of legs contain all legs of the first packet, in the order of its path, then all legs of the second, and so on;
 //! `packet.legs` has the number of legs of each packet.
 
+use crate::run::Sinks;
 use scenario::Scenario;
 use serde_json::{Value, json};
 use sim::lives::{Landmark, Leg, Life, Lives, NAMES};
@@ -18,7 +19,7 @@ use units::{Problem, Time};
 /// A run that records the packets of a window, or searches for a landmark: a drop, a mark or a timeout.
 pub struct Window {
     scenario: Scenario,
-    world: World<Lives>,
+    world: World<Sinks<'static>>,
     ended: bool,
 }
 
@@ -54,7 +55,7 @@ impl Window {
     }
 
     fn of(scenario: Scenario, lives: Lives) -> Result<Self, Problem> {
-        let world = World::with_sink(&scenario, lives)?;
+        let world = World::with_sink(&scenario, (Some(lives), (None, None)))?;
         Ok(Self { scenario, world, ended: false })
     }
 
@@ -63,21 +64,21 @@ impl Window {
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
         let ended = self.world.run_observed(|world| {
-            done = world.now().secs() / 1e-9_f64.max(world.sink().until().secs());
+            done = world.now().secs() / 1e-9_f64.max(lives(world).until().secs());
             false
         });
-        self.ended = ended == Ended::Finished || self.world.sink().is_done(self.world.now());
+        self.ended = ended == Ended::Finished || lives(&self.world).is_done(self.world.now());
         if self.ended { 1.0 } else { done.min(1.0 - f64::EPSILON) }
     }
 
     /// Returns the time of the landmark in nanoseconds, if it was found.
     pub fn found(&self) -> Option<u64> {
-        self.world.sink().found().map(|t| t.0)
+        lives(&self.world).found().map(|t| t.0)
     }
 
     /// Returns the table of the window as bytes.
     pub fn table(&self) -> Vec<u8> {
-        let lives = self.world.sink();
+        let lives = lives(&self.world);
         let rows = Rows::new(lives);
         let mut columns = Columns::default();
         rows.write(lives, &mut columns);
@@ -94,6 +95,11 @@ impl Window {
         });
         columns.after(&head)
     }
+}
+
+/// Returns the sink of a window's run.
+fn lives<'a>(world: &'a World<Sinks<'static>>) -> &'a Lives {
+    world.sink().0.as_ref().expect("the run of a window has this sink")
 }
 
 /// The packets of a window and their legs, in order.

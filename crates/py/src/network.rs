@@ -6,15 +6,15 @@
 use crate::error::{FirstError, Mistake, one_line, scenario_of, shown, wrong};
 use crate::outside::Outside;
 use crate::run::{cannot_write, capture_files, to_python};
+use face::Sinks;
 use net::{Ecn, Endpoint, Failure, Fault, Framing, Network, Outcome, Time, Transmit};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
+use record::pcap;
 use scenario::Scenario;
 use sim::capture::Capture;
-use std::fs::File;
-use std::io::BufWriter;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -140,8 +140,8 @@ fn transmit(answer: &Bound<'_, PyAny>) -> Result<Option<Transmit>, Mistake> {
 
 /// A network in progress, with or without captures.
 enum Run {
-    Plain(Network),
-    Captured(Network<Capture<BufWriter<File>>>),
+    Plain(Box<Network>),
+    Captured(Box<Network<Sinks<'static>>>),
 }
 
 /// Evaluates `$do` for the network of a run.
@@ -188,7 +188,7 @@ impl NetworkRun {
         let (outcome, scenario) = with!(&run, network => (network.outcome(), network.scenario().clone()));
         self.over = Some(Over { outcome, scenario, failure });
         if let Run::Captured(network) = run
-            && let Some(capture) = network.into_sink()
+            && let Some((_, (_, Some(capture)))) = network.into_sink()
         {
             capture.finish().map_err(|e| cannot_write(&self.captures, &e))?;
         }
@@ -217,7 +217,7 @@ impl NetworkRun {
         let mut scenario = scenario_of(resolved)?;
         let outside = Outside::insert(&mut scenario, factories)?;
         let duration = scenario.duration;
-        let run = Mutex::new(Some(Run::Plain(Network::new(scenario).map_err(wrong)?)));
+        let run = Mutex::new(Some(Run::Plain(Box::new(Network::new(scenario).map_err(wrong)?))));
         let (over, until, captures, error) = (None, Time::ZERO, PathBuf::new(), FirstError::default());
         Ok(Self { run, over, duration, until, captures, framings: Vec::new(), outside, error })
     }
@@ -272,7 +272,11 @@ impl NetworkRun {
         let slot = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
         match slot.take() {
             Some(Run::Plain(network)) if self.until == Time::ZERO => {
-                *slot = Some(Run::Captured(network.capture(link, capture_files(&folder)?)));
+                let (link, files) = (link.map(str::to_owned), capture_files(&folder)?);
+                *slot = Some(Run::Captured(Box::new(network.with_sink(move |scenario| {
+                    let capture = Capture::new(scenario, link.as_deref(), files, pcap::WHOLE)?;
+                    Ok((None, (None, Some(capture))))
+                }))));
                 self.captures = folder;
                 Ok(())
             }
@@ -301,7 +305,7 @@ impl NetworkRun {
         };
         let (copy, outside) = self.outside.forked(py, || network.fork_with(copies))?;
         Ok(Self {
-            run: Mutex::new(Some(Run::Plain(copy.map_err(wrong)?))),
+            run: Mutex::new(Some(Run::Plain(Box::new(copy.map_err(wrong)?)))),
             over: None,
             duration: self.duration,
             until: self.until,

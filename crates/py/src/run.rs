@@ -2,10 +2,10 @@
 
 use crate::error::{FirstError, refuse, scenario_of};
 use crate::outside::Outside;
+use face::Chunks;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
-use record::Sink;
 use record::trace::{Chunk, Column, Data};
 use scenario::Scenario;
 use sim::capture::{Capture, KEPT};
@@ -43,20 +43,19 @@ pub(crate) fn run(
     let outside = Outside::insert(&mut scenario, factories)?;
     let mut raised = None;
     let trace_error = FirstError::default();
-    let mut traced =
-        trace.as_ref().and_then(|to| Trace::new(&scenario, |chunk: Chunk| pass_on(to, chunk, &trace_error)));
+    let traced = trace.as_ref().and_then(|to| {
+        let out: Chunks<'_> = Box::new(|chunk| pass_on(to, chunk, &trace_error));
+        Trace::new(&scenario, out)
+    });
     let mut observe = |fraction: f64| {
         raised = report(progress.as_ref(), fraction).err();
         raised.is_none() && !outside.error().is_set() && !trace_error.is_set()
     };
     let go = || {
-        let result = match (captures, &mut traced) {
-            (None, None) => face::measure(&scenario, &mut observe).map_err(|p| refuse("", &[p])),
-            (None, Some(trace)) => simulate(&scenario, trace, &mut observe),
-            (Some(folder), trace) => captured(&scenario, &folder, capture_link, trace.as_mut(), &mut observe),
-        };
-        traced.into_iter().for_each(Trace::finish);
-        result
+        if captures.is_none() && traced.is_none() {
+            return face::measure(&scenario, &mut observe).map_err(|p| refuse("", &[p]));
+        }
+        recorded(&scenario, traced, captures.as_deref(), capture_link, &mut observe)
     };
     let answer = if outside.any() { go() } else { py.detach(go) };
     if let Some(error) = outside.error().take().or(raised).or_else(|| trace_error.take()) {
@@ -74,15 +73,6 @@ pub(crate) fn report(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<()
         py.check_signals()?;
         progress.map_or(Ok(()), |p| p.call1(py, (fraction,)).map(drop))
     })
-}
-
-/// Runs a scenario to its end, or until `observe` returns false; its records go to `sink`.
-fn simulate<S: Sink>(
-    scenario: &Scenario,
-    sink: S,
-    observe: &mut impl FnMut(f64) -> bool,
-) -> PyResult<(Ended, Outcome)> {
-    face::simulate(scenario, sink, observe).map_err(|p| refuse("", &[p]))
 }
 
 /// Passes a chunk of a trace to Python, unless an earlier chunk caused an exception.
@@ -109,19 +99,24 @@ fn pass_on(to: &Py<PyAny>, chunk: Chunk, error: &FirstError) {
     }
 }
 
-/// Runs a scenario and writes its captures to `folder`; its records also go to the sink `beside`.
-fn captured(
+/// Runs a scenario with a trace, and with captures of `link` in the folder `captures`.
+fn recorded(
     scenario: &Scenario,
-    folder: &Path,
+    trace: Option<Trace<Chunks<'_>>>,
+    captures: Option<&Path>,
     link: Option<&str>,
-    beside: impl Sink,
-    observe: &mut impl FnMut(f64) -> bool,
+    observe: &mut dyn FnMut(f64) -> bool,
 ) -> PyResult<(Ended, Outcome)> {
-    let files = capture_files(folder)?;
-    let mut capture = Capture::new(scenario, link, files, KEPT).map_err(|p| refuse("", &[p]))?;
-    let result = simulate(scenario, (beside, &mut capture), observe)?;
-    capture.finish().map_err(|e| cannot_write(folder, &e))?;
-    Ok(result)
+    let refused = |p| refuse("", &[p]);
+    let open = |folder| Capture::new(scenario, link, capture_files(folder)?, KEPT).map_err(refused);
+    let capture = captures.map(open).transpose()?;
+    let sinks = (None, (trace, capture));
+    let (ended, outcome, (_, (trace, capture))) = face::simulate(scenario, sinks, observe).map_err(refused)?;
+    trace.into_iter().for_each(Trace::finish);
+    if let (Some(capture), Some(folder)) = (capture, captures) {
+        capture.finish().map_err(|e| cannot_write(folder, &e))?;
+    }
+    Ok((ended, outcome))
 }
 
 /// Creates the two files of a capture in `folder`.

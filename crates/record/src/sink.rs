@@ -6,17 +6,23 @@ use units::Time;
 
 /// A receiver of records.
 pub trait Sink {
-    /// True if the sink captures packets ([`Sink::packet`]). A constant, so that runs without captures pay nothing for them.
-    const PACKETS: bool = false;
     /// Returns the kinds of records that the sink receives. Other records are not even built.
     fn mask(&self) -> Mask;
     /// Receives a record of a kind in the mask.
     fn put(&mut self, now: Time, record: Record);
-    /// Receives a packet at an end of a link. Called only with [`Sink::PACKETS`].
+    /// Returns true if the sink captures packets ([`Sink::packet`]), which never changes.
+    #[inline]
+    fn packets(&self) -> bool {
+        false
+    }
+    /// Receives a packet at an end of a link. Called only if [`Sink::packets`] is true.
     fn packet(&mut self, _now: Time, _captured: &CapturedPacket<'_>) {}
 
-    /// True if the sink reads the state of links and senders, by the methods below.
-    const PROBES: bool = false;
+    /// Returns true if the sink reads the state of links and senders, by the methods below. It never changes.
+    #[inline]
+    fn probes(&self) -> bool {
+        false
+    }
     /// Returns the time of the next reading of everything that the sink [`wants`](Sink::wants). The reading comes just before the
     /// events of that time.
     fn next_reading(&self) -> Time {
@@ -63,7 +69,6 @@ impl Sink for Tape {
 
 /// Passes records on to two sinks, according to their masks.
 impl<A: Sink, B: Sink> Sink for (A, B) {
-    const PACKETS: bool = A::PACKETS || B::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         self.0.mask().with(self.1.mask())
@@ -79,11 +84,18 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
             self.1.put(now, record);
         }
     }
+    #[inline]
+    fn packets(&self) -> bool {
+        self.0.packets() || self.1.packets()
+    }
     fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
         self.0.packet(now, captured);
         self.1.packet(now, captured);
     }
-    const PROBES: bool = A::PROBES || B::PROBES;
+    #[inline]
+    fn probes(&self) -> bool {
+        self.0.probes() || self.1.probes()
+    }
     fn next_reading(&self) -> Time {
         self.0.next_reading().min(self.1.next_reading())
     }
@@ -115,7 +127,6 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
 
 /// A borrowed sink, for callers that need it again after the run.
 impl<S: Sink> Sink for &mut S {
-    const PACKETS: bool = S::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         (**self).mask()
@@ -124,10 +135,17 @@ impl<S: Sink> Sink for &mut S {
     fn put(&mut self, now: Time, record: Record) {
         (**self).put(now, record);
     }
+    #[inline]
+    fn packets(&self) -> bool {
+        (**self).packets()
+    }
     fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
         (**self).packet(now, captured);
     }
-    const PROBES: bool = S::PROBES;
+    #[inline]
+    fn probes(&self) -> bool {
+        (**self).probes()
+    }
     fn next_reading(&self) -> Time {
         (**self).next_reading()
     }
@@ -147,7 +165,6 @@ impl<S: Sink> Sink for &mut S {
 
 /// A sink that may be absent.
 impl<S: Sink> Sink for Option<S> {
-    const PACKETS: bool = S::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         self.as_ref().map_or(Mask::NONE, Sink::mask)
@@ -158,10 +175,17 @@ impl<S: Sink> Sink for Option<S> {
             s.put(now, record);
         }
     }
+    #[inline]
+    fn packets(&self) -> bool {
+        self.as_ref().is_some_and(Sink::packets)
+    }
     fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
         self.iter_mut().for_each(|s| s.packet(now, captured));
     }
-    const PROBES: bool = S::PROBES;
+    #[inline]
+    fn probes(&self) -> bool {
+        self.as_ref().is_some_and(Sink::probes)
+    }
     fn next_reading(&self) -> Time {
         self.as_ref().map_or(Time::NEVER, Sink::next_reading)
     }

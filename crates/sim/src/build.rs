@@ -72,7 +72,7 @@ impl<S: Sink> World<S> {
         let events = Events::new(network.links.len(), network.apps.len());
         let tasks = network.tasks(scenario.record.warm_up);
         let mut built = Vec::new();
-        let observed = sink.mask() != Mask::NONE || S::PACKETS || S::PROBES;
+        let observed = sink.mask() != Mask::NONE || sink.packets() || sink.probes();
         let tsq_nodes = tsq::nodes(&network);
         for (i, link) in network.links.iter().enumerate() {
             let counted = tsq_nodes.contains(&link.from);

@@ -107,13 +107,15 @@ fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
 }
 
 impl<W: Write> Sink for Capture<W> {
-    const PACKETS: bool = true;
-
     fn mask(&self) -> Mask {
         Mask::NONE
     }
 
     fn put(&mut self, _: Time, _: Record) {}
+
+    fn packets(&self) -> bool {
+        true
+    }
 
     fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
         let Some(near) = self.near[usize::from(captured.link.0)] else { return };

@@ -183,7 +183,7 @@ impl<S: Sink> Wire<'_, S> {
         if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {
             self.tally.syn(path.app, self.info.number, now);
         }
-        if S::PACKETS {
+        if self.net.sink.packets() {
             self.net.tags.put(&mut packet, Some(segment));
         }
         packet

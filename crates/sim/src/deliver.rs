@@ -58,7 +58,7 @@ impl<S: Sink> Engine<S> {
     /// Delivers a packet that has reached its host.
     #[inline]
     pub(crate) fn deliver(&mut self, mut packet: PacketMeta) {
-        if S::PACKETS {
+        if self.net.sink.packets() {
             self.net.tags.take(&mut packet);
         }
         let slot = packet.flow.slot();
@@ -208,7 +208,7 @@ impl<S: Sink> Engine<S> {
             let now = self.net.now();
             self.net.sink.put(now, record);
         }
-        if S::PROBES {
+        if self.net.sink.probes() {
             self.read_changed_sender(slot, side);
         }
     }

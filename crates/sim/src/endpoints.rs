@@ -100,7 +100,7 @@ impl<S: Sink> World<S> {
             flags: Flags::BYTES,
         };
         state.datagrams += 1;
-        if S::PACKETS {
+        if self.engine.net.sink.packets() {
             self.engine.net.tags.put(&mut packet, None);
         }
         self.engine.net.send(path.at, packet);

@@ -118,7 +118,7 @@ impl<S: Sink> Engine<S> {
         if stacks.iter().any(|stack| stack.pacing.tso) {
             self.net.flows.set_frames(flow, stacks.map(TcpParams::frame));
         }
-        if S::PROBES {
+        if self.net.sink.probes() {
             let flow_number = row - self.tally.apps[usize::from(app)].first_row as u32;
             self.net.sink.opened(flow, FlowOwner { app, flow: flow_number, connection: number });
         }

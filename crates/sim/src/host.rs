@@ -79,7 +79,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
             flags: Flags::INLINE.with(path.direction),
         };
         self.engine.tally.apps[usize::from(self.app)].datagrams += 1;
-        if S::PACKETS {
+        if self.engine.net.sink.packets() {
             self.engine.net.tags.put(&mut packet, None);
         }
         self.engine.net.send(path.at, packet);

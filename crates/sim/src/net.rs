@@ -76,7 +76,7 @@ impl<S: Sink> Net<S> {
     /// Passes a packet to a sink that captures packets.
     #[inline]
     fn capture(&mut self, i: u16, end: LinkEnd, packet: &PacketMeta) {
-        if S::PACKETS {
+        if self.sink.packets() {
             let (tuple, segment) = (self.flows.get(packet.flow), self.tags.segment(packet));
             let bytes = self.tags.body(packet).and_then(|body| self.bodies.bytes_at(packet.flags, body));
             let captured = CapturedPacket { link: link_id(i), end, packet, tuple, segment, bytes };
@@ -108,12 +108,12 @@ impl<S: Sink> Net<S> {
             return false;
         }
         let mut packet = *packet;
-        if S::PACKETS {
+        if self.sink.packets() {
             self.tags.take(&mut packet);
         }
         let pieces = self.bodies.cut(&packet);
         for (mut piece, segment) in pieces {
-            if S::PACKETS {
+            if self.sink.packets() {
                 self.tags.put(&mut piece, Some(&segment));
             }
             self.with_port(i, |port, now, env| port.offer(now, piece, env));
@@ -133,7 +133,7 @@ impl<S: Sink> Net<S> {
     #[inline(always)]
     fn read_change(&mut self, i: u16) {
         let of = Subject::Link(link_id(i));
-        if S::PROBES
+        if self.sink.probes()
             && let Some(port) = self.links[usize::from(i)].carrier.port()
             && self.sink.wants(of, true)
         {
@@ -146,7 +146,7 @@ impl<S: Sink> Net<S> {
     fn act<T>(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>) -> T) -> Option<T> {
         let now = self.events.now();
         let Self { links, bodies, tags, flow_drops, tsq, events, flows, sink, .. } = self;
-        let tags = if S::PACKETS { Some(tags) } else { None };
+        let tags = if sink.packets() { Some(tags) } else { None };
         let mut release = Release { bodies, tags, flow_drops, tsq, events };
         let link = &mut links[usize::from(i)];
         let Carrier::Port { port, .. } = &mut link.carrier else { return None };
@@ -291,9 +291,9 @@ impl<S: Sink> Net<S> {
             arrived.push(packet);
             if port.duplicates() {
                 let mut original = packet;
-                original.body = self.tags.body(&packet).filter(|_| S::PACKETS).unwrap_or(packet.body);
+                original.body = self.tags.body(&packet).filter(|_| self.sink.packets()).unwrap_or(packet.body);
                 let mut copy = self.bodies.copy(&original);
-                if S::PACKETS {
+                if self.sink.packets() {
                     self.tags.put_copy(&packet, &mut copy);
                 }
                 arrived.push(copy);

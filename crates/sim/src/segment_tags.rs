@@ -1,4 +1,4 @@
-//! Whole segments, stored for the packets in flight, for sinks that capture packets ([`record::Sink::PACKETS`]).
+//! Whole segments, stored for the packets in flight, for sinks that capture packets ([`record::Sink::packets`]).
 //!
 //! A packet omits the fields that its receiver does not need (see `codec`), but a capture needs all of them. In a run with
 //! captures, the `body` of every packet is the index of a tag, which holds the whole segment and the original `body`. The

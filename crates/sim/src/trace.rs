@@ -222,7 +222,9 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
         }
     }
 
-    const PROBES: bool = true;
+    fn probes(&self) -> bool {
+        true
+    }
 
     fn next_reading(&self) -> Time {
         self.next

@@ -173,7 +173,7 @@ impl<S: Sink> World<S> {
     pub(crate) fn advance(&mut self, last: Time) -> u32 {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };
         let mut work = 1;
-        if S::PROBES && self.engine.net.sink.next_reading() <= self.now() {
+        if self.engine.net.sink.probes() && self.engine.net.sink.next_reading() <= self.now() {
             self.engine.read_probes(self.now(), &self.apps);
         }
         match target {
@@ -254,7 +254,7 @@ impl<S: Sink> World<S> {
     /// Closes every account at the end of the run.
     pub(crate) fn finish(&mut self) {
         self.over = true;
-        if S::PROBES {
+        if self.engine.net.sink.probes() {
             self.engine.read_probes(self.last(), &self.apps);
         }
         if self.next_sample == self.end && !self.bin.is_zero() {
@@ -282,7 +282,7 @@ impl<S: Sink> World<S> {
             due.call(&mut self.apps[usize::from(i)], &mut AppHost { engine: &mut self.engine, app: i });
         }
         self.engine.arm_app(i);
-        if S::PROBES {
+        if self.engine.net.sink.probes() {
             self.engine.read_changed_app(i, &self.apps[usize::from(i)]);
         }
     }
@@ -297,7 +297,7 @@ impl<S: Sink> World<S> {
             AppEventKind::Received(bytes) => machine.received(conn, side, bytes, host),
             AppEventKind::Datagram(number, ecn) => {
                 machine.datagram_received(side, number, ecn, host);
-                if S::PROBES {
+                if self.engine.net.sink.probes() {
                     self.engine.read_changed_app(event.app, machine);
                 }
             }

@@ -36,7 +36,7 @@ fn sum(list: &Value) -> f64 {
 #[test]
 fn slices_change_nothing() {
     let (run, outcome) = ran(20);
-    let whole = face::simulate(run.scenario(), (), &mut |_| true).expect("a run").1;
+    let whole = face::measure(run.scenario(), &mut |_| true).expect("a run").1;
     assert_eq!(face::summary(&outcome), face::summary(&whole));
 }
 

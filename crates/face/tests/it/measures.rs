@@ -44,7 +44,7 @@ fn example(name: &str) -> String {
 fn summary(text: &str, sets: &[(&str, &str)]) -> Value {
     let sets: Vec<_> = sets.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
     let scenario = read::scenario(text, read::Format::Toml, &sets).expect("a scenario");
-    face::simulate(&scenario, (), &mut |_| true).expect("a run").1.summary
+    face::measure(&scenario, &mut |_| true).expect("a run").1.summary
 }
 
 /// Collects the paths of all leaves of a summary, with `*` in place of the names that a scenario chooses.

@@ -7,9 +7,6 @@ use record::{CapturedPacket, FlowOwner, LinkEnd, Mask, Probed, Record, Sink, Sub
 use units::Time;
 
 impl Sink for Lives {
-    const PACKETS: bool = true;
-    const PROBES: bool = true;
-
     fn mask(&self) -> Mask {
         match self.task {
             Task::Record => Mask::ALL.without(Mask::SENDER).without(Mask::DELIVERED),
@@ -40,6 +37,10 @@ impl Sink for Lives {
         }
     }
 
+    fn packets(&self) -> bool {
+        true
+    }
+
     fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
         if self.task == Task::Record {
             match captured.end {
@@ -47,6 +48,10 @@ impl Sink for Lives {
                 LinkEnd::Far => self.reaches(now, captured),
             }
         }
+    }
+
+    fn probes(&self) -> bool {
+        true
     }
 
     fn next_reading(&self) -> Time {
