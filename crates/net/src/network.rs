@@ -279,7 +279,7 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     let nodes: Vec<&str> = peers.iter().map(|peer| peer.node.as_str()).collect();
     // missing keys get the same defaults as in a scenario file
     let tree = serde_json::json!({ "from": own.node, "to": nodes, "traffic": { "endpoint": &params } });
-    let mut app: scenario::App = serde_json::from_value(tree).map_err(|e| Problem::new(at(), e.to_string()))?;
+    let mut app = scenario::read::app(tree).map_err(|p| Problem::new(at(), p.to_string()))?;
     app.traffic = Traffic::Endpoint(params);
     Ok(app)
 }

@@ -2,6 +2,7 @@
 
 pub use crate::parse::{Format, parse};
 
+use crate::app::App;
 use crate::declare::Scenario;
 use crate::link::Change;
 use crate::nearest::unknown;
@@ -106,6 +107,11 @@ pub fn discipline(tree: Value) -> Result<qdisc::Spec, Problem> {
 
 /// Converts a tree to a change of a link, without validation.   Errors: as [`tree`].
 pub fn change(tree: Value) -> Result<Change, Problem> {
+    typed(tree)
+}
+
+/// Converts a tree to an application, without validation.   Errors: as [`tree`].
+pub fn app(tree: Value) -> Result<App, Problem> {
     typed(tree)
 }
 

@@ -113,9 +113,17 @@ impl<'de, E: de::Error> EnumAccess<'de> for Keyword<'_, E> {
     }
 }
 
-/// Returns a table without keys.
-fn empty<'de, E: de::Error>() -> impl MapAccess<'de, Error = E> {
-    de::value::MapDeserializer::<_, E>::new(std::iter::empty::<(&'de str, &'de str)>())
+/// A table without keys. It has no values, so that no reader of one is compiled for it.
+struct Empty<E>(PhantomData<E>);
+
+impl<'de, E: de::Error> MapAccess<'de> for Empty<E> {
+    type Error = E;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, _: K) -> Result<Option<K::Value>, E> {
+        Ok(None)
+    }
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, _: V) -> Result<V::Value, E> {
+        Err(E::custom("there is no value"))
+    }
 }
 
 impl<'de, E: de::Error> VariantAccess<'de> for Keyword<'_, E> {
@@ -124,13 +132,13 @@ impl<'de, E: de::Error> VariantAccess<'de> for Keyword<'_, E> {
         Ok(())
     }
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, E> {
-        seed.deserialize(de::value::MapAccessDeserializer::new(empty())).map_err(|_: E| self.alone())
+        seed.deserialize(de::value::MapAccessDeserializer::new(Empty(PhantomData))).map_err(|_: E| self.alone())
     }
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, E> {
         Err(self.alone())
     }
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, E> {
-        visitor.visit_map(empty()).map_err(|_: E| self.alone())
+        visitor.visit_map(Empty(PhantomData)).map_err(|_: E| self.alone())
     }
 }
 
