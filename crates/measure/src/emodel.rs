@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_delay_that_the_text_admits_gives_all_of_them() {
+    fn no_valid_delay_gives_all_printed_values() {
         // with at least 1 ms of access delay and 20 ms of network delay, the formula misses five of the printed values
         let missed: Vec<&str> = PUBLISHED
             .iter()

@@ -46,7 +46,7 @@ fn sizes() {
 }
 
 #[test]
-fn syn_times_of_document_001() {
+fn syn_waits_double_up_to_a_minute() {
     // the first SYN leaves at 1 s; the waits after it are 3, 6, 12, 24, 48, 60, 60, ... s
     let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, |_, _, _| Fate::Drop);
     n.now = Time(1_000_000_000);
