@@ -37,7 +37,7 @@ pub(crate) enum Compares {
 /// A grade and its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
-    /// A letter, or a word.
+    /// The grade: a letter or a word.
     pub grade: Cow<'static, str>,
     /// Upper limit (exclusive) in ms or round trips per minute; infinity for the last grade.
     pub below: f64,

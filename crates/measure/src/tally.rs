@@ -25,9 +25,9 @@ const SYNS_KEPT: usize = 65_536;
 pub struct AppTally {
     /// Name of the application in the scenario.
     pub name: String,
-    /// Name of its kind of traffic.
+    /// Kind of the application's traffic.
     pub kind: &'static str,
-    /// Index of its first row.
+    /// Index of the application's first row.
     pub first_row: usize,
     /// Number of rows.
     pub rows: usize,

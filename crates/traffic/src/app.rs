@@ -20,7 +20,7 @@ pub struct AppInfo {
     pub transport: &'static str,
     /// Source of the model.
     pub source: &'static str,
-    /// A minimal example of its parameters, as JSON.
+    /// A minimal example of the application's parameters, as JSON.
     pub example: &'static str,
     /// Declarations of the values that its machine adds to the summary.
     pub measures: &'static [&'static [Measure]],

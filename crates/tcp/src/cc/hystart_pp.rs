@@ -21,13 +21,13 @@ use packet::Reading;
 
 /// MIN_RTT_THRESH and MAX_RTT_THRESH, microseconds.
 const RTT_THRESH: (u32, u32) = (4_000, 16_000);
-/// MIN_RTT_DIVISOR.
+/// MIN_RTT_DIVISOR: the threshold is the round trip divided by this.
 const MIN_RTT_DIVISOR: u32 = 8;
-/// N_RTT_SAMPLE: samples of a round before the test.
+/// N_RTT_SAMPLE: number of samples in a round before the test.
 const N_RTT_SAMPLE: u8 = 8;
-/// CSS_GROWTH_DIVISOR.
+/// CSS_GROWTH_DIVISOR: divisor of the growth in CSS.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
-/// CSS_ROUNDS.
+/// CSS_ROUNDS: number of rounds in CSS after which slow start ends.
 const CSS_ROUNDS: u8 = 5;
 /// L: largest number of segments by which one ACK grows the window, for a sender that does not pace.
 const L: f64 = 8.0;

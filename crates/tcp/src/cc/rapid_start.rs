@@ -27,7 +27,7 @@ const TOLERANCE_US: u32 = 4_000;
 const TOLERANCE_PERCENT: u32 = 10;
 /// Growth per segment acknowledged while no queue grows.
 const RAPID: f64 = 2.0;
-/// K.
+/// K, from which the factors of the recovery are computed.
 const K: f64 = 2.0 / 3.0;
 /// Largest factor by which a round trip multiplies the window.
 const MOST_GROWTH: f64 = 3.0;

@@ -257,7 +257,7 @@ pub(super) struct Gcc {
     updated: Option<Time>,
     /// Time of the last change of the loss-based estimate.
     loss_changed: Time,
-    /// Time of its last decrease.
+    /// Time of the last decrease of the loss-based estimate.
     loss_decrease: Option<Time>,
     /// Smallest one-way delay so far, and newest one-way delay.
     delays: Option<[Duration; 2]>,
@@ -531,7 +531,7 @@ mod tests {
         for (sent, arrived) in [(0, 50_000), (20_000, 70_000), (30_000, 72_000), (60_000, 110_000)] {
             detector.packet(at(sent), at(arrived), &p);
         }
-        // the second group departs from 20 to 30 ms and arrives until 72 ms: d = (72 - 50) - (30 - 0) = -8, departures 30
+        // the second group departs from 20 to 30 ms and arrives until 72 ms: d = (72 - 50) - (30 - 0) = -8
         assert_eq!((detector.groups, detector.gaps.front()), (1, Some(&30.0)));
         assert!(detector.m < 0.0);
     }

@@ -194,7 +194,7 @@ impl Media {
         self.controller.on_frame(&self.cx, &Frame { bytes: bytes as f64, waiting });
     }
 
-    /// Handles the time of a frame, and sets the time of the next.
+    /// Handles the timer of a frame, and sets the timer of the next frame.
     fn frame<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
         if now.since(self.row.start) >= ROW {

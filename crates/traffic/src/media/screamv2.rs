@@ -72,7 +72,7 @@ const BUCKET: Duration = Duration::from_secs(60);
 const BUCKETS: usize = 10;
 /// Shortest interval over which the largest number of bytes in flight is taken.   Ours: it contains several frames.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
-/// Time of the first rate that the first window holds.   Ours.
+/// The first window is the first rate times this time.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// Parameters of SCReAM version 2.
