@@ -3,9 +3,10 @@
     .venv/bin/python tools/release.py dist x86_64-unknown-linux-gnu aarch64-unknown-linux-musl
 
 The folder then has a wheel for each of Rust's targets, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
-this version from CHANGELOG.md, and SHA256SUMS. Zig links against an old C library, and auditwheel reads from the
-compiled module how old that library may be. Exit code 1 if a target is not installed, or if the tag of a wheel promises
-an older C library than its module needs.
+this version from CHANGELOG.md, and SHA256SUMS. The wheel of this machine is built twice: first with counters, and then
+optimised for what they counted in the runs of tools/profile_runs.py; this needs Rust's component llvm-tools. Zig links
+against an old C library, and auditwheel reads from the compiled module how old that library may be. Exit code 1 if a
+target is not installed, or if the tag of a wheel promises an older C library than its module needs.
 """
 
 from __future__ import annotations
@@ -64,13 +65,35 @@ def wheel(dist: Path, target: str) -> Path:
     """Builds one wheel and prints how long it took."""
     begun, before = time.monotonic(), set(dist.iterdir())
     print(f"{target} ...", end=" ", flush=True)
-    kind = OLDEST[target.rsplit("-", 1)[-1]]
-    maturin("build", "--zig", "--target", target, "--compatibility", kind, "--out", str(dist))
+    with tempfile.TemporaryDirectory() as folder:
+        counts = profile(Path(folder), target)
+        kind, flags = OLDEST[target.rsplit("-", 1)[-1]], f"-Cprofile-use={counts}" if counts else ""
+        maturin("build", "--zig", "--target", target, "--compatibility", kind, "--out", str(dist), flags=flags)
     (made,) = set(dist.iterdir()) - before
     with zipfile.ZipFile(made) as archive:
         page = "with" if PAGE in archive.namelist() else "without"
-    print(f"{time.monotonic() - begun:.0f} s, {page} the playground")
+    how = "with" if counts else "without"
+    print(f"{time.monotonic() - begun:.0f} s, {page} the playground, {how} a profile")
     return made
+
+
+def profile(folder: Path, target: str) -> Path | None:
+    """Counts what runs do in a wheel with counters; None if this machine cannot run the wheel or has no llvm-tools."""
+    host = output("rustc", "--print", "host-tuple").strip()
+    merge = Path(output("rustc", "--print", "sysroot").strip()) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
+    if target != host or not merge.exists():
+        return None
+    # Zig cannot link the counters, and this wheel runs only here
+    here = ["--target", target, "--compatibility", "linux", "--out", str(folder)]
+    maturin("build", *here, flags=f"-Cprofile-generate={folder}")
+    (counting,) = folder.glob("*.whl")
+    with zipfile.ZipFile(counting) as archive:
+        archive.extractall(folder / "wheel")
+    env = os.environ | {"PYTHONPATH": str(folder / "wheel"), "LLVM_PROFILE_FILE": str(folder / "%p.profraw")}
+    subprocess.run([sys.executable, ROOT / "tools" / "profile_runs.py"], cwd=folder, env=env, check=True)
+    counts = folder / "counts.profdata"
+    subprocess.run([merge, "merge", "-o", counts, *folder.glob("*.profraw")], check=True)
+    return counts
 
 
 def sbom(wheel: Path) -> bytes:
@@ -112,10 +135,11 @@ def oldest(tag: str) -> tuple[str, int, int] | None:
     return min(found, default=None)
 
 
-def maturin(*words: str) -> None:
+def maturin(*words: str, flags: str = "") -> None:
     """Runs maturin from this environment, where Zig is found by the python3 that is first on the path."""
     folder = Path(sys.executable).parent
     env = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    env |= {"RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}"} if flags else {}
     run = subprocess.run(
         [folder / "maturin", *words], cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True, check=False
     )

@@ -7,15 +7,25 @@ import shutil
 import subprocess
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import bloatlab
+
 ROOT = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("release", ROOT / "tools" / "release.py")
-assert _spec is not None
-assert _spec.loader is not None
-release = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(release)
+
+
+def _tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
+
+
+release = _tool("release")
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n* new\n\n## 0.2.0, 2026-11-24\n\n* one\n* two\n\n## 0.1.0\n\n* first\n"
 
@@ -79,3 +89,9 @@ def test_the_sbom_is_taken_from_the_wheel(tmp_path):
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("bloatlab-0.2.0.dist-info/sboms/bloatlab-py.cyclonedx.json", '{"bomFormat": "CycloneDX"}')
     assert release.sbom(wheel) == b'{"bomFormat": "CycloneDX"}'
+
+
+def test_every_run_of_the_profile_sends_packets() -> None:
+    for scenario in _tool("profile_runs").scenarios():
+        run = bloatlab.run(scenario, sets={"duration": "300ms"})
+        assert run.summary["links"]["up"]["delivered_packets"] > 0
