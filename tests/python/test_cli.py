@@ -211,7 +211,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     # the parameters of a modem are listed by their paths in a scenario, with their possible keywords
     docsis = say("list", "docsis")[1]
     assert "flow.max_traffic_burst" in docsis
-    assert "recorded, live" in docsis
+    assert "Values: recorded, live" in " ".join(docsis.split())
     (modem,) = json.loads(say("list", "docsis", "-f", "json")[1])["modems"]
     assert {"name", "default", "description", "words"} == set(modem["params"][0])
     assert "downstream.channel" in say("list", "docsis31")[1]
