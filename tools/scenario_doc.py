@@ -58,7 +58,7 @@ Everything else has a default.
     traffic.ftp = {}
 
 [examples/](../examples) and the [cookbook](cookbook.md) have more scenarios. An unknown key, an unknown keyword or a
-missing unit is an error; the message names its path, the valid values and the nearest name.
+duration without a unit is an error; the message names its path, the valid values and the nearest name.
 
 `--set path=value` replaces a value of the file: `--set link.up.rate=2mbit`, `--set 'link.up.queue={ droptail = { limit =
 "21p" } }'`. A number in a path is an index into a list. Quote a name that contains dots.

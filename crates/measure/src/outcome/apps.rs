@@ -78,7 +78,7 @@ measures! {
         "timeouts": Kind::ONE.less().rank(17), "timeouts",
             "Retransmission timeouts, both directions; null if the kernel does not report them (live, before Linux 6.7)." => timeouts;
         "fast_recoveries": Kind::ONE, "fast recoveries",
-            "Times that a sender entered fast recovery, both directions; null in live runs." => fast_recoveries;
+            "Number of times that a sender entered fast recovery, both directions; null in live runs." => fast_recoveries;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay of packets with payload.", DELAYS
             => object(delays(&c.app.delay[0]));
         "delay_ms_reverse": Kind::MS.less().rank_by("p99", 14), "delay back",
@@ -139,7 +139,7 @@ measures! {
             "Packets slower than the call's fastest by more than `late_after`, of those judged." => s.late_percent;
         "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Packets lost or late, of those judged." => s.plr_percent;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
-        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end (RFC 3550)." => s.jitter.millis();
+        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the run (RFC 3550)." => s.jitter.millis();
         "r": Kind::scale("0 to 100").more().least(0.1), "R",
             "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.r;
         "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.mos;
@@ -186,7 +186,7 @@ measures! {
     }
     /// The class of the responsiveness of an application `rpm`.
     pub(super) const RPM_CLASS = fn rpm_class(rpm: f64) -> Value {
-        "class": Kind::ONE, "class", "Class of `rpm.rpm`: poor below 300, fair below 1000, good below 6000, excellent." => class(rpm);
+        "class": Kind::ONE, "class", "Class of `rpm.rpm`: poor below 300, fair below 1000, good below 6000, otherwise excellent." => class(rpm);
     }
     /// Statistics of page load times.
     const PAGE_LOADS = fn page_loads(times: &Sorted) -> Value {

@@ -53,7 +53,7 @@ measures! {
     pub(super) const CLASS = fn class(c: &ClassCount) -> Value {
         "offered_packets": Kind::PACKETS, "offered",
             "Packets that arrived for a class: a class of cbt, dcbt or cbq, a tin of cake, a queue (L or C) of dualpi2 or docsis_lld. \
-             The class `sanctioned` has the packets that queue protection moved from L to C." => c.offered.packets;
+             The class `sanctioned` counts the packets that queue protection moved from L to C." => c.offered.packets;
         "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => c.offered.bytes;
         "delivered_packets": Kind::PACKETS, "delivered", "Packets of the class that left the queue." => c.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => c.delivered.bytes;
@@ -88,7 +88,7 @@ measures! {
     pub(super) const DELIVERY = fn delivery(o: &OpportunityCounts, time: Duration) -> Value {
         "mean_mbit": Kind::MBIT, "mean",
             "Mean rate offered by a link with recorded or modelled delivery (docs/links.md)." => mbit(o.bytes, time);
-        "opportunities": Kind::ONE, "opportunities", "Milliseconds with an opportunity." => o.count;
+        "opportunities": Kind::ONE, "opportunities", "Milliseconds with at least one opportunity." => o.count;
         "used": Kind::ONE, "used", "Opportunities in which packets were sent." => o.used;
         "bytes": Kind::BYTES, "bytes", "Bytes that the opportunities could carry." => o.bytes;
         "used_bytes": Kind::BYTES, "used", "Bytes sent." => o.used_bytes;
