@@ -190,7 +190,7 @@ TABLES = {
     "Rmem": ("Receive buffer", "`tcp.NAME.rmem`"),
     "Route": ("Routes", "`route`, a list"),
     "Record": ("What to measure", "`record`"),
-    "Trace": ("What to keep moment by moment", "`trace`"),
+    "Trace": ("State to trace over time", "`trace`"),
     "Grade": ("Grades of the delay that load adds", "`grade`"),
     "OwnGrade": ("A grade of your own", "`grade.scale`, a list"),
 }

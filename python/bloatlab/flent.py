@@ -255,7 +255,7 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
 class Measured:
     """flent's measurements as a result's tables: `pings` (`app`, `t_s`, `rtt_ms`), `flow_series` (payload per bin).
 
-    Flows are the applications `upload` and `download`; `summary` has their parts of a run's summary.
+    Flows are the applications `upload` and `download`; `summary` has the entries of these two in a run's summary.
     """
 
     name: str

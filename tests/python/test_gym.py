@@ -39,7 +39,7 @@ def made(name: str, **arguments: Any) -> Any:
 
 
 def episode(env: Any, seed: int | None, act: Any = rest, **options: Any) -> list[tuple[Any, ...]]:
-    """Returns all that an episode returns: the reset, then each step."""
+    """Runs an episode; returns what the reset returned, and then what each step returned."""
     observation, info = env.reset(seed=seed, options=options)
     seen: list[tuple[Any, ...]] = [(observation, info)]
     while len(seen) == 1 or not (seen[-1][2] or seen[-1][3]):

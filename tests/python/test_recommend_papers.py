@@ -19,7 +19,7 @@ CABLELABS: dict[str, Any] = {
 }  # fmt: skip
 ARRIS: dict[str, Any] = {"up": "5mbit", "rtt": "50ms", "load": "scte2013", "objective": "scte2013"}
 
-#: The full cases take a minute or two: BLOATLAB_SLOW=1 make test
+#: The full cases take a minute or two. `BLOATLAB_SLOW=1 make test` runs them.
 slow = pytest.mark.skipif(not os.environ.get("BLOATLAB_SLOW"), reason="takes minutes: BLOATLAB_SLOW=1")
 
 

@@ -126,7 +126,7 @@ impl AppCounters {
 
 /// Adds the bench's counts to the counts of the programs.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
-    // a tally without any event since the warm-up has not been reset yet
+    // a tally that has had no event since the end of the warm-up is not reset yet
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {

@@ -176,7 +176,7 @@ impl<S: Sink> Bench<S> {
 
     /// Handles a packet from the kernel of `side`. `now` never decreases.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // work due before `now` comes before the arrival; work due at `now` comes after it, in the port's own order
+        // work that is due before `now` is done first; the port orders the arrival and work that is due at `now`
         self.work(now, false, out);
         let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;

@@ -108,7 +108,7 @@ pub(crate) struct VoipSummary {
     pub r: f64,
     /// Mean opinion score of `r`.
     pub mos: f64,
-    /// E-model rating for plr only, evidently the basis of the MOS that CableLabs 2012 prints.
+    /// E-model rating for plr only. The MOS that CableLabs 2012 prints appears to follow from it.
     pub r_loss_only: f64,
     /// Mean opinion score of `r_loss_only`.
     pub mos_loss_only: f64,

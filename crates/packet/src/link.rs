@@ -80,7 +80,7 @@ pub struct Aggregate {
     pub request_loop: Option<RequestLoop>,
 }
 
-/// The delays of the request-grant loop of a modem's L.
+/// The delays of the request-grant loop of a modem's Low Latency flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLoop {
     /// Time from a request to the end of the MAP with its grant: MinReqGntDelay plus a MAP interval.

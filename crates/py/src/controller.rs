@@ -166,12 +166,12 @@ impl ControllerRate {
     fn prior_delivered(&self) -> u64 {
         self.0.prior_delivered
     }
-    /// True if the application limited the sending rate when that segment was sent.
+    /// True if the application limited the sending rate when the newest acknowledged segment was sent.
     #[getter]
     fn app_limited(&self) -> bool {
         self.0.app_limited
     }
-    /// Round-trip time of that segment, microseconds; None if it was retransmitted.
+    /// Round-trip time of the newest acknowledged segment, microseconds; None if it was retransmitted.
     #[getter]
     fn rtt_us(&self) -> Option<u32> {
         self.0.rtt_us
@@ -262,7 +262,7 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// Reads the names of the features of the stack that a class uses.
+/// Reads the names of the stack features that a class uses.
 fn needs(names: &Bound<'_, PyAny>) -> PyResult<ForeignNeeds> {
     let mut needs = ForeignNeeds::default();
     for name in names.try_iter()? {
@@ -400,7 +400,7 @@ impl PythonController {
         Ok(())
     }
 
-    /// Returns the time and the name of the earliest timer; names decide between equal times.
+    /// Returns the time and the name of the earliest timer; of timers with equal times, the first by name.
     fn earliest(&self, py: Python<'_>) -> Result<Option<(Time, String)>, Mistake> {
         let timers = self.object.own.bind(py).getattr(pyo3::intern!(py, "timers"))?;
         let invalid =

@@ -26,8 +26,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// `start_spread` of the applications that do not set their own. With `"0s"`, each application starts exactly at
-    /// its `start`.
+    /// Default `start_spread` of applications: the width of the interval from which their start is drawn. With `"0s"`, each
+    /// application starts exactly at its `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links, by name. A node exists if it is an end of a link.

@@ -180,11 +180,11 @@ impl Params for FtpParams {
 /// The current limit of a flow with `rates`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Limit {
-    /// Number of limits that have begun.
+    /// Number of limits that have taken effect.
     place: usize,
-    /// Time at which this limit began.
+    /// Time at which the current limit took effect.
     since: Time,
-    /// Bytes written before this limit began.
+    /// Bytes written before the current limit took effect.
     before: u64,
     /// Bytes written on this connection.
     written: u64,

@@ -154,7 +154,7 @@ packet::measures! {
         "frames_whole": Kind::ONE, "frames whole",
             "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
-            "Times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames (W3C \
+            "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames (W3C \
              webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();

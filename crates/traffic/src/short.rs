@@ -262,7 +262,7 @@ impl Application for Short {
 packet::measures! {
     /// Counts of the transfers.
     const TRANSFERS = fn transfers(s: &Short) -> f64 {
-        "arrivals": Kind::ONE, "arrivals", "Transfers that arrived; `files` holds the finished ones." => s.arrivals as f64;
+        "arrivals": Kind::ONE, "arrivals", "Transfers that were started; `files` holds the finished ones." => s.arrivals as f64;
         "refused": Kind::ONE.less().rank(19), "refused", "Arrivals refused because `max_open` transfers were in progress."
             => s.refused as f64;
         "failed": Kind::ONE.less().rank(18), "failed", "Flows whose connection failed." => s.failed as f64;

@@ -27,7 +27,7 @@ class Options:
     #: `xlim` and `ylim`: limits of an axis in its unit, for the first panel and the panels that share its axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
-    #: Logarithmic axes; with None, the values decide.
+    #: Logarithmic axes; with None, this depends on the values.
     log: Log | None = None
 
 

@@ -62,7 +62,8 @@ fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     base
 }
 
-/// Returns a variant: one to three random differences from `base`. Applications of the scenario `donor` may replace some.
+/// Returns a variant: one to three random differences from `base`. An application may be replaced by
+/// one of the scenario `donor`.
 fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
     let mut made = base.clone();
     for _ in 0..1 + rng.below(3) {

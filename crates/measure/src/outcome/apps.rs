@@ -87,7 +87,7 @@ measures! {
     /// Measures of an application whose stack has ECN.
     pub(super) const MARKED = fn marked(c: &Counted<'_>) -> Value {
         "ce_packets": Kind::PACKETS, "ce",
-            "CE-marked packets reported to the senders, both directions; only with `ecn`, or if a program supplies the transport."
+            "CE-marked packets reported to the senders, both directions; only with `ecn`, or if your program supplies the transport."
             => c.both(|d| d.ce_packets);
     }
     /// Statistics of the rates of an application's flows, both directions together.
@@ -134,12 +134,12 @@ measures! {
         "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
         "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet still in transit at the end is neither." => judged;
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
-        "lost_percent": Kind::PERCENT.less(), "lost", "Dropped packets, of those judged." => s.lost_percent;
+        "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.lost_percent;
         "late_percent": Kind::PERCENT.less(), "late",
-            "Packets slower than the call's fastest by more than `late_after`, of those judged." => s.late_percent;
-        "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Packets lost or late, of those judged." => s.plr_percent;
+            "Share of the judged packets that took longer than the call's fastest by more than `late_after`." => s.late_percent;
+        "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.plr_percent;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
-        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the run (RFC 3550)." => s.jitter.millis();
+        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the call (RFC 3550)." => s.jitter.millis();
         "r": Kind::scale("0 to 100").more().least(0.1), "R",
             "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.r;
         "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.mos;
@@ -150,16 +150,16 @@ measures! {
             => s.r_g107;
         "mos_g107": MOS, "MOS by G.107", "Mean opinion score of `r_g107`." => s.mos_g107;
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
-            "R from loss alone, evidently the basis of the MOS that CableLabs 2012 prints." => s.r_loss_only;
+            "R from loss alone. The MOS that CableLabs 2012 prints appears to follow from it." => s.r_loss_only;
         "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.mos_loss_only;
     }
     /// Measures of one direction of a game, in which `dropped` packets were dropped. A packet is late if it is slower than the
     /// fastest by more than `late_after`.
     pub(super) const GAME = fn game(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
         "lost_percent": Kind::PERCENT.less(), "lost",
-            "Packets dropped, of those that arrived or were dropped; delays and jitter are in `delay_ms` and `jitter_ms`."
+            "Share of packets that were dropped, without those still in transit; delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
-        "late_percent": Kind::PERCENT.less(), "late", "Packets slower than the fastest by more than `late_after`."
+        "late_percent": Kind::PERCENT.less(), "late", "Share of packets that took longer than the fastest by more than `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.

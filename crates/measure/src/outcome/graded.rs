@@ -49,7 +49,7 @@ measures! {
     /// Measures of every run.
     pub(super) const LATENCY = fn latency(worst: Option<&Candidate<'_>>, grade: Option<&str>) -> Value {
         "induced_ms": Kind::MS.less().rank(21), "delay added by load",
-            "Largest delay that load adds to a ping, background excluded; without pings, to the packets of a recorded queue (see \
+            "Largest mean delay that load adds to a ping that is not background; without pings, to the packets of a recorded queue (see \
              Fairness and grade, below)." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",
             "Grade of the added delay at the 99th percentile; other scales grade another quantity (see below)." => grade;

@@ -21,7 +21,7 @@ measures! {
             "Packets dropped by the queue, the transmit queue or the link." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason: `tail_full`, `head_full`, `push_out` (no room: the arrival, a head or another packet is dropped), \
+            "Drops by reason: `tail_full`, `head_full`, `push_out` (no room: the arrival, the head of a queue, or another packet is dropped), \
              `early_tail`, `early_head` (a decision of the discipline), `transmit_queue_full` (modem), `ack_filter` (CAKE: an \
              ACK that a newer one makes redundant; absent while 0), `link_loss` (random loss), `flow_gone`.", REASONS
             => drops(m);
@@ -35,8 +35,9 @@ measures! {
             "Packets on their way at the end of the run: being sent, in a modem's transmit queue, or on the wire."
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(24), "use of the rate",
-            "Delivered bits as a share of the bits that the rate carries: for a shaper or modem the sustained rate (bursts come on top, so \
-             it may exceed 1), for a changing rate the rate of each moment, for a recorded link its opportunities; null without a rate."
+            "Delivered bits as a share of the bits that the rate could carry. The rate of a shaper or modem is its sustained rate; bursts \
+             come on top, so the share may exceed 1. A changing rate counts with its value at each moment, and a recorded link with its \
+             opportunities. Null without a rate."
             => l.utilisation(m);
     }
     /// Measures of a recorded link.

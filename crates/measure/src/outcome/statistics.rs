@@ -45,7 +45,7 @@ measures! {
     pub(super) const LENGTHS = fn lengths(queue: &TimeWeighted) -> Value {
         "mean": Kind::SAME, "mean", "Length of the queue, averaged over time." => queue.mean();
         "max": Kind::SAME, "maximum",
-            "Longest queue, with every segment counted: it may exceed a limit that counts several as one (`droptail.super_segment`)."
+            "Longest queue. Every segment counts, so it may exceed a limit that counts several as one (`droptail.super_segment`)."
             => queue.max();
     }
 }

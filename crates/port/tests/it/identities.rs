@@ -104,8 +104,8 @@ fn first_packet_latency() {
 
 #[test]
 fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
-    // 32 packets of 50 B pass a shaper of 20 Mbit/s in 0.64 ms, less than a MAP interval, so a burst of 100 overflows the 32
-    // places.
+    // The transmit queue holds 32 packets. 32 packets of 50 B pass a shaper of 20 Mbit/s in 0.64 ms. In this time, which is
+    // less than a MAP interval, no place becomes free, so a burst of 100 overflows the transmit queue.
     let mut b = modem("droptail = { limit = '417p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));

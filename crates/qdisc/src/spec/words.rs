@@ -1,4 +1,4 @@
-//! A discipline or law as a scenario writes it (a table of one key, a name, or tc syntax), and its schema.
+//! A discipline or law as it is written in a scenario (a table with one key, a name, or tc syntax), and its schema.
 
 use super::Spec;
 use super::word_error::WordError;

@@ -372,15 +372,15 @@ packet::measures! {
         "frame_delay_p99_ms": Kind::MS.less(), "frame delay, p99",
             "99th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.99);
         "freezes": Kind::ONE.less(), "freezes",
-            "Times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; pauses \
+            "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; pauses \
              do not count (W3C webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
         "rate_mbit": Kind::MBIT.more(), "media rate", "Payload that arrived, divided by the time outside pauses."
             => c.payload as f64 * 8e-6 / time;
-        "target_mbit": Kind::MBIT, "target", "Mean target of the controller, sampled at every frame."
+        "target_mbit": Kind::MBIT, "target", "Mean target of the controller, averaged over the times of its frames."
             => c.sum_of_targets * 1e-6 / c.targets as f64;
-        "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets that count as lost at the sender."
+        "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets that the sender declared lost."
             => 100.0 * s.lost as f64 / (s.lost + s.acknowledged) as f64;
         "marked_packets": Kind::PACKETS, "marked", "Packets that arrived with a CE mark." => c.marked as f64;
     }

@@ -115,10 +115,10 @@ impl Default for Lognormal {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draw {
-    /// Once in a run, before the first page.
+    /// Drawn once in a run, before the first page.
     #[default]
     Once,
-    /// Before each page.
+    /// Drawn again before each page.
     EachPage,
 }
 

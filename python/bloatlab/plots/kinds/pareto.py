@@ -120,7 +120,7 @@ def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws one marker per grid point; the markers on the front of their line are filled, labelled and joined."""
+    """Draws one marker per grid point; the markers on the Pareto front of each line are filled, labelled and joined."""
     both = chosen(of, options.columns)
     if both is None:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")

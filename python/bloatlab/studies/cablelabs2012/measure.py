@@ -65,9 +65,9 @@ def cells(result: Result) -> Measures:
 def burst(result: Result) -> Measures:
     """Measures a bulk transfer: its ramp, the duration of its burst, and its rate after the burst.
 
-    A rate is a mean over 0.3 s, which is three round trips, because in slow start a sender sends one bunch per round trip. Times
+    A rate is a mean over 0.3 s, which is three round trips, because in slow start a sender sends one batch of packets per round trip. Times
     are relative to the transfer's first packet. These definitions were fixed before the first runs. Finer ones were tried later (means
-    over 0.2 s; limits of 85 % or 87.5 %): no verdict changed, and the paper does not require them, so the first definitions stay.
+    over 0.2 s; limits of 85 % or 87.5 % of the peak rate): no verdict changed, and the paper does not require them, so the first definitions stay.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)

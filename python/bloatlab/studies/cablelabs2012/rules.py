@@ -60,7 +60,7 @@ DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 #: Accepted shares of voice packets lost without any load, in %; the key is true for the small buffer.
 IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
-#: Metrics of which 90 % of the values should be within tolerance; for all other metrics, 80 %.
+#: Metrics for which 90 % of the values should be within tolerance; for all other metrics, 80 %.
 HEADLINE = (MOS, FTP, MEDIAN, PAGES)
 
 GOALS = (

@@ -1,1 +1,1 @@
-"""CSC458, the Mininet bufferbloat lab, simulated and on kernels. See README.md beside this file."""
+"""CSC458, the Mininet bufferbloat lab, simulated and on real kernels. See README.md beside this file."""

@@ -238,7 +238,7 @@ COUPLED = tuple(
     for stack in ("prague-rounds", "prague7")
     for rtt in (10.0, 20.0, 80.0)
 )
-#: `COUPLED` with four flows of each kind instead of one, because four windows do not all decrease at once.
+#: The cases of `COUPLED` with a round trip of 80 ms, with four flows of each kind instead of one, because four windows do not all decrease at once.
 SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)

@@ -270,7 +270,7 @@ def _points(waits: Mapping[Case, float], runs: Runs) -> list[Point]:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws the waits in both queues and the shares of both kinds of traffic, over the rate."""
+    """Draws the delay in each queue, and the share of each kind of traffic, against the link's rate."""
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         return _line(label, place, 3, runs, [c.beside(rate, flows) for rate in c.RATES], measure)

@@ -57,7 +57,7 @@ def coupled(p_c: float) -> float:
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
     """Returns the growth of Prague's queue, in ms, during the round trip before its marks return.
 
-    Each flow adds one segment, or with `scaled` (rtt / 25 ms)^2 of a segment.
+    Each flow adds one segment; with `scaled`, it adds (rtt / 25 ms)^2 segments, at most one.
     """
     return flows * (min(rtt / PRAGUE, 1.0) ** 2 if scaled else 1.0) * packet_ms
 
