@@ -25,8 +25,10 @@ TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
 SAME = {
     "apps.*.voip_reverse.": (
         "`voip_reverse`",
-        'The keys of `voip` for speech from the server, with `direction = "both"`; '
-        "`voip` then covers speech to the server.",
+        (
+            'The keys of `voip` for speech from the server, with `direction = "both"`; '
+            "`voip` then covers speech to the server."
+        ),
     )
 }
 
