@@ -116,7 +116,7 @@ class UserClass:
             if any(callable(getattr(self.of, m, None)) for m in group):
                 continue
             own = [m for m, f in vars(self.of).items() if inspect.isfunction(f) and not m.startswith("_")]
-            hint = next(filter(None, (nearest(o, methods) for o in own)), "")
+            hint = next(filter(None, (nearest(o, methods) for o in own if o not in methods)), "")
             calls = [f"{m}({', '.join(('self', *methods[m]))})" for m in group]
             lacks = f"neither {' nor '.join(calls)}" if len(calls) > 1 else f"no {calls[0]}"
             raise self._invalid(path, "", f"{name} has {lacks}, but {', '.join(own) or 'no other'}{hint}")

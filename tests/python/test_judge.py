@@ -218,6 +218,32 @@ def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
     assert done.tried[0].word == "not met"
 
 
+@pytest.mark.parametrize(
+    ("signature", "body", "line"),
+    [
+        ("self", "pass", "Stack cannot be called as Stack(address) for a sender"),
+        ("self, to", "pass", "Stack cannot be called as Stack() for a receiver"),
+        (
+            "self, to=None",
+            "1 / (to is None)",
+            "stack.py:3: __init__ raised ZeroDivisionError: division by zero",
+        ),
+    ],
+)
+def test_a_transport_that_cannot_be_made_gets_one_line(
+    say: Say, tmp_path: Path, signature: str, body: str, line: str
+) -> None:
+    (tmp_path / "stack.py").write_text(
+        f"class Stack:\n    def __init__({signature}):\n        {body}\n"
+        "    def handle(self, now_ns, datagram): pass\n    def poll_transmit(self, now_ns): pass\n"
+        "    def next_timeout(self): pass\n    def on_timeout(self, now_ns): pass\n"
+    )
+    code, _, err = say("judge", "--suite", "rfc9743", "--cc", f"{tmp_path}/stack.py:Stack", "--no-store")
+    assert code == 2
+    assert line in err
+    assert len(err.strip().splitlines()) == 1
+
+
 def test_runs_of_a_transport_are_stored_by_its_text(tmp_path: Path) -> None:
     file = tmp_path / "stack.py"
     made: list[int] = []

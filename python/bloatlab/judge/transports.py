@@ -40,6 +40,9 @@ PARTS = 100
 #: The interval from which the start of a flow is drawn, if the case gives none: that of `ftp`.
 _START_SPREAD = "100ms"
 
+#: An address with which a sender is made to test its class.
+_ADDRESS: Address = ("10.0.0.1", 4433)
+
 #: The name of the judged stack.
 _NAME = STACK.rpartition(".")[2]
 
@@ -90,12 +93,15 @@ def transport(file: Path, name: str, at: str) -> Transport:
     """Reads and checks the class of a transport. Raises `ClassError`, whose message begins with `at`."""
     source = read(KIND, file.name, file.parent, at)
     user = checked(KIND, file.name, name, source, at)
-    try:
-        inspect.signature(user.of).bind()
-        inspect.signature(user.of).bind(("10.0.0.1", 4433))
-    except TypeError:
-        line = f"{at}: {name} cannot be called as {name}() for a receiver, and {name}(address) for a sender"
-        raise ClassError([line]) from None
+    for arguments, use in (((), f"{name}() for a receiver"), ((_ADDRESS,), f"{name}(address) for a sender")):
+        try:
+            inspect.signature(user.of).bind(*arguments)
+        except TypeError:
+            raise ClassError([f"{at}: {name} cannot be called as {use}"]) from None
+        try:
+            user.of(*arguments)
+        except Exception as error:
+            raise ClassError([f"{at}: {user.line('__init__', error)}, called as {use}"]) from error
     return Transport(file.name, name, source, _packages(source))
 
 
@@ -212,10 +218,10 @@ def _run(
     with _ALONE:
         user = loaded(KIND, label, name, source, label)
         run = Network(network_of(scenario))
+        for app in _judged(scenario):
+            _add_flows(run, user, scenario, app)
         failure = ""
         try:
-            for app in _judged(scenario):
-                _add_flows(run, user, scenario, app)
             for part in range(PARTS):
                 run.run_until(run.duration * part / PARTS)
                 if progress is not None:
@@ -238,9 +244,9 @@ def _add_flows(run: Network, user: UserClass, scenario: Scenario, name: str) -> 
     for flow in range(ftp["flows"]):
         start = quantity(app["start"]) + flow * quantity(ftp["stagger"])
         start += spread * random.Random(f"{scenario.seed} {name} {flow}").random()  # noqa: S311
-        address = run.add_endpoint(sink, _made(user), name=f"{name}{_RECEIVER}{flow + 1}")
+        address = run.add_endpoint(sink, user.of(), name=f"{name}{_RECEIVER}{flow + 1}")
         own = name if flow == 0 else f"{name}{_AGAIN}{flow + 1}"
-        run.add_endpoint(source, _Later(_made(user, address), round(start * 1e9)), name=own)
+        run.add_endpoint(source, _Later(user.of(address), round(start * 1e9)), name=own)
 
 
 def _with_one_app(summary: dict[str, Any]) -> dict[str, Any]:
@@ -260,11 +266,3 @@ def _with_one_app_of(series: pl.DataFrame) -> pl.DataFrame:
     parts = series["app"].str.split_exact(_AGAIN, 1)
     first, number = (parts.struct.field(f"field_{n}") for n in range(2))
     return series.with_columns(app=first, flow=number.cast(pl.UInt64).fill_null(1) - 1)
-
-
-def _made(user: UserClass, *arguments: Address) -> Endpoint:
-    """Makes an endpoint. Raises `EndpointError`."""
-    try:
-        return user.of(*arguments)
-    except Exception as error:
-        raise EndpointError(user.line("__init__", error)) from error
