@@ -1,8 +1,9 @@
 //! fq_pie: many queues, each with PIE, served by DRR++.
 //!
-//! ```text queue = jenkins(5-tuple; salt), one of 1024;   DRR++ as in fq_codel;   PIE on each arrival, with the delay of its
-//! own queue timer     updates the laws of all active queues; an idle queue runs its missed updates on its next arrival full   
-//! drops half of the queue with the most bytes, from its head, at most drop_batch packets
+//! ```text
+//! queue = jenkins(5-tuple; salt), one of 1024;   DRR++ as in fq_codel;   PIE on each arrival, with the delay of its own queue
+//! timer     updates the laws of all active queues; an idle queue runs its missed updates on its next arrival
+//! full      drops half of the queue with the most bytes, from its head, at most drop_batch packets
 //! ```
 //!
 //! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law.   Units: bytes on the wire.
