@@ -96,8 +96,8 @@ The TOS byte of a packet selects its band. Band 0 is sent before band 1, and ban
 starves those after it. A filter assigns code points, ports or protocols to a band:
 `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
-To make two applications share a queue under perfect isolation, give them the same code point: `app.game.dscp = 10` and
-`app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
+With the discipline `perfect`, each flow has a queue of its own. To make two applications share one, give them the
+same code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
 """
 
 #: Kinds of value that a key can have.
@@ -186,7 +186,7 @@ TABLES = {
     "Stack": ("TCP stacks", "`tcp.NAME`"),
     "PythonController": ("Controller in Python", "`tcp.NAME.python`"),
     "LedbatParams": ("LEDBAT", "`tcp.NAME.ledbat`"),
-    "LedbatPpParams": ("LEDBAT++", "`tcp.NAME.ledbat_pp`"),
+    "LedbatPpParams": ("Parameters of LEDBAT++", "`tcp.NAME.ledbat_pp`"),
     "Rmem": ("Receive buffer", "`tcp.NAME.rmem`"),
     "Route": ("Routes", "`route`, a list"),
     "Record": ("What to measure", "`record`"),
