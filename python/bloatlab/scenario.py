@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from bloatlab import _core, deliveries, files, outside, workloads
 
@@ -165,8 +165,8 @@ def overrides(sets: Sets) -> list[Override]:
     A text is used as after `--set path=`; other values are written as TOML. Raises `ScenarioError`.
     """
     if not isinstance(sets, Mapping):
-        for pair in sets:
-            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+        for pair in cast("Sequence[Any]", sets):
+            if not (isinstance(pair, (tuple, list)) and [type(part) for part in pair] == [str, str]):
                 valid = 'pairs such as ("link.up.rate", "5mbit"), or a mapping'
                 raise ScenarioError([f"sets: {pair!r:.80} is not valid; expected {valid}"])
         return list(sets)

@@ -52,6 +52,14 @@ def test_json_and_toml_and_dict_mean_the_same(dumbbell: bloatlab.Scenario, scena
     assert bloatlab.from_dict(dumbbell.data) == dumbbell  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("wrong", ["seed=3", ("seed", 3), ("seed",), 3])
+def test_a_wrong_override_gets_one_line(wrong: Any):
+    with pytest.raises(bloatlab.ScenarioError) as raised:
+        bloatlab.parse(DUMBBELL, sets=[wrong])
+    (line,) = problems(raised.value)
+    assert line == f'sets: {wrong!r} is not valid; expected pairs such as ("link.up.rate", "5mbit"), or a mapping'
+
+
 def test_sets_lie_over_the_scenario(dumbbell: bloatlab.Scenario):
     changed = dumbbell.with_sets(("link.up.rate", "1mbit"), ("seed", "9"))
     assert (changed.data["link"]["up"]["rate"], changed.seed) == ("1mbit", 9)
