@@ -13,6 +13,7 @@ import json
 import linecache
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,7 +212,7 @@ def loaded(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass
     """Executes the text of a file and finds its class. Raises `ClassError`."""
     file = label
     try:
-        tree = ast.parse(source, file)
+        tree = parsed(source, file)
         _steady(kind, tree, label, at)
         module = ModuleType(f"bloatlab_{kind.noun}_{next(_counter)}")
         module.__file__ = file
@@ -235,6 +236,16 @@ def loaded(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass
         has = ", ".join(classes) or "none"
         raise kind.error([f"{at}.{kind.noun}: {label} has no class {name} ({has}){nearest(name, classes)}"])
     return UserClass(kind, of, label, file)
+
+
+#: Held while a text is parsed: in CPython 3.11, threads that parse at the same time may raise SystemError (gh-106905).
+_PARSING = threading.Lock()
+
+
+def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
+    """Parses the text of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes."""
+    with _PARSING:
+        return ast.parse(source, file)
 
 
 def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:

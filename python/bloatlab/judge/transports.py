@@ -27,7 +27,7 @@ from typing import Any
 import polars as pl
 
 from bloatlab import network
-from bloatlab.classes import ClassError, Kind, UserClass, checked, loaded, read
+from bloatlab.classes import ClassError, Kind, UserClass, checked, loaded, parsed, read
 from bloatlab.judge.measures import FAILURE
 from bloatlab.judge.suites import STACK
 from bloatlab.network import Address, Endpoint, EndpointError, Network
@@ -108,7 +108,7 @@ def transport(file: Path, name: str, at: str) -> Transport:
 def is_transport(file: Path, name: str) -> bool:
     """Returns true if a class has the methods of a transport and not those of a controller, by its text."""
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = parsed(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError):
         return False  # reading it as a controller gives the error
     classes = {of.name: of for of in ast.walk(tree) if isinstance(of, ast.ClassDef)}
@@ -140,7 +140,7 @@ def _packages(source: str) -> str:
 
 
 def _imported(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

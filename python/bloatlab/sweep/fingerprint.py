@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bloatlab.classes import libraries
+from bloatlab.classes import libraries, parsed
 from bloatlab.simulation import core_file
 
 #: A file that changed after this time may differ from the loaded module.
@@ -174,7 +174,7 @@ def _imports(package: str, source: bytes) -> frozenset[str]:
     Some are not modules; `_source` returns None for them.
     """
     names: set[str] = set()
-    for node in _statements(ast.parse(source)):
+    for node in _statements(parsed(source)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -1,0 +1,39 @@
+"""Classes of the user in a run with several threads."""
+
+import gc
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bloatlab.classes import parsed
+
+#: A text whose tree is large enough that the garbage is collected while it is made.
+TEXT = Path(__file__).with_name("broken_controllers.py").read_text(encoding="utf-8") * 4
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Lets the interpreter switch threads as often as possible, also during the collection of garbage."""
+
+    def anything(_phase: str, _about: dict[str, int]) -> None:
+        sum(range(50))
+
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(50)
+    gc.callbacks.append(anything)
+    yield
+    gc.callbacks.remove(anything)
+    gc.set_threshold(*threshold)
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("switching")
+def test_threads_parse_at_the_same_time() -> None:
+    # with `ast.parse` itself, some of these calls raise SystemError in CPython 3.11
+    with ThreadPoolExecutor(4) as threads:
+        trees = list(threads.map(parsed, [TEXT] * 100))
+    assert {len(tree.body) for tree in trees} == {len(parsed(TEXT).body)}
