@@ -285,6 +285,11 @@ impl Change {
 mod tests {
     use super::*;
 
+    /// Parses TOML by way of a JSON tree, as scenarios are read.
+    fn read(text: &str) -> PortSpec {
+        serde_json::from_value(toml::from_str(text).unwrap()).unwrap()
+    }
+
     #[test]
     fn a_modem_from_text_and_back() {
         let text = r#"
@@ -297,16 +302,16 @@ mod tests {
             grant_variation = "20%"
             transmit_queue = "back_pressure"
         "#;
-        let spec: PortSpec = toml::from_str(text).unwrap();
+        let spec = read(text);
         spec.validate().unwrap();
         let Service::Docsis(p) = &spec.service else { panic!() };
         assert_eq!(
             (p.transmit_limit.to_string(), p.map_interval.to_string(), p.flow.peak_burst.0),
             ("32p".into(), "2ms".into(), 1522)
         );
-        let back: PortSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
+        let back: PortSpec = serde_json::from_value(serde_json::to_value(&spec).unwrap()).unwrap();
         assert_eq!(back, spec);
-        let plain: PortSpec = toml::from_str("queue = { droptail = {} }").unwrap();
+        let plain = read("queue = { droptail = {} }");
         assert_eq!((plain.rate, plain.service), (None, Service::Plain));
     }
 
@@ -314,7 +319,7 @@ mod tests {
     fn a_lateness_is_linear_between_its_percentiles() {
         let text = "queue = { droptail = {} }\n\
                     lateness = { p50 = '10us', p90 = '30us', p95 = '40us', p99 = '80us', p99_9 = '980us' }";
-        let spec: PortSpec = toml::from_str(text).unwrap();
+        let spec = read(text);
         spec.validate().unwrap();
         let late = |share| spec.lateness.unwrap().at(share).0;
         // the quantiles are linear between the percentiles: 5, 20 and 530 us are the midpoints of 0 to 10, 10 to 30 and 80 to
@@ -322,13 +327,13 @@ mod tests {
         assert_eq!([0.0, 0.25, 0.5, 0.95, 0.99].map(late), [0, 5_000, 10_000, 40_000, 80_000]);
         assert!(late(0.7).abs_diff(20_000) <= 1 && late(0.9945).abs_diff(530_000) <= 1);
         assert_eq!([0.999, 1.0].map(late), [980_000; 2]);
-        let falling: PortSpec = toml::from_str(&text.replace("'40us'", "'20us'")).unwrap();
+        let falling = read(&text.replace("'40us'", "'20us'"));
         assert_eq!(falling.validate().unwrap_err().path, "lateness.p95");
     }
 
     #[test]
     fn problems_name_the_path() {
-        let problem = |text: &str| toml::from_str::<PortSpec>(text).unwrap().validate().unwrap_err().path;
+        let problem = |text: &str| read(text).validate().unwrap_err().path;
         assert_eq!(problem("queue = { codel = { interval = '0s' } }"), "queue.codel.interval");
         assert_eq!(
             problem(
@@ -342,7 +347,7 @@ mod tests {
             ),
             "docsis.transmit_limit"
         );
-        let plain = toml::from_str::<PortSpec>("queue = { droptail = {} }").unwrap();
+        let plain = read("queue = { droptail = {} }");
         let change = Change { max_grant: Some(Bytes(1250)), ..Change::default() };
         assert_eq!(change.validate(&plain).unwrap_err().path, "max_grant");
     }

@@ -1,8 +1,8 @@
 //! Tests of a recorded trace, by worked arithmetic and by a second method.
 
-use crate::common::{Bench, ms};
+use crate::common::{Bench, ms, read};
 use packet::DropReason;
-use port::{Port, PortSpec};
+use port::Port;
 use proptest::prelude::*;
 use record::LinkId;
 use units::{Duration, Time};
@@ -173,7 +173,7 @@ fn a_drop_that_waited_through_two_gaps_counts_once() {
 #[test]
 fn invalid_deliveries_are_refused() {
     let problem = |text: &str| {
-        let spec: PortSpec = toml::from_str(&format!("queue = {{ droptail = {{}} }}\n{text}")).unwrap();
+        let spec = read(&format!("queue = {{ droptail = {{}} }}\n{text}")).unwrap();
         let p = Port::build(&spec, LinkId(0), 1, "x").unwrap_err();
         format!("{}: {}", p.path, p.message)
     };
@@ -183,7 +183,7 @@ fn invalid_deliveries_are_refused() {
     assert!(small.starts_with("delivery.trace.opportunity: 27B is not valid"), "{small}");
     assert!(problem("service = { delivery = { trace = {} } }").starts_with("delivery.trace.file: is missing"));
     let falls = "queue = 'droptail'\nservice = { delivery = { trace = { source = '+1 -2' } } }";
-    let message = toml::from_str::<PortSpec>(falls).unwrap_err().to_string();
+    let message = read(falls).unwrap_err().to_string();
     assert!(message.contains("line 2: \"-2\" is not valid; expected +MS or +MSxCOUNT"), "{message}");
 }
 
@@ -234,7 +234,8 @@ fn a_model_and_the_file_that_it_writes_are_the_same_link() {
         [("lte", "{ way = 'up' }"), ("wifi", "{ stations = 2 }"), ("starlink", "{ delay_swing = '0s' }")]
     {
         let spec = format!("queue = {{ {LONG} }}\nservice = {{ delivery = {{ {name} = {table} }} }}");
-        let delivery: port::Delivery = toml::from_str(&format!("{name} = {table}")).unwrap();
+        let delivery: port::Delivery =
+            serde_json::from_value(toml::from_str(&format!("{name} = {table}")).unwrap()).unwrap();
         let file = delivery.file(1, "up", Duration::from_secs(20)).unwrap();
         let mut played =
             Bench::new(&format!("queue = {{ {LONG} }}\n[service.delivery.trace]\nsource = '''\n{file}'''"));

@@ -1,7 +1,7 @@
 //! Tests HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the debt of the previous packets
 //! is paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket, the sum also includes s_n.
 
-use crate::common::{Bench, ms};
+use crate::common::{Bench, ms, read};
 use port::{Change, PortSpec};
 use units::{BitRate, Time};
 
@@ -133,13 +133,13 @@ fn a_debt_is_paid_at_the_new_rate() {
 
 #[test]
 fn words_tables_and_errors() {
-    let read = |text: &str| toml::from_str::<PortSpec>(&format!("queue = {{ droptail = {{}} }}\n{text}"));
+    let read = |text: &str| read(&format!("queue = {{ droptail = {{}} }}\n{text}"));
     let word = read("rate = '5mbit'\nservice = { shaper = 'htb' }").unwrap();
     assert_eq!(word, read("rate = '5mbit'\nservice = { shaper = { htb = {} } }").unwrap());
-    let back: PortSpec = serde_json::from_str(&serde_json::to_string(&word).unwrap()).unwrap();
+    let back: PortSpec = serde_json::from_value(serde_json::to_value(&word).unwrap()).unwrap();
     assert_eq!(back, word);
     let bucket = read("service = { shaper = { max_sustained_rate = '5mbit' } }").unwrap();
-    let back: PortSpec = serde_json::from_str(&serde_json::to_string(&bucket).unwrap()).unwrap();
+    let back: PortSpec = serde_json::from_value(serde_json::to_value(&bucket).unwrap()).unwrap();
     assert_eq!(back, bucket);
     let refusal = |text: &str| match read(text) {
         Err(e) => e.to_string(),

@@ -1,7 +1,6 @@
 //! Tests of the wire's impairments against closed forms.
 
-use crate::common::{Bench, ms};
-use port::PortSpec;
+use crate::common::{Bench, ms, read};
 use units::Time;
 
 /// A link without a rate and with 10 ms of delay, so that only the wire determines when a packet arrives.
@@ -164,7 +163,7 @@ fn without_effect_the_wire_is_as_before() {
 fn invalid_values_are_named() {
     let problem = |impairments: &str| {
         let text = format!("queue = {{ droptail = {{}} }}\n[impairments]\n{impairments}");
-        toml::from_str::<PortSpec>(&text).unwrap().validate().unwrap_err().to_string()
+        read(&text).unwrap().validate().unwrap_err().to_string()
     };
     for (text, expected) in [
         (

@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn run(text: &str, sessions: u32, trials: u64) -> Vec<Collisions> {
-        let spec: Spec = serde_json::from_str(text).unwrap();
+        let spec: Spec = serde_json::from_value(text.parse().unwrap()).unwrap();
         collisions(&spec.fair().unwrap(), sessions, trials, 1)
     }
 

@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn read(json: &str) -> Spec {
-        serde_json::from_str(json).unwrap()
+        serde_json::from_value(json.parse().unwrap()).unwrap()
     }
 
     #[test]

@@ -8,7 +8,7 @@ fn texts_become_disciplines_with_tc_defaults() {
     struct Doc {
         queue: Spec,
     }
-    let read = |text: &str| toml::from_str::<Doc>(text).map(|d| d.queue);
+    let read = |text: &str| serde_json::from_value::<Doc>(toml::from_str(text).unwrap()).map(|d| d.queue);
     let spec = read("queue = { droptail = { limit = '417p' } }").unwrap();
     assert_eq!(
         serde_json::to_string(&spec).unwrap(),
@@ -21,7 +21,7 @@ fn texts_become_disciplines_with_tc_defaults() {
         (spec.limit().unwrap().to_string(), p.target.to_string(), p.interval.to_string(), p.ecn),
         ("1000p".into(), "5ms".into(), "100ms".into(), false)
     );
-    let back: Spec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
+    let back: Spec = serde_json::from_value(serde_json::to_value(&spec).unwrap()).unwrap();
     assert_eq!(back, spec);
     assert!(read("queue = { codel = { traget = '5ms' } }").unwrap_err().to_string().contains("traget"));
     assert!(read("queue = { kodel = {} }").is_err());
@@ -33,7 +33,7 @@ fn texts_become_disciplines_with_tc_defaults() {
 
 #[test]
 fn laws_are_hosted_under_the_names_of_their_disciplines() {
-    let read = |text: &str| serde_json::from_str::<LawSpec>(text);
+    let read = |text: &str| serde_json::from_value::<LawSpec>(text.parse().unwrap());
     assert_eq!(read(r#""none""#).unwrap(), LawSpec::None);
     let spec = read(r#"{"codel":{"target":"1ms"}}"#).unwrap();
     assert_eq!(read(&serde_json::to_string(&spec).unwrap()).unwrap(), spec);
@@ -49,15 +49,15 @@ fn laws_are_hosted_under_the_names_of_their_disciplines() {
 
 #[test]
 fn problems_name_the_path() {
-    let spec: Spec = serde_json::from_str(r#"{"codel":{"target":"0s"}}"#).unwrap();
+    let spec: Spec = serde_json::from_value(r#"{"codel":{"target":"0s"}}"#.parse().unwrap()).unwrap();
     assert_eq!(spec.validate().unwrap_err().under("queue").path, "queue.codel.target");
-    let spec: Spec = serde_json::from_str(r#"{"droptail":{"limit":"0p"}}"#).unwrap();
+    let spec: Spec = serde_json::from_value(r#"{"droptail":{"limit":"0p"}}"#.parse().unwrap()).unwrap();
     assert_eq!(spec.validate().unwrap_err().path, "droptail.limit");
 }
 
 #[test]
 fn no_limit_is_less_than_a_packet() {
-    let refusal = |text: &str| serde_json::from_str::<Spec>(text).unwrap().validate().unwrap_err();
+    let refusal = |text: &str| serde_json::from_value::<Spec>(text.parse().unwrap()).unwrap().validate().unwrap_err();
     let mut limits = 0;
     for info in QDISCS {
         let schema = serde_json::to_value((info.params)()).unwrap();

@@ -26,7 +26,7 @@ fn the_page_shows_the_file_and_the_line_as_they_are() {
 
 #[test]
 fn one_line_makes_the_word_the_table_the_list_and_every_composition() {
-    let read = |text: &str| serde_json::from_str::<Spec>(text);
+    let read = |text: &str| serde_json::from_value::<Spec>(text.parse().unwrap());
     assert_eq!(read(r#""blue""#).unwrap(), read(r#"{"blue":{}}"#).unwrap());
     let info = QDISCS.iter().find(|q| q.name == "blue").unwrap();
     assert!(info.law && (info.params)().as_value()["properties"]["freeze_time"]["default"] == "100ms");

@@ -95,7 +95,7 @@ fn specs() -> Vec<Spec> {
     // The limit of 13 packets is not valid for disciplines with higher thresholds, or with limits per class only. `MORE` has tight
     // limits for these disciplines.
     let read = |value: serde_json::Value| serde_json::from_value::<Spec>(value).ok().filter(|s| s.validate().is_ok());
-    let mut specs: Vec<Spec> = MORE.iter().map(|s| serde_json::from_str(s).unwrap()).collect();
+    let mut specs: Vec<Spec> = MORE.iter().map(|s| serde_json::from_value(s.parse().unwrap()).unwrap()).collect();
     for info in QDISCS {
         let plain = Spec::named(info.name).unwrap();
         let tight = serde_json::json!({ info.name: { "limit": "13p" } });

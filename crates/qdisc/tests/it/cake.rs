@@ -7,7 +7,7 @@ use qdisc::{Context, Queue, QueueDiscipline, Spec};
 use units::{BitRate, Duration, Rng, Time};
 
 fn spec(json: &str) -> Spec {
-    let spec: Spec = serde_json::from_str(&format!("{{\"cake\":{json}}}")).unwrap();
+    let spec: Spec = serde_json::from_value(format!("{{\"cake\":{json}}}").parse().unwrap()).unwrap();
     spec.validate().unwrap_or_else(|p| panic!("{p}"));
     spec
 }
@@ -413,7 +413,8 @@ fn the_ack_filter_keeps_the_newest() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_its_path() {
-    let problem = |json: &str| serde_json::from_str::<Spec>(json).unwrap().validate().unwrap_err().to_string();
+    let problem =
+        |json: &str| serde_json::from_value::<Spec>(json.parse().unwrap()).unwrap().validate().unwrap_err().to_string();
     for (json, part) in [
         (r#"{"cake":{"bandwidth":"0bit"}}"#, "cake.bandwidth"),
         (r#"{"cake":{"overhead":300}}"#, "cake.overhead"),

@@ -5,7 +5,7 @@ use packet::Protocol;
 use qdisc::{Params, Spec};
 
 fn spec(text: &str) -> Spec {
-    let spec: Spec = serde_json::from_str(text).unwrap();
+    let spec: Spec = serde_json::from_value(text.parse().unwrap()).unwrap();
     spec.validate().unwrap();
     spec
 }
@@ -227,7 +227,7 @@ fn the_script_of_a_cbq_round() {
 }
 
 fn problem(text: &str) -> String {
-    match serde_json::from_str::<Spec>(text) {
+    match serde_json::from_value::<Spec>(text.parse().unwrap()) {
         Ok(spec) => spec.validate().unwrap_err().to_string(),
         Err(e) => e.to_string(),
     }

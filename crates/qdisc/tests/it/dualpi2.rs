@@ -35,7 +35,7 @@ struct Script {
 
 impl Script {
     fn new(params: &str) -> Self {
-        let params: Dualpi2Params = serde_json::from_str(params).unwrap();
+        let params: Dualpi2Params = serde_json::from_value(params.parse().unwrap()).unwrap();
         params.validate().unwrap();
         Self {
             queue: Queue::new(params.build()),
@@ -367,7 +367,7 @@ impl FateSink for Count<'_> {
 /// `end` s.
 fn cbr(params: &str, streams: [(f64, Ecn); 2], end: u64) -> Seen {
     const LINK: f64 = 40e6;
-    let params: Dualpi2Params = serde_json::from_str(params).unwrap();
+    let params: Dualpi2Params = serde_json::from_value(params.parse().unwrap()).unwrap();
     let mut queue = Queue::new(params.build());
     let (mut rng, link, flows) = (Rng::named(7, "cbr"), LinkView::plain(BitRate(LINK as u64)), FlowTable::default());
     let gap = streams.map(|(rate, _)| 12_000.0 * 1e9 / rate);
@@ -495,7 +495,7 @@ fn c_is_protected_from_a_flood_in_l() {
 #[test]
 fn what_is_refused() {
     let refusal = |text: &str| {
-        let spec: Spec = serde_json::from_str(&format!(r#"{{"dualpi2": {text}}}"#)).unwrap();
+        let spec: Spec = serde_json::from_value(format!(r#"{{"dualpi2": {text}}}"#).parse().unwrap()).unwrap();
         spec.validate().unwrap_err().to_string()
     };
     assert!(refusal(r#"{"coupling_factor": 1.5}"#).contains("a whole number from 1 to 255, or variant"));
@@ -515,12 +515,14 @@ fn what_is_refused() {
     assert!(refusal(r#"{"limit": "0p"}"#).contains("dualpi2.limit"));
     // dualpi2 cannot be the law of a fair discipline's queues
     for text in [r#"{"fair": {"law": "dualpi2"}}"#, r#""sfq + dualpi2""#] {
-        let hosted = serde_json::from_str::<Spec>(text).unwrap_err().to_string();
+        let hosted = serde_json::from_value::<Spec>(text.parse().unwrap()).unwrap_err().to_string();
         assert!(
             hosted.contains("dualpi2 is no law but has queues of its own; expected one of none, codel"),
             "{hosted}"
         );
     }
-    let hosted = serde_json::from_str::<Spec>(r#"{"fair": {"law": {"dualpi2": {}}}}"#).unwrap_err().to_string();
+    let hosted = serde_json::from_value::<Spec>(r#"{"fair": {"law": {"dualpi2": {}}}}"#.parse().unwrap())
+        .unwrap_err()
+        .to_string();
     assert!(hosted.contains("unknown variant `dualpi2`, expected one of `codel`"), "{hosted}");
 }

@@ -39,7 +39,7 @@ struct Script {
 
 impl Script {
     fn with(params: &str, of: &Aggregate) -> Self {
-        let params: DocsisLldParams = serde_json::from_str(params).unwrap();
+        let params: DocsisLldParams = serde_json::from_value(params.parse().unwrap()).unwrap();
         params.validate().unwrap();
         let mut pair = params.build();
         pair.aggregate(of);

@@ -11,7 +11,7 @@ const BANDS: [u8; 3] = [4, 0, 2];
 
 fn bench() -> Bench {
     let text = r#"{"fair":{"classifier":"prio","scheduler":"strict_priority","limit":"20000p","queue_limit":"2000p"}}"#;
-    let spec: Spec = serde_json::from_str(text).unwrap();
+    let spec: Spec = serde_json::from_value(text.parse().unwrap()).unwrap();
     spec.validate().unwrap();
     Bench::new(spec, LINK)
 }

@@ -392,8 +392,10 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
     // the profile of a DSCP overrides the profile of its precedence, whatever their order
-    wred.profiles = serde_json::from_str(
-        r#"[{"dscp":10,"min":"3p","max":"4p","probability":1},{"precedence":1,"min":"7p","max":"8p","probability":1}]"#,
+    wred.profiles = serde_json::from_value(
+        r#"[{"dscp":10,"min":"3p","max":"4p","probability":1},{"precedence":1,"min":"7p","max":"8p","probability":1}]"#
+            .parse()
+            .unwrap(),
     )
     .unwrap();
     LawParams::validate(&wred).unwrap();
@@ -428,7 +430,7 @@ fn rio_averages_in_packets_apart() {
 #[test]
 fn refusals() {
     let refused = |json: &str| {
-        let spec: qdisc::Spec = serde_json::from_str(json).unwrap();
+        let spec: qdisc::Spec = serde_json::from_value(json.parse().unwrap()).unwrap();
         let problem = spec.validate().unwrap_err();
         assert!(problem.message.contains("expected") || problem.message.contains("not valid"), "{problem}");
         problem.path
@@ -442,7 +444,7 @@ fn refusals() {
     assert_eq!(refused(r#"{"red":{"limit":"0p"}}"#), "red.limit");
     assert_eq!(refused(r#"{"red":{"avpkt":0}}"#), "red.avpkt");
     assert_eq!(refused(r#"{"red":{"variant":"altq","burst":3}}"#), "red.burst");
-    assert!(serde_json::from_str::<qdisc::Spec>(r#"{"red":{"probability":1.5}}"#).is_err());
+    assert!(serde_json::from_value::<qdisc::Spec>(r#"{"red":{"probability":1.5}}"#.parse().unwrap()).is_err());
     assert_eq!(refused(r#"{"ared":{"bottom":0.6}}"#), "ared.bottom");
     assert_eq!(refused(r#"{"ared":{"min":"3p","max":"2p"}}"#), "ared.min");
     assert_eq!(refused(r#"{"ared":{"interval":"0s"}}"#), "ared.interval");

@@ -27,7 +27,7 @@ impl Bench {
             r#"{{"fair": {{"classifier": {{"isolated": {{}}}}, "scheduler": {{"drr_plus_plus": {{"quantum": "1000B"}}}},
                 "law": {{"cobalt": {{"target": "1ms", "holds_queue": {holds_queue}}}}}}}}}"#
         );
-        let spec: Spec = serde_json::from_str(&spec).unwrap();
+        let spec: Spec = serde_json::from_value(spec.parse().unwrap()).unwrap();
         let mut flows = FlowTable::default();
         for i in 0..2u16 {
             let tuple = FlowTuple { src: 1, dst: 2, sport: 1000 + i, dport: 80, ..Default::default() };

@@ -8,7 +8,7 @@ fn read(text: &str) -> Result<Spec, String> {
     serde_json::from_value(json!(text)).map_err(|e| e.to_string())
 }
 fn table(json: &str) -> Spec {
-    serde_json::from_str(json).unwrap()
+    serde_json::from_value(json.parse().unwrap()).unwrap()
 }
 fn refusal(text: &str) -> String {
     read(text).unwrap_err()
@@ -105,7 +105,7 @@ fn words_mean_the_table_with_the_same_values() {
         assert_eq!(read(text), Ok(table(json)), "{text}");
     }
     let law: LawSpec = serde_json::from_value(json!("codel target 7ms")).unwrap();
-    assert_eq!(law, serde_json::from_str(r#"{"codel": {"target": "7ms"}}"#).unwrap());
+    assert_eq!(law, serde_json::from_value(r#"{"codel": {"target": "7ms"}}"#.parse().unwrap()).unwrap());
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Rule 9 of docs/architecture.md: the same scenario and seed give the same bytes in every repetition, on one thread or two, in
 //! debug and release builds. Unrelated additions do not change random numbers.
 
-use crate::common::{D04_APPS, Dice, Numbers, modem, number, read, run, said};
+use crate::common::{D04_APPS, Dice, Ear, Numbers, modem, number, read, run, said};
+use packet::Point;
+use record::{Mask, Record};
 use scenario::Scenario;
 use sim::{Outcome, World};
 
@@ -186,32 +188,20 @@ fn a_flow_more_draws_no_one_else_s_numbers() {
     let more = "[app.a_ftp]\nfrom = \"m\"\nto = [\"n\"]\ntraffic.ftp = {}\n";
     let drawn = |toml: &str| {
         let s: Scenario = read(toml);
-        let mut world = World::with_sink(&s, Sizes(Vec::new())).unwrap();
+        let mut world = World::with_sink(&s, Ear::new(Mask::ENQUEUED.with(Mask::DROPPED))).unwrap();
         world.run(|_| true);
-        world.sink().0.clone()
+        // the times at which datagrams of the jittered source arrive at a queue, dropped or not; they have 1000 bytes, a size that
+        // no TCP packet has
+        let arrives = |record: &Record| match record {
+            Record::Enqueued { packet, .. } | Record::Dropped { packet, point: Point::Enqueue, .. } => {
+                packet.size == 1000
+            }
+            _ => false,
+        };
+        let heard = world.sink().records.iter().filter(|(_, record)| arrives(record));
+        heard.map(|(now, _)| *now).collect::<Vec<_>>()
     };
     let (alone, among) = (drawn(ISLAND), drawn(&format!("{ISLAND}{more}")));
     assert!(alone.len() > 2400, "{}", alone.len());
     assert_eq!(alone, among);
-}
-
-/// The times at which datagrams of the jittered source arrive at a queue, dropped or not. The datagrams have 1000 bytes, a
-/// size that no TCP packet has.
-struct Sizes(Vec<units::Time>);
-
-impl record::Sink for Sizes {
-    fn mask(&self) -> record::Mask {
-        record::Mask::ENQUEUED.with(record::Mask::DROPPED)
-    }
-    fn put(&mut self, now: units::Time, record: record::Record) {
-        match record {
-            record::Record::Enqueued { packet, .. }
-            | record::Record::Dropped { packet, point: packet::Point::Enqueue, .. }
-                if packet.size == 1000 =>
-            {
-                self.0.push(now);
-            }
-            _ => {}
-        }
-    }
 }

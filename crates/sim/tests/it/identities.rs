@@ -1,10 +1,9 @@
 //! Results of whole worlds that follow from the parameters alone.
 
-use crate::common::{modem, number, read, run, series};
-use record::{Mask, Record, Sink};
+use crate::common::{Ear, modem, number, read, run, series};
+use record::{Mask, Record};
 use scenario::read::set;
 use sim::{Outcome, World};
-use units::Time;
 
 /// Returns a scenario with a link from a to b, with the keys `up`, and a link from b to a, which is never the bottleneck.
 fn line(seconds: u32, up: &str, delay_ms: f64, apps: &str) -> String {
@@ -84,19 +83,6 @@ fn longest_waits() {
     }
 }
 
-/// The times at which SYNs of 40 to 60 bytes enter the queue.
-struct Calls(Vec<f64>);
-
-impl Sink for Calls {
-    fn mask(&self) -> Mask {
-        Mask::ENQUEUED
-    }
-    fn put(&mut self, now: Time, record: Record) {
-        assert!(matches!(record, Record::Enqueued { packet, .. } if packet.size <= 60), "only SYNs");
-        self.0.push((now.secs() * 1000.0).round() / 1000.0);
-    }
-}
-
 #[test]
 fn delays_and_drops_of_a_flow_over_time() {
     // 2 Mbit/s of 1500 B packets (one every 6 ms) enter a link of 1 Mbit/s (12 ms each) with a queue of 10 packets. The queue is
@@ -124,9 +110,13 @@ fn delays_and_drops_of_a_flow_over_time() {
 fn times_of_a_call_that_nobody_answers() {
     let ftp = "[app.ftp]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\ntcp = \"ns2-fulltcp-sack\"\ntraffic.ftp = {}\n";
     let s = read(&line(280, "rate = \"1mbit\"\nloss = 1", 10.0, ftp));
-    let mut world = World::with_sink(&s, Calls(Vec::new())).unwrap();
+    let mut world = World::with_sink(&s, Ear::new(Mask::ENQUEUED)).unwrap();
     world.run(|_| true);
-    assert_eq!(world.sink().0, [1.0, 4.0, 10.0, 22.0, 46.0, 94.0, 154.0, 214.0, 274.0]);
+    let calls = world.sink().records.iter().map(|(now, record)| {
+        assert!(matches!(record, Record::Enqueued { packet, .. } if packet.size <= 60), "only SYNs, of 40 to 60 bytes");
+        (now.secs() * 1000.0).round() / 1000.0
+    });
+    assert_eq!(calls.collect::<Vec<_>>(), [1.0, 4.0, 10.0, 22.0, 46.0, 94.0, 154.0, 214.0, 274.0]);
     // a queue that has room for the smallest packet (28 bytes), but not for a SYN (60), also drops every SYN
     let ftp = ftp.replace("ns2-fulltcp-sack", "linux-6");
     let s = read(&line(200, "rate = \"1mbit\"\nqueue.droptail = { limit = \"28B\" }", 10.0, &ftp));

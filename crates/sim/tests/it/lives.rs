@@ -1,7 +1,7 @@
 //! The lives of packets agree with the records of the same run, and recording them changes no result.
 
-use crate::common::{read, run, said};
-use record::{LinkId, PacketId, Record, Tape};
+use crate::common::{Ear, read, run, said};
+use record::{LinkId, Mask, PacketId, Record};
 use scenario::Scenario;
 use sim::World;
 use sim::lives::{Landmark, Leg, Lives};
@@ -47,13 +47,13 @@ fn window(s: &Scenario, from: u64, until: u64, most: usize) -> World<Lives> {
 }
 
 /// Counts the packets in each queue at `t`, according to the records: enqueued, and neither dequeued nor dropped.
-fn waiting(tape: &Tape, t: Time) -> BTreeMap<(u16, Name), i64> {
+fn waiting(heard: &Ear, t: Time) -> BTreeMap<(u16, Name), i64> {
     let mut found = BTreeMap::new();
     // a packet that is dropped on arrival was never enqueued
     let mut add = |link: LinkId, packet: &PacketId, n: i64| {
         *found.entry((link.0, name(packet))).or_insert(0) += n;
     };
-    for (at, record) in tape.records.iter().take_while(|(at, _)| *at <= t) {
+    for (at, record) in heard.records.iter().take_while(|(at, _)| *at <= t) {
         match record {
             Record::Enqueued { link, packet, .. } => add(*link, packet, 1),
             Record::Dequeued { link, packet, .. } => add(*link, packet, -1),
@@ -88,7 +88,7 @@ fn alive(lives: &Lives, t: Time) -> BTreeMap<(u16, Name), i64> {
 fn queues_hold_the_packets_that_the_records_say() {
     for queue in QUEUES {
         let s = read(&HOME.replace("QUEUE", queue));
-        let mut world = World::with_sink(&s, Tape::default()).unwrap();
+        let mut world = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
         world.run(|_| true);
         for (from, until) in [(0, 6_000_000_000), (2_345_678_901, 4_000_000_000)] {
             let lives = window(&s, from, until, usize::MAX);
@@ -163,7 +163,7 @@ fn memory_before_the_window_is_that_of_the_packets_under_way() {
 #[test]
 fn landmarks_are_those_of_the_records() {
     let s = read(&HOME.replace("QUEUE", QUEUES[4]));
-    let mut world = World::with_sink(&s, Tape::default()).unwrap();
+    let mut world = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
     world.run(|_| true);
     // links are numbered by name: down, on, up
     let up = LinkId(2);

@@ -1,29 +1,9 @@
 //! Packets of several segments (`tso`) in a world: calculated sizes and times, where packets are cut, and balanced accounts.
 
-use crate::common::{number, read, run, said};
-use record::{Mask, Record, Sink};
+use crate::common::{Ear, number, read, run, said};
+use record::{Mask, Record};
 use sim::World;
-use units::{Duration, Time};
-
-/// Sizes of the packets that leave a queue; sequence numbers, sizes and delays of the packets that reach a host.
-#[derive(Default)]
-struct Watch {
-    left: Vec<(u16, u16)>,
-    home: Vec<(u64, u16, Duration)>,
-}
-
-impl Sink for Watch {
-    fn mask(&self) -> Mask {
-        Mask::DEQUEUED.with(Mask::DELIVERED)
-    }
-    fn put(&mut self, _: Time, record: Record) {
-        match record {
-            Record::Dequeued { link, packet, .. } => self.left.push((link.0, packet.size)),
-            Record::Delivered { packet, delay } if !packet.reverse => self.home.push((packet.seq, packet.size, delay)),
-            _ => {}
-        }
-    }
-}
+use units::Duration;
 
 /// TCP without tail loss probes. The only RTT sample is from the short SYN. A probe is due after two such RTTs, so it would
 /// retransmit a large packet that is still being sent.
@@ -42,8 +22,8 @@ fn scenario(how: &str, flows: u32, bytes: &str) -> String {
     )
 }
 
-fn watched(toml: &str) -> World<Watch> {
-    let mut world = World::with_sink(&read(toml), Watch::default()).unwrap();
+fn watched(toml: &str) -> World<Ear> {
+    let mut world = World::with_sink(&read(toml), Ear::new(Mask::DEQUEUED.with(Mask::DELIVERED))).unwrap();
     world.run(|_| true);
     for b in world.books() {
         assert_eq!(b.offered, b.delivered + b.dropped + b.queued + b.in_flight, "{b:?}");
@@ -52,13 +32,22 @@ fn watched(toml: &str) -> World<Watch> {
     world
 }
 
+/// Returns sequence numbers, sizes and delays of the packets that reach their receiver.
+fn home(world: &World<Ear>) -> Vec<(u64, u16, Duration)> {
+    let arrivals = world.sink().records.iter().filter_map(|(_, record)| match record {
+        Record::Delivered { packet, delay } if !packet.reverse => Some((packet.seq, packet.size, *delay)),
+        _ => None,
+    });
+    arrivals.collect()
+}
+
 #[test]
 fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
     // ten segments of 1448 bytes with their headers make two packets of 7500 bytes. Each takes 6 ms on each of two links; the
     // second also waits 6 ms for the first
     let world = watched(&scenario("rate = '10mbit'", 1, "14480B"));
     let ms = Duration::from_millis;
-    assert_eq!(world.sink().home, [(1, 7500, ms(12)), (7241, 7500, ms(18))]);
+    assert_eq!(home(&world), [(1, 7500, ms(12)), (7241, 7500, ms(18))]);
 }
 
 #[test]
@@ -68,7 +57,7 @@ fn where_packets_are_cut() {
     let us = Duration::from_micros;
     let whole = |how: &str| {
         let world = watched(&scenario(how, 1, "14480B"));
-        let home = &world.sink().home;
+        let home = home(&world);
         let sizes: Vec<u16> = home.iter().map(|h| h.1).collect();
         assert_eq!(home.iter().map(|h| u32::from(h.1)).sum::<u32>(), 15_000, "{how}");
         assert!(sizes == [7500; 2] || sizes == [1500; 10], "{how}: {sizes:?}");
@@ -102,7 +91,7 @@ fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
         for loss in ["0", "0.02"] {
             let how = format!("rate = '10mbit', loss = {loss}, delay = '5ms', queue = '{queue}'");
             let world = watched(&scenario(&how, 4, "3MB"));
-            let last = world.sink().home.iter().map(|h| h.0).max();
+            let last = home(&world).iter().map(|h| h.0).max();
             // every byte has been acknowledged: each end has closed, and its slot is free
             assert!(world.in_flight().segments == 0, "{how}");
             assert!(last.is_some_and(|seq| seq > 2_900_000), "{how}: {last:?}");
@@ -143,8 +132,8 @@ fn a_run_that_is_captured_is_the_same() {
     let toml = scenario("rate = '10mbit', loss = 0.01, queue = 'dualpi2'", 3, "1MB");
     let (s, plain) = (read(&toml), run(&toml));
     let files = [Vec::new(), Vec::new()];
-    let capture = sim::capture::Capture::new(&s, Some("neck"), files, 128).unwrap();
-    let mut world = World::with_sink(&s, capture).unwrap();
+    let mut capture = sim::capture::Capture::new(&s, Some("neck"), files, 128).unwrap();
+    let mut world = World::with_sink(&s, &mut capture).unwrap();
     world.run(|_| true);
     assert_eq!(said(&world.outcome(&s)), said(&plain));
     assert_eq!(world.tagged(), 0);

@@ -1,7 +1,7 @@
 //! The records that a sink receives.
 
-use crate::common::read;
-use record::{Mask, Record, Tape};
+use crate::common::{Ear, read};
+use record::{Mask, Record};
 use sim::World;
 
 const LINE: &str = r#"
@@ -27,7 +27,7 @@ traffic.ftp = {}
 #[test]
 fn the_state_of_a_sender_follows_its_conventions() {
     let s = read(LINE);
-    let mut world = World::with_sink(&s, Tape::default()).unwrap();
+    let mut world = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
     world.run(|_| true);
     let states = |of: bool| {
         let wanted = world.sink().records.iter().filter_map(move |(_, r)| match r {
@@ -56,7 +56,7 @@ fn the_state_of_a_sender_follows_its_conventions() {
 #[test]
 fn records_agree_with_the_counters() {
     let s = read(LINE);
-    let mut world = World::with_sink(&s, Tape::default()).unwrap();
+    let mut world = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
     world.run(|_| true);
     let count = |kind: Mask| world.sink().records.iter().filter(|(_, r)| r.kind() == kind).count() as u64;
     let outcome = world.outcome(&s);

@@ -1,27 +1,8 @@
 //! TCP small queues (`tsq`): if the bottleneck is in the sender's host, the sender's data waits in its socket.
 
-use crate::common::{number, read, run, said};
-use record::{Mask, Record, Sink};
+use crate::common::{Ear, number, read, run, said};
+use record::{Mask, Record};
 use sim::World;
-use units::Time;
-
-/// Largest backlog of the link `up` (number 1) after 3 s: packets and bytes.
-#[derive(Default)]
-struct Most(u32, u64);
-
-impl Sink for Most {
-    fn mask(&self) -> Mask {
-        Mask::ENQUEUED
-    }
-    fn put(&mut self, now: Time, record: Record) {
-        if let Record::Enqueued { link, backlog_packets, backlog_bytes, .. } = record
-            && link.0 == 1
-            && now.0 > 3_000_000_000
-        {
-            *self = Self(self.0.max(backlog_packets), self.1.max(backlog_bytes));
-        }
-    }
-}
 
 /// Returns a scenario of `flows` uploads over a bottleneck of `rate` in their own host. `link` and `tcp` are further keys of the
 /// link and of TCP.
@@ -35,14 +16,21 @@ fn scenario(rate: &str, flows: u32, link: &str, tcp: &str) -> String {
     )
 }
 
+/// Returns the largest backlog of the link `up` (number 1) after 3 s: packets and bytes.
 fn most(toml: &str) -> (u32, u64) {
     let s = read(toml);
-    let mut world = World::with_sink(&s, Most::default()).unwrap();
+    let mut world = World::with_sink(&s, Ear::new(Mask::ENQUEUED)).unwrap();
     world.run(|_| true);
     for b in world.books() {
         assert_eq!(b.offered, b.delivered + b.dropped + b.queued + b.in_flight, "{b:?}");
     }
-    let &Most(packets, bytes) = world.sink();
+    let backlogs = world.sink().records.iter().filter_map(|(now, record)| match record {
+        Record::Enqueued { link, backlog_packets, backlog_bytes, .. } if link.0 == 1 && now.0 > 3_000_000_000 => {
+            Some((*backlog_packets, *backlog_bytes))
+        }
+        _ => None,
+    });
+    let (packets, bytes) = backlogs.fold((0, 0), |most, now| (most.0.max(now.0), most.1.max(now.1)));
     assert_eq!(said(&run(toml)), said(&world.outcome(&s)), "an observer changes nothing");
     (packets, bytes)
 }

@@ -30,15 +30,19 @@ impl Io for Out {
     }
 }
 
+/// Decides the fate of a segment, from the sending end, the number of segments that it has sent before, and the segment. It is
+/// boxed, because otherwise the pipe would be compiled for every test.
+type Fates<'a> = Box<dyn FnMut(usize, usize, &Segment) -> Fate + 'a>;
+
 /// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 is the active one.
-pub(super) struct Net<F> {
+pub(super) struct Net<'a> {
     pub(super) p: TcpParams,
     pub(super) ends: [Endpoint; 2],
     pub(super) flying: BTreeMap<(Time, u64), (usize, Segment)>,
     pub(super) now: Time,
     pub(super) number: u64,
     pub(super) delay: Duration,
-    pub(super) fate: F,
+    fate: Fates<'a>,
     pub(super) log: Vec<(Time, usize, Segment)>,
     pub(super) events: [Vec<Event>; 2],
     /// Number of bytes that each end has reported as received.
@@ -51,9 +55,8 @@ pub(super) struct Net<F> {
     pub(super) checked: bool,
 }
 
-impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
-    /// Creates the pipe. `fate` receives the sending end, the number of segments that it has sent before, and the segment.
-    pub(super) fn new(p: &TcpParams, delay_ms: u64, fate: F) -> Self {
+impl<'a> Net<'a> {
+    pub(super) fn new(p: &TcpParams, delay_ms: u64, fate: impl FnMut(usize, usize, &Segment) -> Fate + 'a) -> Self {
         p.validate().unwrap();
         let end = || Endpoint::new(p, p.first_window());
         Self {
@@ -63,7 +66,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
             now: Time::ZERO,
             number: 0,
             delay: Duration::from_millis(delay_ms),
-            fate,
+            fate: Box::new(fate),
             log: vec![],
             events: [vec![], vec![]],
             received: [0; 2],
@@ -76,6 +79,11 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
     pub(super) fn call(&mut self, i: usize, f: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
         let mut out = Out::default();
         f(&mut self.ends[i], &self.p, self.now, &mut out);
+        self.follow(i, out);
+    }
+
+    /// Checks end `i` after a call, puts what it sent into the pipe, and logs its events.
+    fn follow(&mut self, i: usize, out: Out) {
         if self.checked {
             self.ends[i].check(&self.p);
         }

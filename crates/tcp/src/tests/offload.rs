@@ -17,7 +17,7 @@ fn tso() -> TcpParams {
 }
 
 /// Returns the data packets sent by end 0: time in ms, first byte and length.
-fn data<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> Vec<(u64, u64, u32)> {
+fn data(n: &Net<'_>) -> Vec<(u64, u64, u32)> {
     n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0.0 / 1_000_000, l.2.seq, l.2.len)).collect()
 }
 

@@ -42,11 +42,11 @@ pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usi
 
 /// Sends a message of `segments` segments without a FIN, on an established, idle connection whose SRTT is the RTT. Returns the
 /// retransmissions: the time of each, in milliseconds after the message was written (at 1 s), and the segment.
-pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
+pub(super) fn message<'a>(
     p: &TcpParams,
     segments: u64,
-    fate: F,
-) -> (Net<F>, Vec<(u64, u64)>) {
+    fate: impl FnMut(usize, usize, &Segment) -> Fate + 'a,
+) -> (Net<'a>, Vec<(u64, u64)>) {
     let mut n = Net::new(p, 50, fate);
     n.connect(0, false);
     n.run(1.0);

@@ -20,7 +20,7 @@ fn late(p: &TcpParams, list: &'static [u64], ms: u64) -> impl FnMut(usize, usize
 }
 
 /// Returns ssthresh in segments, and the number of reductions undone.
-fn left<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> (u64, u32) {
+fn left(n: &Net<'_>) -> (u64, u32) {
     let ssthresh = n.ends[0].probe(&n.p).ssthresh_bytes;
     (if ssthresh == u64::MAX { ssthresh } else { ssthresh / 1448 }, n.ends[0].stats().undone)
 }

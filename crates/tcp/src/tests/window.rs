@@ -19,12 +19,12 @@ fn tuned(default: u64, max: u64) -> TcpParams {
 }
 
 /// Returns the data segments sent by end 0: time, first byte and length.
-fn data<F>(n: &Net<F>) -> Vec<(Time, u64, u32)> {
+fn data(n: &Net<'_>) -> Vec<(Time, u64, u32)> {
     n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0, l.2.seq, l.2.len)).collect()
 }
 
 /// Returns the changes of the window advertised by end 1: the time in ms, and the new window.
-fn advertised<F>(n: &Net<F>) -> Vec<(u64, u64)> {
+fn advertised(n: &Net<'_>) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = vec![];
     for (at, window) in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some((l.0, l.2.window()?))) {
         if all.last().is_none_or(|(_, last)| *last != u64::from(window)) {

@@ -11,6 +11,12 @@ pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
 
+/// Parses TOML by way of a JSON tree, as scenarios are read. Reading it directly would compile a second parser of every type, which
+/// takes as long as compiling all these tests.
+pub(crate) fn read(text: &str) -> serde_json::Result<PortSpec> {
+    serde_json::from_value(toml::from_str(text).unwrap())
+}
+
 /// The drops so far: sequence number and reason.
 #[derive(Default)]
 pub(crate) struct Drops(pub Vec<(u64, DropReason)>);
@@ -40,8 +46,7 @@ impl Bench {
 
     /// Builds a bench whose random streams have this name.
     pub(crate) fn named(spec: &str, name: &str) -> Self {
-        let spec: PortSpec = toml::from_str(spec).unwrap();
-        let port = Port::build(&spec, LinkId(0), 1, name).unwrap();
+        let port = Port::build(&read(spec).unwrap(), LinkId(0), 1, name).unwrap();
         Self { port, flows: FlowTable::default(), fates: Drops::default(), tape: Tape::default(), out: vec![], seq: 0 }
     }
 
