@@ -22,7 +22,7 @@ mod window;
 
 pub use catalogue::{catalogue, measures};
 pub use driven::Driven;
-pub use run::{Chunks, Run, Sinks, measure, simulate, summary};
+pub use run::{Run, measure, simulate, summary};
 pub use window::Window;
 
 use ::scenario::Scenario;

@@ -1,21 +1,9 @@
 //! Runs scenarios, at once or in slices.
 
 use crate::charts::charts;
-use record::trace::Chunk;
 use scenario::Scenario;
-use sim::capture::Capture;
-use sim::lives::Lives;
-use sim::trace::Trace;
-use sim::{Ended, Outcome, World};
-use std::fs::File;
-use std::io::BufWriter;
+use sim::{Ended, Outcome, Sinks, World};
 use units::Problem;
-
-/// Receives the chunks of a trace.
-pub type Chunks<'a> = Box<dyn FnMut(Chunk) + Send + 'a>;
-
-/// Every sink of a run, each of which may be absent. One type for all, so that the loop of a run with sinks is compiled once.
-pub type Sinks<'a> = (Option<Lives>, (Option<Trace<Chunks<'a>>>, Option<Capture<BufWriter<File>>>));
 
 /// Runs a scenario to its end, or until `progress` returns false; its records go to `sinks`, which are returned. `progress`
 /// receives the fraction done, 0 to 1.
@@ -24,8 +12,8 @@ pub fn simulate<'a>(
     sinks: Sinks<'a>,
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<(Ended, Outcome, Sinks<'a>), Problem> {
-    let mut world = World::with_sink(scenario, sinks)?;
-    let ended = world.run(progress);
+    let mut world = World::recorded(scenario, sinks)?;
+    let ended = world.run_recorded(progress);
     let outcome = world.outcome(scenario);
     Ok((ended, outcome, world.into_sink()))
 }

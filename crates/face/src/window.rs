@@ -9,11 +9,10 @@
 //! The columns of legs contain all legs of the first packet, in the order of its path, then all legs of the second, and so on;
 //! `packet.legs` has the number of legs of each packet.
 
-use crate::run::Sinks;
 use scenario::Scenario;
 use serde_json::{Value, json};
 use sim::lives::{Landmark, Leg, Life, Lives, NAMES};
-use sim::{Ended, World};
+use sim::{Ended, Sinks, World};
 use units::{Problem, Time};
 
 /// A run that records the packets of a window, or searches for a landmark: a drop, a mark or a timeout.
@@ -55,7 +54,7 @@ impl Window {
     }
 
     fn of(scenario: Scenario, lives: Lives) -> Result<Self, Problem> {
-        let world = World::with_sink(&scenario, (Some(lives), (None, None)))?;
+        let world = World::recorded(&scenario, (Some(lives), (None, None)))?;
         Ok(Self { scenario, world, ended: false })
     }
 

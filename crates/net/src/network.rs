@@ -7,7 +7,7 @@ use record::{Sink, pcap};
 use scenario::Scenario;
 use scenario::read::{Format, scenario};
 use sim::capture::Capture;
-use sim::{Outcome, Wake, World};
+use sim::{Outcome, Sinks, Steps, Wake, World};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use traffic::{EndpointParams, Traffic};
@@ -29,6 +29,7 @@ pub struct Network<S: Sink = ()> {
     nodes: Vec<String>,
     endpoints: Vec<Place>,
     sink: Option<MakeSink<S>>,
+    steps: Steps<S>,
     world: Option<World<S>>,
     failure: Option<Failure>,
 }
@@ -61,7 +62,8 @@ impl Network {
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let nodes = scenario.network()?.nodes;
         let sink: MakeSink<()> = Box::new(|_| Ok(()));
-        Ok(Self { scenario, nodes, endpoints: Vec::new(), sink: Some(sink), world: None, failure: None })
+        let steps = Steps::unrecorded();
+        Ok(Self { scenario, nodes, endpoints: Vec::new(), sink: Some(sink), steps, world: None, failure: None })
     }
 
     /// Captures whole packets at both ends of `link`, or of the slowest link if it is `None`, with [`sim::capture`].
@@ -75,8 +77,22 @@ impl Network {
     /// Sends the records of the run to the sink that `make` builds.
     #[must_use]
     pub fn with_sink<T: Sink>(self, make: impl FnOnce(&Scenario) -> Result<T, Problem> + Send + 'static) -> Network<T> {
+        self.with_steps(Box::new(make), Steps::of_sink())
+    }
+
+    /// Does the same as [`Network::with_sink`] for the sinks of a run. The loop of the network is that of the crate `sim`, so that the
+    /// caller need not compile it.
+    #[must_use]
+    pub fn record<'a>(
+        self,
+        make: impl FnOnce(&Scenario) -> Result<Sinks<'a>, Problem> + Send + 'static,
+    ) -> Network<Sinks<'a>> {
+        self.with_steps(Box::new(make), Steps::recorded())
+    }
+
+    fn with_steps<T: Sink>(self, make: MakeSink<T>, steps: Steps<T>) -> Network<T> {
         let Self { scenario, nodes, endpoints, .. } = self;
-        Network { scenario, nodes, endpoints, sink: Some(Box::new(make)), world: None, failure: None }
+        Network { scenario, nodes, endpoints, sink: Some(make), steps, world: None, failure: None }
     }
 }
 
@@ -173,7 +189,7 @@ impl<S: Sink> Network<S> {
             self.scenario.app.insert(own.name.clone(), app);
             self.endpoints[i].peers = peers;
         }
-        let world = World::with_sink(&self.scenario, make(&self.scenario)?)?;
+        let world = (self.steps.build)(&self.scenario, make(&self.scenario)?)?;
         for endpoint in &mut self.endpoints {
             endpoint.app = world.app_index(&endpoint.name).unwrap_or_default();
         }
@@ -192,19 +208,21 @@ impl<S: Sink> Network<S> {
             return Err(failure.clone());
         }
         let Some(world) = &mut self.world else { return Ok(()) };
-        while world.run_to_wake(t) {
+        while (self.steps.run_to_wake)(world, t) {
             for wake in world.take_wakes() {
-                if let Err((i, Misbehaviour { method, action })) = wake_one(world, &mut self.endpoints, wake) {
+                if let Err((i, Misbehaviour { method, action })) =
+                    wake_one(world, &self.steps, &mut self.endpoints, wake)
+                {
                     let endpoint = self.endpoints[i].name.clone();
                     let failure = Failure { endpoint, at: world.now(), method, action };
-                    world.stop();
+                    (self.steps.stop)(world);
                     self.failure = Some(failure.clone());
                     return Err(failure);
                 }
             }
         }
         if t >= Time(self.scenario.duration.0 - 1) {
-            world.finish_if_done();
+            (self.steps.finish_if_done)(world);
         }
         Ok(())
     }
@@ -261,6 +279,7 @@ impl<S: Sink + Clone> Network<S> {
             nodes: self.nodes.clone(),
             endpoints: places.collect(),
             sink: None,
+            steps: self.steps,
             world: self.world.clone(),
             failure: self.failure.clone(),
         })
@@ -285,7 +304,12 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
 }
 
 /// Calls the endpoint that `wake` is for.   Errors: the index of the endpoint, and its misbehaviour.
-fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Result<(), (usize, Misbehaviour)> {
+fn wake_one<S: Sink>(
+    world: &mut World<S>,
+    steps: &Steps<S>,
+    all: &mut [Place],
+    wake: Wake,
+) -> Result<(), (usize, Misbehaviour)> {
     let index = |app: u16| all.iter().position(|e| e.app == app).unwrap_or_default();
     let now = world.now();
     let (to, datagram) = match wake {
@@ -307,11 +331,17 @@ fn wake_one<S: Sink>(world: &mut World<S>, all: &mut [Place], wake: Wake) -> Res
     } else {
         all[to].armed = Time::NEVER;
     }
-    serve(world, all, to, is_due).map_err(|misbehaviour| (to, misbehaviour))
+    serve(world, steps, all, to, is_due).map_err(|misbehaviour| (to, misbehaviour))
 }
 
 /// Handles the timeouts of an endpoint if `is_due`, sends its datagrams, and schedules its next wake.
-fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: bool) -> Result<(), Misbehaviour> {
+fn serve<S: Sink>(
+    world: &mut World<S>,
+    steps: &Steps<S>,
+    all: &mut [Place],
+    i: usize,
+    is_due: bool,
+) -> Result<(), Misbehaviour> {
     let now = world.now();
     let mut fire = is_due && next_timeout(&mut all[i])?.is_some_and(|at| at <= now);
     // bounded: a moment has at most MOST_TIMEOUTS timeouts
@@ -323,7 +353,7 @@ fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: boo
         // bounded: a moment has at most MOST_SENT datagrams
         while let Some(transmit) = call("poll_transmit", || all[i].code.poll_transmit(now))? {
             all[i].moment.sent(now)?;
-            send(world, all, i, transmit).map_err(|action| Misbehaviour::new("poll_transmit", action))?;
+            send(world, steps, all, i, transmit).map_err(|action| Misbehaviour::new("poll_transmit", action))?;
         }
         let Some(at) = next_timeout(&mut all[i])? else { return Ok(()) };
         fire = at <= now;
@@ -331,7 +361,7 @@ fn serve<S: Sink>(world: &mut World<S>, all: &mut [Place], i: usize, is_due: boo
             let endpoint = &mut all[i];
             if at < endpoint.armed {
                 endpoint.armed = at;
-                world.wake_at(endpoint.app, at);
+                (steps.wake_at)(world, endpoint.app, at);
             }
             return Ok(());
         }
@@ -343,7 +373,13 @@ fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, Misbehaviour> {
 }
 
 /// Sends a datagram of endpoint `i`.   Errors: the action of a [`Failure`], if the datagram cannot be sent.
-fn send<S: Sink>(world: &mut World<S>, all: &[Place], i: usize, transmit: Transmit) -> Result<(), String> {
+fn send<S: Sink>(
+    world: &mut World<S>,
+    steps: &Steps<S>,
+    all: &[Place],
+    i: usize,
+    transmit: Transmit,
+) -> Result<(), String> {
     let Transmit { to, ecn, mut bytes } = transmit;
     let own = &all[i];
     let size = bytes.len() + own.framing.headers();
@@ -364,7 +400,7 @@ fn send<S: Sink>(world: &mut World<S>, all: &[Place], i: usize, transmit: Transm
         return Err(format!("sent a datagram to {to}, but no endpoint of another node has this address"));
     };
     let ports = (own.address.port(), all[own.peers[peer]].address.port());
-    world.send_bytes(own.app, peer, ports, ecn, size as u16, bytes);
+    (steps.send_bytes)(world, own.app, peer, ports, ecn, size as u16, bytes);
     Ok(())
 }
 

@@ -6,7 +6,6 @@
 use crate::error::{FirstError, Mistake, one_line, scenario_of, shown, wrong};
 use crate::outside::Outside;
 use crate::run::{cannot_write, capture_files, to_python};
-use face::Sinks;
 use net::{Ecn, Endpoint, Failure, Fault, Framing, Network, Outcome, Time, Transmit};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -14,6 +13,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use record::pcap;
 use scenario::Scenario;
+use sim::Sinks;
 use sim::capture::Capture;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::resume_unwind;
@@ -273,7 +273,7 @@ impl NetworkRun {
         match slot.take() {
             Some(Run::Plain(network)) if self.until == Time::ZERO => {
                 let (link, files) = (link.map(str::to_owned), capture_files(&folder)?);
-                *slot = Some(Run::Captured(Box::new(network.with_sink(move |scenario| {
+                *slot = Some(Run::Captured(Box::new(network.record(move |scenario| {
                     let capture = Capture::new(scenario, link.as_deref(), files, pcap::WHOLE)?;
                     Ok((None, (None, Some(capture))))
                 }))));

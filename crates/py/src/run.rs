@@ -2,7 +2,6 @@
 
 use crate::error::{FirstError, refuse, scenario_of};
 use crate::outside::Outside;
-use face::Chunks;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
@@ -10,7 +9,7 @@ use record::trace::{Chunk, Column, Data};
 use scenario::Scenario;
 use sim::capture::{Capture, KEPT};
 use sim::trace::Trace;
-use sim::{Ended, Outcome};
+use sim::{Chunks, Ended, Outcome};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};

@@ -14,7 +14,6 @@ use crate::world::World;
 use measure::LinkCounts;
 use packet::FlowId;
 use port::{Carries, Change};
-use record::Sink;
 use scenario::Scenario;
 use tcp::Steerable;
 use units::{BitRate, Duration, Problem, Time};
@@ -54,7 +53,7 @@ pub struct TcpState {
     pub can: Steerable,
 }
 
-impl<S: Sink> World<S> {
+impl World {
     /// Returns the end of the run.
     pub fn end(&self) -> Time {
         self.end

@@ -14,6 +14,7 @@
 //! | `endpoints`, `wake` | datagrams with real bytes, for transports that the program supplies |
 //! | `build` | a world from a scenario |
 //! | [`World`] | the loop: a step, the applications, the clock |
+//! | `loops` | the loop for the sinks that programs have, compiled here |
 //! | `engine`, `deliver` | the tables of connections and counters; packets and timers reach connections |
 //! | [`capture`], `segment_tags` | a run as capture files; whole segments, kept for the packets that abbreviate them |
 //! | [`lives`] | the lives of the packets in a window of a run |
@@ -40,6 +41,7 @@ mod fifo;
 mod host;
 mod link;
 pub mod lives;
+mod loops;
 mod net;
 mod pages;
 mod past;
@@ -55,6 +57,7 @@ mod world;
 
 pub use conn::CONNECTION_BYTES;
 pub use drive::{LinkState, Steer, TcpState};
+pub use loops::{Chunks, SendBytes, Sinks, Steps};
 pub use measure::{Column, Outcome, Table};
 pub use past::{Past, Timeline};
 pub use queue_delays::QueueDelays;

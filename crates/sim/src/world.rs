@@ -76,21 +76,6 @@ pub const WORK_PER_SLICE: u32 = 65_536;
 /// about a millisecond of work.
 pub(crate) const CATCH_UP: Duration = Duration(10_000_000_000);
 
-/// The loop of a world without a sink. It is compiled in this crate, so a build need not optimise the crates that call the loop.
-impl World {
-    /// Does the same as [`World::run`].
-    #[inline(never)]
-    pub fn run_unrecorded(&mut self, progress: &mut dyn FnMut(f64) -> bool) -> Ended {
-        self.run(progress)
-    }
-
-    /// Does the same as [`World::run_before`].
-    #[inline(never)]
-    pub fn run_unrecorded_before(&mut self, until: Time, observe: &mut dyn FnMut(&Self) -> bool) -> Ended {
-        self.run_before(until, observe)
-    }
-}
-
 impl<S: Sink> World<S> {
     /// Returns the current time.
     pub fn now(&self) -> Time {
