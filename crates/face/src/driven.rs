@@ -26,7 +26,7 @@ pub struct Driven {
 impl Driven {
     /// Builds a run at time 0.   Errors: a scenario that exceeds a limit.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
-        let world = World::build(&scenario)?;
+        let world = World::build_driven(&scenario)?;
         let links = scenario.directed_links().into_iter().map(|(name, _)| name).collect();
         Ok(Self { scenario, links, world, now: Time::ZERO, over: false })
     }

@@ -19,6 +19,8 @@ const MAX_APPS: usize = 16_384;
 const MAX_LIST: usize = 16_384;
 /// Largest number of characters in a name.
 const MAX_NAME: usize = 128;
+/// Longest duration of a run. The keys of events have no room for later times.
+const MAX_DURATION: Duration = Duration(50 * 24 * 3_600 * 1_000_000_000);
 /// Largest number of bins in a series. The series of one link then take 72 MB.
 const MAX_BINS: u64 = 1_000_000;
 
@@ -32,6 +34,10 @@ impl Scenario {
         }
         if self.duration.is_zero() {
             problems.push(Problem::new("duration", "0s is not valid; expected a duration above zero"));
+        }
+        if self.duration > MAX_DURATION {
+            let message = format!("{} is not valid; expected at most {MAX_DURATION} (50 days)", self.duration);
+            problems.push(Problem::new("duration", message));
         }
         if self.link.is_empty() {
             problems.push(Problem::new("link", "there is no link; expected at least one [link.NAME] table"));

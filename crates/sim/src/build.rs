@@ -1,10 +1,11 @@
 //! Builds a world from a scenario.
 
+use crate::chain::{self, Role};
 use crate::codec::Bodies;
 use crate::conn::Path;
 use crate::engine::{AppState, Engine};
 use crate::event::{Events, Target};
-use crate::link;
+use crate::link::{self, Carrier};
 use crate::net::Net;
 use crate::pages;
 use crate::segment_tags::SegmentTags;
@@ -12,7 +13,7 @@ use crate::tsq::{self, Tsq};
 use crate::world::{CATCH_UP, World};
 use measure::{Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
-use port::{Carries, Service};
+use port::Service;
 use record::{Mask, Sink};
 use scenario::{NetworkApp, Scenario, Task};
 use std::collections::VecDeque;
@@ -22,9 +23,18 @@ use traffic::{Application, Timers};
 use units::{Problem, Rng, Time};
 
 impl World<()> {
-    /// Builds a world that computes measures only.   Errors: the first problem of the scenario.
+    /// Builds a world that computes measures only. It can be read at any time, but its links cannot be changed.
+    ///
+    /// Errors: the first problem of the scenario.
     pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
         World::with_sink(scenario, ())
+    }
+
+    /// Builds a world that computes measures only, for a run that its caller pauses to change.   Errors: as [`World::build`].
+    pub fn build_driven(scenario: &Scenario) -> Result<Self, Problem> {
+        let (mut world, schedule) = Self::unscheduled(scenario, (), false)?;
+        world.schedule(&schedule, Time::ZERO..Time::NEVER);
+        Ok(world)
     }
 }
 
@@ -41,7 +51,7 @@ impl<S: Sink> World<S> {
     ///
     /// With a sink that requests records of links or packets, plain links do not use their fast path. Every result stays the same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
-        let (mut world, schedule) = Self::unscheduled(scenario, sink)?;
+        let (mut world, schedule) = Self::unscheduled(scenario, sink, true)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);
         Ok(world)
     }
@@ -60,8 +70,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Builds a world in which no task and no start of an application is scheduled yet.
-    pub(crate) fn unscheduled(scenario: &Scenario, sink: S) -> Result<(Self, Schedule), Problem> {
+    /// Builds a world in which no task and no start of an application is scheduled yet. With `chains`, its links cannot be changed.
+    pub(crate) fn unscheduled(scenario: &Scenario, sink: S, chains: bool) -> Result<(Self, Schedule), Problem> {
         let network = scenario.network()?;
         for (name, stack) in &scenario.tcp {
             stack.ready().map_err(|p| p.under(name).under("tcp"))?;
@@ -69,20 +79,25 @@ impl<S: Sink> World<S> {
         let end = Time(scenario.duration.0);
         let bin = scenario.bin();
 
-        let events = Events::new(network.links.len(), network.apps.len());
         let tasks = network.tasks(scenario.record.warm_up);
         let mut built = Vec::new();
         let observed = sink.mask() != Mask::NONE || sink.packets() || sink.probes();
         let tsq_nodes = tsq::nodes(&network);
+        let roles = chain::roles(&network, &tsq_nodes, link::stays_plain);
+        let fed = chain::roles(&network, &tsq_nodes, link::is_plain).iter().map(|role| role.fed).collect();
         for (i, link) in network.links.iter().enumerate() {
             let counted = tsq_nodes.contains(&link.from);
-            built.push(link::build(link, i as u16, scenario, observed || counted)?);
+            let role = if chains { roles[i] } else { Role::default() };
+            built.push(link::build(link, i as u16, scenario, observed || counted, role)?);
         }
-        let is_port = |i: &u16| built[usize::from(*i)].carrier.port().is_some();
-        let ports = (0..built.len() as u16).filter(is_port).collect();
+        let numbers = |which: fn(&Carrier) -> bool| {
+            (0..).zip(&built).filter(|(_, link)| which(&link.carrier)).map(|(i, _)| i).collect()
+        };
+        let ports = numbers(|carrier| matches!(carrier, Carrier::Port { .. }));
+        let chained = numbers(|carrier| matches!(carrier, Carrier::Chained(_)));
         let opportunities = network.links.iter().any(|link| matches!(link.port.service, Service::Delivery(_)));
         let net = Net {
-            events,
+            events: Events::new(fed),
             links: built,
             routes: network.routes,
             bodies: Bodies::default(),
@@ -92,6 +107,7 @@ impl<S: Sink> World<S> {
             flow_drops: Vec::new(),
             arrived: Vec::new(),
             ports,
+            chained,
             tsq: Tsq::default(),
             queue_delays: Vec::new(),
         };

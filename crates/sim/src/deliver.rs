@@ -25,14 +25,18 @@ impl<S: Sink> Engine<S> {
         if self.conns.len() <= IN_CACHE {
             return;
         }
-        let Carrier::Fifo(fifo) = &self.net.links[usize::from(i)].carrier else { return };
-        if let Some(packet) = fifo.ahead(LOOKAHEAD[0]) {
+        let ahead = |others: usize| match &self.net.links[usize::from(i)].carrier {
+            Carrier::Fifo(fifo) => fifo.ahead(others),
+            Carrier::Chained(chained) => chained.ahead(others),
+            Carrier::Port { .. } => None,
+        };
+        if let Some(packet) = ahead(LOOKAHEAD[0]) {
             let end = self.end_of(&packet);
             prefetch(end, 0);
             end.tcp.prefetch(packet.flags.has(Flags::PURE_ACK), 2);
             self.net.bodies.prefetch(&packet);
         }
-        if let Some(packet) = fifo.ahead(LOOKAHEAD[1]) {
+        if let Some(packet) = ahead(LOOKAHEAD[1]) {
             self.end_of(&packet).tcp.prefetch(packet.flags.has(Flags::PURE_ACK), 1);
         }
     }

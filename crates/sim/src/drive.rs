@@ -66,6 +66,7 @@ impl World {
         let carrier = &net.links[usize::from(i)].carrier;
         let (arrival, rate) = match carrier {
             Carrier::Fifo(fifo) => (fifo.head_arrival(), fifo.rate()),
+            Carrier::Chained(chained) => (chained.head_arrival(), chained.rate()),
             Carrier::Port { port, .. } => (port.head_arrival(), port.rate(now)),
         };
         LinkState { counts: carrier.counts(now), head_sojourn: arrival.map(|at| now.since(at)), rate }
@@ -74,9 +75,13 @@ impl World {
     /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the scenario from which this
     /// world was built.
     ///
-    /// Errors: a change with which the link's port cannot be built.
+    /// Errors: a world that was not built by [`World::build_driven`]; a change with which the link's port cannot be built.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
         let net = &mut self.engine.net;
+        if let Carrier::Chained(_) = net.links[usize::from(i)].carrier {
+            let message = "the link is part of a chain; build the run with `World::build_driven`".to_owned();
+            return Err(Problem::new(format!("link.{}", net.links[usize::from(i)].name), message));
+        }
         net.catch_up_accounts(Time(now.0.saturating_sub(1)));
         net.events.advance(now);
         if let Carrier::Fifo(_) = net.links[usize::from(i)].carrier {

@@ -39,14 +39,15 @@ const SIZES: usize = 32;
 /// Cache of serialisation times, because a link carries few packet sizes and a division costs more than a look-up. The index of
 /// an entry is the size / 4, modulo 32. The usual sizes (52, 64, 72, 80, 1500) have different entries.
 #[derive(Clone, Debug)]
-struct TxTime {
-    rate: Option<BitRate>,
+pub(crate) struct TxTime {
+    pub rate: Option<BitRate>,
     known: [(u16, Duration); SIZES],
 }
 
 impl TxTime {
+    /// Returns the time that a packet of `size` bytes takes.
     #[inline]
-    fn of(&mut self, size: u16) -> Duration {
+    pub(crate) fn of(&mut self, size: u16) -> Duration {
         let (known, time) = self.known[usize::from(size) / 4 % SIZES];
         if known == size { time } else { self.miss(size) }
     }
@@ -132,6 +133,11 @@ impl Fifo {
             in_flight: self.started as u64,
             ..LinkCounts::default()
         }
+    }
+
+    /// Returns the serialisation times, the delay and the capacity.
+    pub(crate) fn parameters(&self) -> (TxTime, Duration, Capacity) {
+        (self.tx.clone(), self.delay, self.capacity)
     }
 
     /// Returns the rate; `None` if serialisation takes no time.

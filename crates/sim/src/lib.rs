@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`event`] | the pending events: (time, order, target) in one integer |
 //! | [`fifo`] | plain links, computed at enqueue; every other link is a `port` |
-//! | `link` | a link, run by a `fifo` or a `port` |
+//! | [`chain`] | several plain links in a row, computed when a packet enters the first |
+//! | `link` | a link, run by a `fifo`, as part of a `chain`, or by a `port` |
 //! | `net`, `release` | routing from link to link; the resources of dropped packets |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |
@@ -30,6 +31,7 @@ mod account;
 mod arena;
 mod build;
 pub mod capture;
+mod chain;
 mod codec;
 mod conn;
 mod deliver;

@@ -3,6 +3,7 @@
 //! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other link is a [`Port`]. `net` offers
 //! packets to both and schedules their events.
 
+use crate::chain::{Books, Chained, Role};
 use crate::fifo::{Capacity, Fifo, Meter};
 use measure::LinkCounts;
 use packet::PacketMeta;
@@ -20,6 +21,8 @@ pub(crate) type Link = port::Link<Carrier>;
 pub(crate) enum Carrier {
     /// Computed at enqueue.
     Fifo(Box<Fifo>),
+    /// A [`Fifo`] in a chain.
+    Chained(Box<Chained>),
     /// A port, for any other link.
     ///
     /// Arrivals have events of their own, scheduled at the same points as the events of a [`Fifo`]. So the order of simultaneous
@@ -39,9 +42,17 @@ pub(crate) enum Carrier {
     },
 }
 
-/// Builds link number `i`, idle: a [`Fifo`] if possible. An `observed` link, whose single packets are recorded, is always a port.
-pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, observed: bool) -> Result<Link, Problem> {
-    let carrier = match fast_path(link).filter(|_| !observed) {
+/// Builds link number `i`, idle: a [`Fifo`] if possible, or a link in a chain if it has a role in one. An `observed` link, whose single
+/// packets are recorded, is always a port.
+pub(crate) fn build(
+    link: &NetworkLink,
+    i: u16,
+    scenario: &Scenario,
+    observed: bool,
+    role: Role,
+) -> Result<Link, Problem> {
+    let carrier = match fifo(link).filter(|_| stays_plain(link) && !observed) {
+        Some(fifo) if role != Role::default() => Carrier::Chained(Box::new(Chained::new(&fifo, role))),
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),
         None => {
             let port = link.build_port(i, scenario.seed)?;
@@ -65,6 +76,12 @@ impl Carrier {
                 }
                 next.unwrap_or(Time::NEVER)
             }
+            Self::Chained(chained) => {
+                while chained.next().is_some_and(|(_, at)| at == now) {
+                    arrived.push(chained.arrive());
+                }
+                chained.next().map_or(Time::NEVER, |(_, at)| at)
+            }
             Self::Port { port, .. } => {
                 while let Some(packet) = port.arrive(now) {
                     arrived.push(packet);
@@ -74,10 +91,12 @@ impl Carrier {
         }
     }
 
-    /// Updates the accounts of a [`Fifo`] up to `last`; the accounts of a port are always up to date.
-    pub(crate) fn catch_up(&mut self, last: Time, meter: &mut Meter) {
-        if let Self::Fifo(fifo) = self {
-            fifo.catch_up(last, meter);
+    /// Updates the accounts of a plain link up to `last`; the accounts of a port are always up to date.
+    pub(crate) fn catch_up(&mut self, last: Time, books: &mut Books<'_>) {
+        match self {
+            Self::Fifo(fifo) => fifo.catch_up(last, books.meter),
+            Self::Chained(chained) => chained.settle(last, books),
+            Self::Port { .. } => {}
         }
     }
 }
@@ -86,7 +105,7 @@ impl Carries for Carrier {
     #[inline]
     fn port(&self) -> Option<&Port> {
         match self {
-            Self::Fifo(_) => None,
+            Self::Fifo(_) | Self::Chained(_) => None,
             Self::Port { port, .. } => Some(port),
         }
     }
@@ -94,21 +113,31 @@ impl Carries for Carrier {
     fn counts(&self, now: Time) -> LinkCounts {
         match self {
             Self::Fifo(fifo) => fifo.counts(),
+            Self::Chained(chained) => chained.counts(),
             Self::Port { port, .. } => port.counts(now),
         }
     }
 }
 
-/// Returns the link as a [`Fifo`] if it can be computed at enqueue.
-fn fast_path(link: &NetworkLink) -> Option<Fifo> {
+/// Returns true if the link is plain: first-in first-out, with one rate and one delay until its first change.
+pub(crate) fn is_plain(link: &NetworkLink) -> bool {
     let spec = &link.port;
-    let Spec::Droptail(p) = &spec.queue else { return None };
+    let Spec::Droptail(p) = &spec.queue else { return false };
     let lossless = spec.loss.get() == 0.0 && spec.lose.is_empty() && spec.impairments.is_none();
     let steady = spec.jitter.is_zero() && spec.lateness.is_none();
-    let plain = spec.service == Service::Plain && lossless && steady && link.changes.is_empty();
-    if !plain || p.drop_head || p.super_segment > 1 {
-        return None;
-    }
+    let queue = !p.drop_head && p.super_segment <= 1 && !(matches!(p.limit, Limit::Time(_)) && spec.rate.is_none());
+    spec.service == Service::Plain && lossless && steady && queue
+}
+
+/// Returns true if the link is plain for the whole run, so that its departures can be computed at enqueue.
+pub(crate) fn stays_plain(link: &NetworkLink) -> bool {
+    is_plain(link) && link.changes.is_empty()
+}
+
+/// Returns a plain link as a [`Fifo`].
+fn fifo(link: &NetworkLink) -> Option<Fifo> {
+    let spec = &link.port;
+    let Spec::Droptail(p) = &spec.queue else { return None };
     let short = u64::from(p.ns2_off_by_one);
     let capacity = match p.limit {
         Limit::Packets(n) => Capacity::Packets(n - short as u32),

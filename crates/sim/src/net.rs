@@ -1,5 +1,6 @@
 //! Routing: moves packets from link to link, and schedules each link's next event.
 
+use crate::chain::{Arrival, Books};
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
 use crate::fifo::Offered;
@@ -35,6 +36,8 @@ pub(crate) struct Net<S> {
     pub arrived: Vec<PacketMeta>,
     /// The numbers of the links that are ports.
     pub ports: Vec<u16>,
+    /// The numbers of the links in chains.
+    pub chained: Vec<u16>,
     /// Packets in their host's device that count towards TCP small queues.
     pub tsq: Tsq,
     /// Queueing delays of dual-queue disciplines, if they are sampled.
@@ -69,7 +72,39 @@ impl<S: Sink> Net<S> {
                     self.full(seq, flow_body, rest);
                 }
             },
+            Carrier::Chained(_) => {
+                let Packed { seq, flow_body, rest } = packet.packed();
+                self.offer_chain(i, seq, flow_body, rest);
+            }
             Carrier::Port { .. } => self.offer_port(i, packet),
+        }
+    }
+
+    /// Offers a packet to link `i`, and to the links behind it in its chain. The other parameters are the fields of a [`Packed`].
+    #[inline(never)]
+    fn offer_chain(&mut self, mut i: u16, seq: u64, flow_body: u64, rest: u64) {
+        let packed = Packed { seq, flow_body, rest };
+        let now = self.events.now();
+        let packet = packed.at(now);
+        let (size, flow) = (packet.size, direction_index(&packet) as u32);
+        let mut at = Arrival { at: now, since: Time::ZERO, first: false };
+        // bounded: each iteration goes one link further along the packet's path
+        loop {
+            let Self { links, flow_drops, .. } = self;
+            let Link { carrier, meter, to, .. } = &mut links[usize::from(i)];
+            let Carrier::Chained(chained) = carrier else { return debug_assert!(false, "a chain has no other links") };
+            if chained.is_full() {
+                chained.settle(Time(now.0.saturating_sub(1)), &mut Books { meter, flow_drops });
+            }
+            let Some((start, arrival)) = chained.offer(at, size, flow) else { return self.bodies.free(&packet) };
+            if !chained.role.onward {
+                if chained.put(start, packed) {
+                    self.events.set_arrival_since(arrival.at, start, i);
+                }
+                return;
+            }
+            i = self.routes.next(*to, packet.dst);
+            at = arrival;
         }
     }
 
@@ -225,6 +260,21 @@ impl<S: Sink> Net<S> {
                 }
                 self.send(to, packet);
             }
+            Carrier::Chained(chained) => {
+                let packet = chained.arrive();
+                match chained.next() {
+                    Some((_, at)) if at == now => {
+                        self.arrive_together(i, to, packet);
+                        return None;
+                    }
+                    Some((start, at)) => self.events.set_arrival_since(at, start.max(now), i),
+                    None => self.events.clear_arrival(i),
+                }
+                if packet.dst == to {
+                    return Some(packet);
+                }
+                self.send(to, packet);
+            }
             Carrier::Port { .. } => return self.port_arrival(i, to),
         }
         None
@@ -320,9 +370,14 @@ impl<S: Sink> Net<S> {
         if next == Time::NEVER {
             self.events.clear_arrival(i);
         }
-        match &self.links[usize::from(i)].carrier {
-            Carrier::Fifo(_) if next == Time::NEVER => {}
+        let now = self.events.now();
+        match &mut self.links[usize::from(i)].carrier {
+            Carrier::Fifo(_) | Carrier::Chained(_) if next == Time::NEVER => {}
             Carrier::Fifo(_) => self.events.set_arrival(next, i),
+            Carrier::Chained(chained) => {
+                let start = chained.next().map_or(now, |(start, _)| start);
+                self.events.set_arrival_since(next, start.max(now), i);
+            }
             Carrier::Port { .. } => self.schedule(i),
         }
     }
@@ -352,9 +407,17 @@ impl<S: Sink> Net<S> {
         });
     }
 
-    /// Does the postponed work of every port that is due before this moment.
+    /// Does the postponed work of every port that is due before this moment, and brings the accounts of chains up to it.
     pub(crate) fn catch_up(&mut self) {
-        self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
+        let (now, since) = (self.events.now(), self.events.since());
+        self.catch_up_to(Time(now.0.saturating_sub(1)));
+        let Self { links, chained, flow_drops, .. } = self;
+        for i in chained {
+            let Link { carrier, meter, .. } = &mut links[usize::from(*i)];
+            if let Carrier::Chained(chained) = carrier {
+                chained.settle_before(now, since, &mut Books { meter, flow_drops });
+            }
+        }
     }
 
     /// Samples the queueing delays of dual-queue disciplines, if requested. All events before `now` must have been handled.
@@ -375,7 +438,10 @@ impl<S: Sink> Net<S> {
     /// Brings the accounts of every link up to `last`.
     pub(crate) fn catch_up_accounts(&mut self, last: Time) {
         self.catch_up_to(last);
-        self.links.iter_mut().for_each(|link| link.carrier.catch_up(last, &mut link.meter));
+        let Self { links, flow_drops, .. } = self;
+        for Link { carrier, meter, .. } in links {
+            carrier.catch_up(last, &mut Books { meter, flow_drops });
+        }
     }
 
     /// Closes the accounts of every link at the `end` of the run; `last` is the last moment that counts.

@@ -16,7 +16,9 @@
 //! instead of sequence numbers, so their order does not depend on when they were scheduled.
 
 use crate::build::Schedule;
+use crate::chain;
 use crate::engine::Engine;
+use crate::link;
 use crate::tsq;
 use crate::world::{Ended, World};
 use measure::Outcome;
@@ -70,8 +72,9 @@ impl Timeline {
         let changing: Vec<bool> = rest.link.values_mut().map(|link| !mem::take(&mut link.changes).is_empty()).collect();
         let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
         let series = |app: &scenario::NetworkApp| app.recorded && app.declared.traffic.rows() <= ROWS_WITH_SERIES;
-        // the types of links, and the events of samples, depend on all applications together
-        let together = (tsq::nodes(&network), network.apps.iter().any(series));
+        // the types of links, the order of simultaneous arrivals, and the events of samples depend on all applications together
+        let counted = tsq::nodes(&network);
+        let together = (chain::roles(&network, &counted, link::is_plain), counted, network.apps.iter().any(series));
         Ok(Some(Self { always: format!("{} {changing:?} {apps:?} {together:?}", rest.canonical()), acts }))
     }
 
@@ -97,7 +100,7 @@ pub struct Past {
 impl Past {
     /// Returns the past, at time 0, of all scenarios with the same `always` as `scenario`.   Errors: as [`World::build`].
     pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
-        Ok(Self { world: World::unscheduled(scenario, ())?.0, at: Time::ZERO })
+        Ok(Self { world: World::unscheduled(scenario, (), true)?.0, at: Time::ZERO })
     }
 
     /// Continues as `scenario` to `until`, which is not earlier than now and at most the end. `observe` is called after each slice
@@ -133,7 +136,7 @@ impl Past {
 
     /// Turns the world into the world of `scenario`, and schedules the acts before `until`.
     fn continue_as(&mut self, scenario: &Scenario, until: Time) -> Result<(), Problem> {
-        let (mut world, schedule) = World::unscheduled(scenario, ())?;
+        let (mut world, schedule) = World::unscheduled(scenario, (), true)?;
         mem::swap(&mut self.world, &mut world);
         self.world.continue_from(world, &schedule, self.at);
         self.world.schedule(&schedule, self.at..until);

@@ -23,10 +23,22 @@ impl<T: Copy + Default> Ring<T> {
         self.len == 0
     }
 
+    /// Returns the number of entries.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if the storage would double for another entry.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len == self.slots.len()
+    }
+
     /// Appends `value`; doubles the storage when full.
     #[inline]
     pub(crate) fn push(&mut self, value: T) {
-        if self.len == self.slots.len() {
+        if self.is_full() {
             self.grow();
         }
         let mask = self.slots.len() - 1;

@@ -204,6 +204,7 @@ fn bad_values_name_path_value_and_what_is_valid() {
         ("rate = \"5mbit\"", "rate = 0", "link.up.rate", "above zero"),
         ("delay = \"10ms\"", "delay = 10", "link.up.delay", "10 has no unit"),
         ("duration = \"10s\"", "duration = \"0s\"", "duration", "above zero"),
+        ("duration = \"10s\"", "duration = \"4320001s\"", "duration", "at most 4320000s (50 days)"),
         ("duration = \"10s\"", "", "", "\"duration\" is missing"),
         ("limit = \"417p\"", "limit = \"0p\"", "link.up.queue.codel.limit", "0p is not valid"),
         ("limit = \"417p\"", "limit = \"10B\"", "link.up.queue.codel.limit", "at least 28B, the smallest IP packet"),
@@ -477,11 +478,11 @@ fn a_run_is_bounded_before_it_starts() {
     assert!(lines[0].starts_with("app.x.traffic.cbr.rate"), "{lines:?}");
     let lines = timeless("ping = { interval = '1ns', size = 28 }").map(|_| ());
     assert_eq!(lines, Ok(()), "10^10 requests and their answers take some minutes");
-    let text = GOOD.replace("\"10s\"", "\"200y\"").replace("200y", "50000h");
+    let text = GOOD.replace("\"10s\"", "\"1200h\"").replace("\"5mbit\"", "\"500mbit\"");
     let lines = read::scenario(&text, Format::Toml, &[]).map(|_| ()).unwrap_err();
-    // 5 Mbit/s for 50000 h are 7.8 x 10^10 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for
-    // each: 3.1 x 10^11 packets
-    assert!(lines[0].to_string().contains("may take about 3 x 10^11 packets until 180000000s"), "{}", lines[0]);
+    // 500 Mbit/s for 50 days are 1.9 x 10^11 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for
+    // each: 7.5 x 10^11 packets
+    assert!(lines[0].to_string().contains("may take about 7 x 10^11 packets until 4320000s"), "{}", lines[0]);
     assert_eq!(lines[0].path, "app.upload.traffic");
     let more = format!("max_packets = 1_000_000_000_000\n{text}");
     assert!(read::scenario(&more, Format::Toml, &[]).is_ok());

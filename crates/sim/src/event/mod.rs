@@ -1,8 +1,11 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
-//! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares times, then the order
-//! of scheduling. The set has three parts with one common sequence. The next event is the earliest of the three first events, so
-//! the parts affect only the cost of operations, not the order of events:
+//! A key is 128 bits: the time of the event in nanoseconds (52), the time of its scheduling (38, as the difference to the time of
+//! the event), its number among the events scheduled at that moment (14), its target (24). Comparing keys compares times, then the
+//! order of scheduling. The arrivals of a link that is fed by one other link have number 0 (see [`crate::chain`]).
+//!
+//! The set has three parts. The next event is the earliest of the three first events, so the parts affect only the cost of
+//! operations, not the order of events:
 //!
 //! | part | targets | structure |
 //! |---|---|---|
@@ -12,7 +15,8 @@
 //!
 //! Events are never cancelled. Timers are lazy: a target ignores a timer that it no longer needs.
 //!
-//! Bounds: 2^40 events per run (18 hours at 60 ns each), 2^21 targets of a kind; scheduling in the past panics.
+//! Bounds: a run ends before [`LATEST`]; 2^21 targets of a kind; scheduling in the past panics. Events of one moment that were
+//! scheduled more than 4 minutes before, or as the 16 384th of a moment or later, need not be in the order of scheduling.
 
 mod heap;
 mod tournament;
@@ -21,7 +25,7 @@ mod wheel;
 use heap::Heap;
 use tournament::{LEAVES, Tournament, lesser};
 use units::Time;
-use wheel::Wheel;
+use wheel::{TIME_SHIFT, Wheel};
 
 /// The target of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +46,18 @@ pub(crate) enum Target {
 
 const KIND_SHIFT: u32 = 21;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
-const SEQ_BITS: u32 = 40;
+/// Place of the number, and of a rank.
+const NUMBER_SHIFT: u32 = 24;
+/// Place of the time of scheduling.
+const AGE_SHIFT: u32 = 38;
+const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
+/// Value of the field of an event scheduled for the moment of its scheduling; the field is smaller by the difference of the two.
+const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
+/// Smallest value of that field. Ranks use the values below it, and the bits of the number.
+const OLDEST: u64 = 1 << 3;
+
+/// The time from which on no event can be scheduled: 52 days.
+pub(crate) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
 
 impl Target {
     #[inline]
@@ -82,22 +97,29 @@ pub(crate) struct Events {
     timers: Wheel,
     /// The smaller of the first keys of `ports` and `timers`.
     other: u128,
-    sequence: u64,
+    /// Number of events scheduled at this moment.
+    scheduled: u64,
     now: Time,
     taken: u64,
+    /// Key of the latest event taken.
+    latest: u128,
+    /// The links whose arrivals have number 0.
+    first: Vec<bool>,
 }
 
 impl Events {
-    /// Returns an empty set for a world with `links` links. Ranks 0 to `ranks` are for [`Events::push_ranked`].
-    pub(crate) fn new(links: usize, ranks: usize) -> Self {
+    /// Returns an empty set for a world with a link for each entry of `first`, which is true for links whose arrivals have number 0.
+    pub(crate) fn new(first: Vec<bool>) -> Self {
         Self {
-            arrivals: Tournament::new(links),
+            arrivals: Tournament::new(first.len()),
             ports: Heap::default(),
             timers: Wheel::default(),
             other: u128::MAX,
-            sequence: ranks as u64,
+            scheduled: 0,
             now: Time::ZERO,
             taken: 0,
+            latest: 0,
+            first,
         }
     }
 
@@ -110,8 +132,14 @@ impl Events {
     /// Advances the time to `at`. No event before `at` may be pending.
     pub(crate) fn advance(&mut self, at: Time) {
         let next = lesser(self.arrivals.top(), self.other);
-        assert!(at >= self.now && Time((next >> 64) as u64) >= at, "an event before {at} is pending");
-        self.now = at;
+        assert!(at >= self.now && time_of(next) >= at.min(LATEST), "an event before {at} is pending");
+        self.set_now(at);
+    }
+
+    /// Returns the time at which the latest event was scheduled; `None` if it has a rank.
+    pub(crate) fn since(&self) -> Option<Time> {
+        let scheduled = (self.latest >> AGE_SHIFT) as u64 & NOW;
+        (scheduled >= OLDEST).then(|| Time(time_of(self.latest).0.saturating_sub(NOW - scheduled)))
     }
 
     /// Returns the number of events taken.
@@ -126,22 +154,38 @@ impl Events {
     }
 
     #[inline]
-    fn key(&mut self, at: Time, target: Target) -> u128 {
-        self.sequence += 1;
-        self.key_of(at, self.sequence, target)
+    fn set_now(&mut self, at: Time) {
+        self.scheduled = if at == self.now { self.scheduled } else { 0 };
+        self.now = at;
     }
 
+    /// Returns the key of the next event that is scheduled now.
     #[inline]
-    fn key_of(&self, at: Time, sequence: u64, target: Target) -> u128 {
-        if at < self.now {
-            past(at, self.now);
+    fn key(&mut self, at: Time, target: Target) -> u128 {
+        self.scheduled = (self.scheduled + 1).min(MAX_NUMBER);
+        self.key_of(at, self.now, self.scheduled, target)
+    }
+
+    /// Returns the key of an event scheduled at `since`, with its number.
+    #[inline]
+    fn key_of(&self, at: Time, since: Time, number: u64, target: Target) -> u128 {
+        if at < since {
+            past(at, since);
         }
-        u128::from(at.0) << 64 | u128::from(sequence << (64 - SEQ_BITS) | u64::from(target.pack()))
+        let scheduled = NOW - (at.0 - since.0).min(NOW - OLDEST);
+        key(at, u128::from(scheduled) << AGE_SHIFT | u128::from(number << NUMBER_SHIFT), target)
     }
 
     /// Schedules a timer at `at`, before all events of the same moment that have no rank or a higher rank.
     pub(crate) fn push_ranked(&mut self, at: Time, rank: usize, target: Target) {
-        let key = self.key_of(at, rank as u64, target);
+        if at < self.now {
+            past(at, self.now);
+        }
+        debug_assert!(
+            (rank as u64) < OLDEST << (AGE_SHIFT - NUMBER_SHIFT),
+            "a scenario has at most 65 536 applications"
+        );
+        let key = key(at, (rank as u128) << NUMBER_SHIFT, target);
         self.timers.push(key);
         self.other = self.other.min(key);
     }
@@ -165,11 +209,28 @@ impl Events {
     /// A taken event stays in its leaf. It must be set again or cleared before the next event is taken.
     #[inline]
     pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
+        let first = self.first[usize::from(link)];
+        let key =
+            if first { self.key_of(at, self.now, 0, Target::Link(link)) } else { self.key(at, Target::Link(link)) };
+        self.set_key(link, key);
+    }
+
+    /// Does the same as [`Events::set_arrival`] for a link whose arrivals have number 0, but the event counts as scheduled at
+    /// `since`, which is not before now.
+    #[inline]
+    pub(crate) fn set_arrival_since(&mut self, at: Time, since: Time, link: u16) {
+        debug_assert!(since >= self.now && self.first[usize::from(link)], "a link at the end of a chain");
+        let key = self.key_of(at, since, 0, Target::Link(link));
+        self.set_key(link, key);
+    }
+
+    #[inline]
+    fn set_key(&mut self, link: u16, key: u128) {
         if usize::from(link) < LEAVES {
-            let key = self.key(at, Target::Link(link));
             self.arrivals.set(usize::from(link), key);
         } else {
-            self.push(at, Target::Link(link));
+            self.ports.push(key);
+            self.other = self.other.min(key);
         }
     }
 
@@ -186,12 +247,13 @@ impl Events {
     pub(crate) fn take(&mut self, until: Time) -> Option<Target> {
         let arrival = self.arrivals.top();
         let key = lesser(arrival, self.other);
-        let at = Time((key >> 64) as u64);
-        // no event is ever scheduled at `NEVER`, so this time means that the set is empty
-        if at > until || at == Time::NEVER {
+        let at = time_of(key);
+        // an empty set has this time, and events that no run reaches
+        if at > until || at == LATEST {
             return None;
         }
-        self.now = at;
+        self.set_now(at);
+        self.latest = key;
         self.taken += 1;
         if self.other < arrival {
             self.pop_other();
@@ -216,6 +278,18 @@ impl Events {
         }
         self.other = self.timers.top().min(self.ports.top());
     }
+}
+
+/// Returns a key from its parts; `order` has the bits between time and target.
+#[inline]
+fn key(at: Time, order: u128, target: Target) -> u128 {
+    u128::from(at.min(LATEST).0) << TIME_SHIFT | order | u128::from(target.pack())
+}
+
+/// Returns the time in a key.
+#[inline]
+fn time_of(key: u128) -> Time {
+    Time((key >> TIME_SHIFT) as u64)
 }
 
 #[cold]

@@ -2,9 +2,10 @@
 
 use super::heap::Heap;
 
-/// Right shift that turns a key into its slot number. It removes the lower 64 bits of the key, which are not time, and 22 bits of
-/// the time, because a slot is 2^22 ns (4 ms) wide.
-pub(super) const SLOT_SHIFT: u32 = 64 + 22;
+/// Place of the time in a key.
+pub(super) const TIME_SHIFT: u32 = 76;
+/// Right shift that turns a key into its slot number. A slot is 2^22 ns (4 ms) wide.
+pub(super) const SLOT_SHIFT: u32 = TIME_SHIFT + 22;
 /// Number of slots: the wheel reaches 4.3 s ahead.
 pub(super) const SLOTS: usize = 1024;
 

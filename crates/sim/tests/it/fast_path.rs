@@ -1,23 +1,28 @@
-//! Rule 5 of docs/architecture.md: a link computed at enqueue gives the same results as the same link run as a port, byte for
-//! byte, even for simultaneous events. Random networks run twice, once with a sink for records, which makes every link a
-//! port.
+//! Rule 5 of docs/architecture.md: links computed at enqueue, alone or as a chain, give the same results as the same links run as
+//! ports, byte for byte, even for simultaneous events. Random networks run three times, once with a sink for records, which makes every link a
+//! port, and once with an event for each hop of a packet.
 
 use crate::common::{Dice, Ear, Numbers, read, said};
 use record::Mask;
 use sim::World;
 
-/// Runs a scenario with and without the fast path. The results may differ only in the number of events.
+/// Runs a scenario with chains, with the fast path alone, and without it. The results may differ only in the number of events.
 fn compare(toml: &str, what: &str) {
     let s = read(toml);
     let mut fast = World::build(&s).unwrap();
     fast.run(|_| true);
+    let mut hops = World::build_driven(&s).unwrap();
+    hops.run(|_| true);
     let mut slow = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
     slow.run(|_| true);
     assert!(!slow.sink().records.is_empty());
-    let (fast, slow) = (said(&fast.outcome(&s)), said(&slow.outcome(&s)));
-    if fast != slow {
-        let line = fast.lines().zip(slow.lines()).find(|(a, b)| a != b);
-        panic!("{what}: the fast path and the port differ, first in\n{line:.1000?}\n{toml}");
+    let slow = said(&slow.outcome(&s));
+    for (way, world) in [("chains", &fast), ("the fast path", &hops)] {
+        let said = said(&world.outcome(&s));
+        if said != slow {
+            let line = said.lines().zip(slow.lines()).find(|(a, b)| a != b);
+            panic!("{what}: {way} and ports differ, first in\n{line:.1000?}\n{toml}");
+        }
     }
 }
 

@@ -1,0 +1,425 @@
+//! Chains of plain links: where one plain link feeds the next, the whole way of a packet is computed when it enters the first.
+//!
+//! A plain link that is fed by one other plain link receives packets in the order in which that link sends them. So its departures
+//! and its drops can be computed together with the departures of the other link:
+//!
+//! ```text
+//!   server --access--> r1 --bottleneck--> r2 --access--> home
+//!          no event    ^       no event    ^             one event per packet: its arrival at home
+//! ```
+//!
+//! A link is *onward* if each of its packets goes on over a link that only this link feeds. Packets of an onward link have no event
+//! at its far end; those of the last link of a chain have one. [`roles`] finds the chains, from the paths between applications.
+//!
+//! **Accounts.** A packet's way is computed in advance, but counters, series and the drops of flows must show the present. So each
+//! link logs when each packet arrives, starts and leaves, and [`Chained::settle`] moves the accounts along this log. As on a `Fifo`,
+//! a departure precedes an arrival at the same time.
+//!
+//! **Simultaneous events** are handled in the order of their scheduling, so an event at the end of a chain needs the time at which
+//! it would have been scheduled with an event for each hop: when the packet before it arrived or, if the link was then empty, when its
+//! own packet entered the last link. Among all events scheduled at that time, it comes first. This rule holds for links of
+//! the role *fed* whether or not there are chains, so it also decides where a link is observed, driven, or changed on schedule.
+//!
+//! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
+//! runs with chains, with an event for each hop, and with ports (`tests/it/fast_path.rs`).
+
+use crate::fifo::{Capacity, Fifo, Meter, TxTime};
+use crate::ring::Ring;
+use measure::LinkCounts;
+use packet::{Backlog, Count, DropReason, Packed, PacketMeta};
+use scenario::{NO_LINK, Network, NetworkLink};
+use std::collections::BTreeSet;
+use units::{BitRate, Duration, Time};
+
+/// The part of a link in a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Role {
+    /// Every packet that reaches the far end enters a link that only this link feeds.
+    pub onward: bool,
+    /// Only one link feeds this link, and that link is onward.
+    pub fed: bool,
+}
+
+/// Returns the role of every link. Only links for which `plain` returns true can be part of a chain, and no link that leaves a node
+/// in `counted`, because its departures must be reported.
+pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&NetworkLink) -> bool) -> Vec<Role> {
+    let can_be = |link: &NetworkLink| {
+        let takes_time = !link.port.delay.is_zero() || link.port.rate.is_some_and(|rate| rate <= FASTEST);
+        takes_time && !counted.contains(&link.from) && plain(link)
+    };
+    let plain: Vec<bool> = network.links.iter().map(can_be).collect();
+    // the links that feed each link (NO_LINK: a host does), and the links that follow it (NO_LINK: packets have arrived)
+    let mut feeds = vec![BTreeSet::new(); network.links.len()];
+    let mut goes = feeds.clone();
+    let pairs = network.apps.iter().flat_map(|app| app.to.iter().flat_map(|to| [(app.from, *to), (*to, app.from)]));
+    for (from, to) in pairs.collect::<BTreeSet<_>>() {
+        let path = network.path(from, to).unwrap_or_default();
+        let mut before = NO_LINK;
+        for &link in &path {
+            feeds[usize::from(link)].insert(before);
+            if before != NO_LINK {
+                goes[usize::from(before)].insert(link);
+            }
+            before = link;
+        }
+        if before != NO_LINK {
+            goes[usize::from(before)].insert(NO_LINK);
+        }
+    }
+    let single = |link: &u16| *link != NO_LINK && plain[usize::from(*link)] && feeds[usize::from(*link)].len() == 1;
+    let onward = |i: usize| plain[i] && !goes[i].is_empty() && goes[i].iter().all(single);
+    let fed = |i: usize| {
+        let by = feeds[i].first().filter(|by| single(&(i as u16)) && **by != NO_LINK);
+        by.is_some_and(|by| onward(usize::from(*by)))
+    };
+    (0..network.links.len()).map(|i| Role { onward: onward(i), fed: fed(i) }).collect()
+}
+
+/// The highest rate of a link without delay in a chain. A packet takes time on every link of a chain.
+const FASTEST: BitRate = BitRate(10_000_000_000);
+
+/// A packet in the log of a link.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passage {
+    /// Time of its arrival at the queue.
+    at: Time,
+    /// Start of its transmission. If it is dropped: the time at which the event of its arrival would have been scheduled.
+    start: Time,
+    /// Time at which it leaves the link: its arrival at the far end, or its drop.
+    left: Time,
+    /// Its flow and direction, for a drop: `2 * slot + direction`.
+    flow: u32,
+    size: u16,
+    dropped: bool,
+    /// True if the event of its arrival would have been the first of those scheduled at the same time.
+    first: bool,
+}
+
+/// An arrival at a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub at: Time,
+    /// Time at which its event would have been scheduled; zero if it is part of an event that has been taken.
+    pub since: Time,
+    /// True if this event would have been the first of those scheduled at the same time.
+    pub first: bool,
+}
+
+/// A packet on its way over the last link of a chain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    /// Start of its transmission.
+    start: Time,
+    packet: Packed,
+}
+
+/// A plain link in a chain. Packets in the log have numbers, from 0 for the first packet of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Chained {
+    pub role: Role,
+    tx: TxTime,
+    delay: Duration,
+    capacity: Capacity,
+    /// Packets on the way to the far end, if they have events there.
+    ring: Ring<Last>,
+    free_at: Time,
+    /// The packets that have not left the link by the time `settled`.
+    log: Ring<Passage>,
+    /// Number of the first packet in the log.
+    front: u64,
+    /// The packets before this number do not wait when the latest packet arrives.
+    decided: u64,
+    /// The packets that wait when the latest packet arrives.
+    ahead: Backlog,
+    /// Time up to which the accounts have moved.
+    settled: Time,
+    /// Packets that arrived at the far end up to `settled`.
+    delivered: Count,
+    /// Packets that were dropped and have left the log.
+    dropped: Count,
+    /// Number of the next packet whose arrival the meter and the flows' drops have not seen.
+    entered: u64,
+    /// Number of drops in the log from `entered` on.
+    drops: u32,
+    seen: Seen,
+}
+
+/// The packets that a link's meter has seen.
+#[derive(Clone, Debug)]
+struct Seen {
+    /// Number of the next packet whose transmission has not started.
+    started: u64,
+    /// Start of this transmission, if the packet waits; otherwise `NEVER`.
+    next_start: Time,
+    /// Number of packets that wait.
+    waiting: u32,
+}
+
+/// The receivers of a link's accounts.
+pub(crate) struct Books<'a> {
+    pub meter: &'a mut Meter,
+    /// Dropped packets by flow and direction.
+    pub flow_drops: &'a mut [u64],
+}
+
+impl Chained {
+    /// Returns the idle link `fifo` as a link in a chain.
+    pub(crate) fn new(fifo: &Fifo, role: Role) -> Self {
+        let (tx, delay, capacity) = fifo.parameters();
+        Self {
+            role,
+            tx,
+            delay,
+            capacity,
+            ring: Ring::default(),
+            free_at: Time::ZERO,
+            log: Ring::default(),
+            front: 0,
+            decided: 0,
+            ahead: Backlog::default(),
+            settled: Time::ZERO,
+            delivered: Count::default(),
+            dropped: Count::default(),
+            entered: 0,
+            drops: 0,
+            seen: Seen { started: 0, next_start: Time::NEVER, waiting: 0 },
+        }
+    }
+
+    /// Returns the packet of this number, which must not be before the log.
+    #[inline]
+    fn passage(&self, number: u64) -> Option<&Passage> {
+        self.log.get((number - self.front) as usize)
+    }
+
+    /// Finds the packets that wait at `at`, which is not before the latest arrival.
+    #[inline]
+    fn decide(&mut self, at: Time) {
+        // bounded: each iteration takes one packet from those that waited
+        while self.ahead.packets > 0 {
+            let Some(&Passage { at: came, start, size, .. }) = self.passage(self.decided) else { break };
+            if start > at {
+                break;
+            }
+            self.decided += 1;
+            if start > came {
+                self.ahead.packets -= 1;
+                self.ahead.bytes -= u64::from(size);
+            }
+        }
+    }
+
+    /// Decides about a packet that arrives at the queue. Returns the start of its transmission and its arrival at the far end; `None`
+    /// if it is dropped. Packets must be offered in the order of their arrival.
+    #[inline]
+    pub(crate) fn offer(&mut self, arrival: Arrival, size: u16, flow: u32) -> Option<(Time, Arrival)> {
+        let Arrival { at, since, first } = arrival;
+        self.decide(at);
+        let full = match self.capacity {
+            Capacity::Packets(n) => self.ahead.packets >= n,
+            Capacity::Bytes(n) => self.ahead.bytes + u64::from(size) > n,
+        };
+        if full {
+            self.drops += 1;
+            self.log.push(Passage { at, start: since, left: at, flow, size, dropped: true, first });
+            return None;
+        }
+        let start = self.free_at.max(at);
+        // the event is scheduled when the packet before it arrives, or with this packet if there is none
+        let since = at.max(self.free_at + self.delay);
+        self.free_at = start + self.tx.of(size);
+        if self.ahead.packets == 0 {
+            // nothing in the log waits, so the search for the next that does can begin here
+            self.decided = self.front + self.log.len() as u64;
+        }
+        let left = self.free_at + self.delay;
+        self.log.push(Passage { at, start, left, flow, size, dropped: false, first });
+        if start > at {
+            self.ahead.packets += 1;
+            self.ahead.bytes += u64::from(size);
+        }
+        Some((start, Arrival { at: left, since, first: self.role.fed }))
+    }
+
+    /// Returns true if the log would have to grow for another packet. It is time to settle, then.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.log.is_full()
+    }
+
+    /// Brings the accounts up to `last`.
+    #[inline(never)]
+    pub(crate) fn settle(&mut self, last: Time, books: &mut Books<'_>) {
+        self.decide(last);
+        self.see(last, books);
+        // bounded: each iteration takes one packet from the log
+        while let Some(&Passage { left, size, dropped, .. }) = self.log.get(0)
+            && left <= last
+        {
+            let count = if dropped { &mut self.dropped } else { &mut self.delivered };
+            count.add_size(size);
+            self.log.pop();
+            self.front += 1;
+        }
+        self.entered = self.entered.max(self.front);
+        self.settled = last;
+    }
+
+    /// Lets the meter see the packets that arrive and start up to `last`, and counts the drops of flows.
+    #[inline]
+    fn see(&mut self, last: Time, books: &mut Books<'_>) {
+        if books.meter.is_none() && self.drops == 0 {
+            return;
+        }
+        // bounded: each iteration takes one arrival or one start from the log
+        loop {
+            let arrival = self.passage(self.entered).map_or(Time::NEVER, |next| next.at);
+            let next_start = self.seen.next_start;
+            if next_start.min(arrival) > last {
+                break;
+            }
+            if next_start <= arrival { self.start_next(books) } else { self.enter(books) }
+        }
+    }
+
+    /// Brings the drops of flows up to the event at `now` that was scheduled at `since`. This includes the drops at `now` whose event
+    /// would have come before it.
+    pub(crate) fn settle_before(&mut self, now: Time, since: Option<Time>, books: &mut Books<'_>) {
+        self.settle(Time(now.0.saturating_sub(1)), books);
+        let Some(since) = since.filter(|_| self.drops > 0) else { return };
+        let mut due = self.entered;
+        for i in self.entered.. {
+            let Some(Passage { start, dropped, first, .. }) = self.passage(i).filter(|of| of.at == now) else { break };
+            if *dropped && (*start < since || *start == since && *first) {
+                due = i + 1;
+            }
+        }
+        while self.entered < due {
+            if self.seen.next_start <= now { self.start_next(books) } else { self.enter(books) }
+        }
+    }
+
+    /// Lets the meter see the arrival of the next packet.
+    #[inline]
+    fn enter(&mut self, books: &mut Books<'_>) {
+        let Some(&Passage { at, start, flow, size, dropped, .. }) = self.passage(self.entered) else { return };
+        self.entered += 1;
+        if dropped {
+            self.drops -= 1;
+            books.flow_drops[flow as usize] += 1;
+        }
+        let Some(meter) = books.meter else { return };
+        if dropped {
+            meter.dropped(at);
+        } else {
+            meter.enqueued(at, self.seen.waiting + 1);
+            if start > at {
+                self.seen.waiting += 1;
+                self.seen.next_start = self.seen.next_start.min(start);
+                return;
+            }
+            meter.dequeued(at, size, self.seen.waiting, Duration::ZERO);
+        }
+        self.pass();
+    }
+
+    /// Lets the meter see the transmission of the next waiting packet start.
+    #[inline]
+    fn start_next(&mut self, books: &mut Books<'_>) {
+        self.seen.next_start = Time::NEVER;
+        let Some(&Passage { at, start, size, .. }) = self.passage(self.seen.started) else { return };
+        self.seen.started += 1;
+        self.seen.waiting -= 1;
+        if let Some(meter) = books.meter {
+            meter.dequeued(start, size, self.seen.waiting, start.since(at));
+        }
+        self.pass();
+        if self.seen.waiting > 0 {
+            self.seen.next_start = self.passage(self.seen.started).map_or(Time::NEVER, |next| next.start);
+        }
+    }
+
+    /// Moves past the packets that have arrived and do not wait.
+    #[inline]
+    fn pass(&mut self) {
+        // bounded: each iteration takes one packet that has arrived
+        while self.seen.started < self.entered && self.passage(self.seen.started).is_some_and(|of| of.start <= of.at) {
+            self.seen.started += 1;
+        }
+    }
+
+    /// Adds a packet to those on the way to the far end; returns true if it is the first.
+    #[inline]
+    pub(crate) fn put(&mut self, start: Time, packet: Packed) -> bool {
+        let first = self.ring.is_empty();
+        self.ring.push(Last { start, packet });
+        first
+    }
+
+    /// Removes the first packet on the way to the far end, which has arrived; returns it.
+    #[inline]
+    pub(crate) fn arrive(&mut self) -> PacketMeta {
+        let Last { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
+        self.ring.prefetch(LOOKAHEAD);
+        packet.at(start)
+    }
+
+    /// Returns the packet that arrives after the next `others` packets, if it is known.
+    #[inline]
+    pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
+        self.ring.get(others).map(|t| t.packet.at(t.start))
+    }
+
+    /// Returns the start of the transmission of the first packet on the way to the far end, and its arrival there.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<(Time, Time)> {
+        let &Last { start, packet } = self.ring.get(0)?;
+        Some((start, start + self.tx.of(packet.size()) + self.delay))
+    }
+
+    /// Returns the rate; `None` if serialisation takes no time.
+    pub(crate) fn rate(&self) -> Option<BitRate> {
+        self.tx.rate
+    }
+
+    /// Returns the packets in the log that have arrived by the time `settled`.
+    fn entered(&self) -> impl Iterator<Item = &Passage> {
+        (0..).map_while(|i| self.log.get(i)).take_while(|of| of.at <= self.settled)
+    }
+
+    /// Returns the arrival time of the packet at the head of the queue; `None` if no packet waits.
+    pub(crate) fn head_arrival(&self) -> Option<Time> {
+        self.entered().find(|of| of.start > self.settled).map(|head| head.at)
+    }
+
+    /// Returns the counters and the backlog as of the last call of [`Chained::settle`].
+    pub(crate) fn counts(&self) -> LinkCounts {
+        let (mut dropped, mut backlog, mut in_flight) = (self.dropped, Backlog::default(), Count::default());
+        for of in self.entered() {
+            if of.dropped {
+                dropped.add_size(of.size);
+            } else if of.start > self.settled {
+                backlog.packets += 1;
+                backlog.bytes += u64::from(of.size);
+            } else {
+                in_flight.add_size(of.size);
+            }
+        }
+        let mut offered = self.delivered;
+        for (packets, bytes) in [
+            (dropped.packets, dropped.bytes),
+            (backlog.packets.into(), backlog.bytes),
+            (in_flight.packets, in_flight.bytes),
+        ] {
+            offered.packets += packets;
+            offered.bytes += bytes;
+        }
+        let mut drops = [0; DropReason::ALL.len()];
+        drops[DropReason::TailFull as usize] = dropped.packets;
+        let (delivered, in_flight) = (self.delivered, in_flight.packets);
+        LinkCounts { offered, delivered, dropped, drops, backlog, in_flight, ..LinkCounts::default() }
+    }
+}
+
+/// Prefetch distance in entries of the ring.
+const LOOKAHEAD: usize = 8;
