@@ -288,8 +288,7 @@ def test_what_a_room_says_of_its_input_is_the_line(say, monkeypatch: pytest.Monk
     assert say("run", scenario_file, "-q") == (2, "", f"{error}\n")
 
 
-#: Scenarios that run for many minutes: in one everything happens at the same time, in the other nothing happens for a long
-#: time.
+#: Scenarios that run for minutes. In one, everything happens at the same time; in the other, nothing happens for long.
 ENDLESS = {
     # whole windows of packets arrive at the same time
     "rateless": (
