@@ -31,6 +31,11 @@ use scenario::{NO_LINK, Network, NetworkLink};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Time};
 
+/// The highest rate of a link without delay in a chain: a packet must take time on every link.
+const FASTEST: BitRate = BitRate(10_000_000_000);
+/// Prefetch distance in entries of the ring.
+const LOOKAHEAD: usize = 8;
+
 /// The part of a link in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
@@ -74,9 +79,6 @@ pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&
     };
     (0..network.links.len()).map(|i| Role { onward: onward(i), fed: fed(i) }).collect()
 }
-
-/// The highest rate of a link without delay in a chain. A packet takes time on every link of a chain.
-const FASTEST: BitRate = BitRate(10_000_000_000);
 
 /// A packet in the log of a link.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,6 +125,8 @@ pub(crate) struct Chained {
     /// Packets on the way to the far end, if they have events there.
     ring: Ring<Last>,
     free_at: Time,
+    /// Time at which the latest packet arrives at the far end; zero without one.
+    last_arrival: Time,
     /// The packets that have not left the link by the time `settled`.
     log: Ring<Passage>,
     /// Number of the first packet in the log.
@@ -173,6 +177,7 @@ impl Chained {
             capacity,
             ring: Ring::default(),
             free_at: Time::ZERO,
+            last_arrival: Time::ZERO,
             log: Ring::default(),
             front: 0,
             decided: 0,
@@ -226,13 +231,14 @@ impl Chained {
         }
         let start = self.free_at.max(at);
         // the event is scheduled when the packet before it arrives, or with this packet if there is none
-        let since = at.max(self.free_at + self.delay);
+        let since = at.max(self.last_arrival);
         self.free_at = start + self.tx.of(size);
         if self.ahead.packets == 0 {
             // nothing in the log waits, so the search for the next that does can begin here
             self.decided = self.front + self.log.len() as u64;
         }
         let left = self.free_at + self.delay;
+        self.last_arrival = left;
         self.log.push(Passage { at, start, left, flow, size, dropped: false, first });
         if start > at {
             self.ahead.packets += 1;
@@ -420,6 +426,3 @@ impl Chained {
         LinkCounts { offered, delivered, dropped, drops, backlog, in_flight, ..LinkCounts::default() }
     }
 }
-
-/// Prefetch distance in entries of the ring.
-const LOOKAHEAD: usize = 8;

@@ -19,8 +19,13 @@ use units::{BitRate, Duration, Prob, Rng, Time};
 /// Number of slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
 const MOST_SLICES: u32 = 2;
 
-/// Returns the results as text, without the number of events: a run that may be changed has an event for each hop of a packet.
+/// Returns everything in an outcome, number for number.
 fn said(outcome: &Outcome) -> String {
+    format!("{}\n{:?}", outcome.summary, outcome.tables)
+}
+
+/// Returns the text of [`said`] without the number of events, which chains and changes of links affect.
+fn said_without_events(outcome: &Outcome) -> String {
     let mut summary: serde_json::Value = serde_json::from_str(&outcome.summary.to_string()).unwrap();
     summary["events"] = 0.into();
     format!("{summary}\n{:?}", outcome.tables)
@@ -155,11 +160,16 @@ fn change(world: &mut World, scenario: &mut Scenario, now: Time, rng: &mut Rng) 
 
 /// Runs one scenario straight, paused, forked and changed. Returns false if it is too long.
 fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
-    let mut straight = World::build(scenario).unwrap();
+    let mut straight = World::build_driven(scenario).unwrap();
     if !finish(&mut straight) {
         return false;
     }
-    let straight = said(&straight.outcome(scenario));
+    let straight = straight.outcome(scenario);
+    let mut chained = World::build(scenario).unwrap();
+    chained.run(|_| true);
+    let chained = said_without_events(&chained.outcome(scenario));
+    same(number, "a run with chains", &chained, &said_without_events(&straight));
+    let straight = said(&straight);
     let now = Time(rng.below(scenario.duration.0 + 1));
     let mut world = World::build_driven(scenario).unwrap();
     assert_eq!(world.run_before(now, |_| true), Ended::Finished);
@@ -171,7 +181,7 @@ fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
         let mut planned = World::build(&scheduled).unwrap();
         planned.run(|_| true);
         let (changed, planned) = (changed.outcome(&scheduled), planned.outcome(&scheduled));
-        same(number, "a change", &said(&changed), &said(&planned));
+        same(number, "a change", &said_without_events(&changed), &said_without_events(&planned));
     }
     for (i, app) in scenario.app.values().enumerate() {
         if !app.traffic.is_datagrams() {

@@ -1,8 +1,8 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
-//! A key is 128 bits: the time of the event in nanoseconds (52), the time of its scheduling (38, as the difference to the time of
-//! the event), its number among the events scheduled at that moment (14), its target (24). Comparing keys compares times, then the
-//! order of scheduling. The arrivals of a link that is fed by one other link have number 0 (see [`crate::chain`]).
+//! A key has the time of the event, the time of its scheduling, its number among the events scheduled at that moment, and its target.
+//! Comparing keys compares times, then the order of scheduling. The arrivals of a link that is fed by one other link have number 0
+//! (see [`crate::chain`]).
 //!
 //! The set has three parts. The next event is the earliest of the three first events, so the parts affect only the cost of
 //! operations, not the order of events:
@@ -19,75 +19,16 @@
 //! scheduled more than 4 minutes before, or as the 16 384th of a moment or later, need not be in the order of scheduling.
 
 mod heap;
+mod key;
 mod tournament;
 mod wheel;
 
 use heap::Heap;
+pub(crate) use key::Target;
+use key::{LATEST, MAX_NUMBER, MAX_RANK, key, ranked, since, time_of};
 use tournament::{LEAVES, Tournament, lesser};
 use units::Time;
-use wheel::{TIME_SHIFT, Wheel};
-
-/// The target of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// The first packet in flight on this link arrives.
-    Link(u16),
-    /// The port of this link has work to do.
-    Port(u16),
-    /// A connection end's timer; even numbers are the initiator's: `2 * slot + side`.
-    Timer(u32),
-    /// An application's timer.
-    App(u16),
-    /// A packet that counts towards TCP small queues has left its host's device.
-    Left,
-    /// The world's own clock: samples of series, scheduled changes.
-    Clock,
-}
-
-const KIND_SHIFT: u32 = 21;
-const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
-/// Place of the number, and of a rank.
-const NUMBER_SHIFT: u32 = 24;
-/// Place of the time of scheduling.
-const AGE_SHIFT: u32 = 38;
-const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
-/// Value of the field of an event scheduled for the moment of its scheduling; the field is smaller by the difference of the two.
-const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
-/// Smallest value of that field. Ranks use the values below it, and the bits of the number.
-const OLDEST: u64 = 1 << 3;
-
-/// The time from which on no event can be scheduled: 52 days.
-pub(crate) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
-
-impl Target {
-    #[inline]
-    fn pack(self) -> u32 {
-        match self {
-            Self::Link(i) => u32::from(i),
-            Self::Timer(i) => 1 << KIND_SHIFT | i,
-            Self::App(i) => 2 << KIND_SHIFT | u32::from(i),
-            Self::Clock => 3 << KIND_SHIFT,
-            Self::Port(i) => 4 << KIND_SHIFT | u32::from(i),
-            Self::Left => 5 << KIND_SHIFT,
-        }
-    }
-    #[inline]
-    fn unpack(v: u32) -> Self {
-        let index = v & INDEX_MASK;
-        let kind = v >> KIND_SHIFT & 7;
-        // most events belong to links
-        if kind == 0 {
-            return Self::Link(index as u16);
-        }
-        match kind {
-            1 => Self::Timer(index),
-            2 => Self::App(index as u16),
-            3 => Self::Clock,
-            4 => Self::Port(index as u16),
-            _ => Self::Left,
-        }
-    }
-}
+use wheel::Wheel;
 
 /// The pending events of a world.
 #[derive(Clone, Debug)]
@@ -138,8 +79,7 @@ impl Events {
 
     /// Returns the time at which the latest event was scheduled; `None` if it has a rank.
     pub(crate) fn since(&self) -> Option<Time> {
-        let scheduled = (self.latest >> AGE_SHIFT) as u64 & NOW;
-        (scheduled >= OLDEST).then(|| Time(time_of(self.latest).0.saturating_sub(NOW - scheduled)))
+        since(self.latest)
     }
 
     /// Returns the number of events taken.
@@ -163,17 +103,16 @@ impl Events {
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
         self.scheduled = (self.scheduled + 1).min(MAX_NUMBER);
-        self.key_of(at, self.now, self.scheduled, target)
+        Self::key_of(at, self.now, self.scheduled, target)
     }
 
     /// Returns the key of an event scheduled at `since`, with its number.
     #[inline]
-    fn key_of(&self, at: Time, since: Time, number: u64, target: Target) -> u128 {
+    fn key_of(at: Time, since: Time, number: u64, target: Target) -> u128 {
         if at < since {
             past(at, since);
         }
-        let scheduled = NOW - (at.0 - since.0).min(NOW - OLDEST);
-        key(at, u128::from(scheduled) << AGE_SHIFT | u128::from(number << NUMBER_SHIFT), target)
+        key(at, since, number, target)
     }
 
     /// Schedules a timer at `at`, before all events of the same moment that have no rank or a higher rank.
@@ -181,11 +120,8 @@ impl Events {
         if at < self.now {
             past(at, self.now);
         }
-        debug_assert!(
-            (rank as u64) < OLDEST << (AGE_SHIFT - NUMBER_SHIFT),
-            "a scenario has at most 65 536 applications"
-        );
-        let key = key(at, (rank as u128) << NUMBER_SHIFT, target);
+        debug_assert!(rank <= MAX_RANK, "a scenario has fewer applications");
+        let key = ranked(at, rank, target);
         self.timers.push(key);
         self.other = self.other.min(key);
     }
@@ -211,7 +147,7 @@ impl Events {
     pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
         let first = self.first[usize::from(link)];
         let key =
-            if first { self.key_of(at, self.now, 0, Target::Link(link)) } else { self.key(at, Target::Link(link)) };
+            if first { Self::key_of(at, self.now, 0, Target::Link(link)) } else { self.key(at, Target::Link(link)) };
         self.set_key(link, key);
     }
 
@@ -220,7 +156,7 @@ impl Events {
     #[inline]
     pub(crate) fn set_arrival_since(&mut self, at: Time, since: Time, link: u16) {
         debug_assert!(since >= self.now && self.first[usize::from(link)], "a link at the end of a chain");
-        let key = self.key_of(at, since, 0, Target::Link(link));
+        let key = Self::key_of(at, since, 0, Target::Link(link));
         self.set_key(link, key);
     }
 
@@ -258,13 +194,13 @@ impl Events {
         if self.other < arrival {
             self.pop_other();
         }
-        Some(Target::unpack(key as u32))
+        Some(Target::of(key))
     }
 
     /// Returns the timer that will probably fire next.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<u32> {
-        match Target::unpack(self.timers.top() as u32) {
+        match Target::of(self.timers.top()) {
             Target::Timer(i) if self.timers.top() != u128::MAX => Some(i),
             _ => None,
         }
@@ -278,18 +214,6 @@ impl Events {
         }
         self.other = self.timers.top().min(self.ports.top());
     }
-}
-
-/// Returns a key from its parts; `order` has the bits between time and target.
-#[inline]
-fn key(at: Time, order: u128, target: Target) -> u128 {
-    u128::from(at.min(LATEST).0) << TIME_SHIFT | order | u128::from(target.pack())
-}
-
-/// Returns the time in a key.
-#[inline]
-fn time_of(key: u128) -> Time {
-    Time((key >> TIME_SHIFT) as u64)
 }
 
 #[cold]

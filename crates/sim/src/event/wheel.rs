@@ -1,9 +1,8 @@
 //! A timing wheel in front of a heap.
 
 use super::heap::Heap;
+use super::key::TIME_SHIFT;
 
-/// Place of the time in a key.
-pub(super) const TIME_SHIFT: u32 = 76;
 /// Right shift that turns a key into its slot number. A slot is 2^22 ns (4 ms) wide.
 pub(super) const SLOT_SHIFT: u32 = TIME_SHIFT + 22;
 /// Number of slots: the wheel reaches 4.3 s ahead.

@@ -1,0 +1,111 @@
+//! The key of an event: one integer of 128 bits, whose order is the order of events.
+//!
+//! | bits | field |
+//! |---|---|
+//! | 52 | time of the event, nanoseconds |
+//! | 38 | how early it was scheduled: the largest value if at its own time, less by one for each nanosecond before |
+//! | 14 | its number among the events scheduled at that moment |
+//! | 24 | its target |
+//!
+//! A rank takes the place of the second and third field, below the values that they have in other keys.
+
+use units::Time;
+
+/// The target of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The first packet in flight on this link arrives.
+    Link(u16),
+    /// The port of this link has work to do.
+    Port(u16),
+    /// A connection end's timer; even numbers are the initiator's: `2 * slot + side`.
+    Timer(u32),
+    /// An application's timer.
+    App(u16),
+    /// A packet that counts towards TCP small queues has left its host's device.
+    Left,
+    /// The world's own clock: samples of series, scheduled changes.
+    Clock,
+}
+
+const KIND_SHIFT: u32 = 21;
+const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
+/// Place of the time.
+pub(super) const TIME_SHIFT: u32 = 76;
+/// Place of the time of scheduling.
+const AGE_SHIFT: u32 = 38;
+/// Place of the number, and of a rank.
+const NUMBER_SHIFT: u32 = 24;
+/// The largest number.
+pub(super) const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
+/// Second field of an event scheduled for the moment of its scheduling.
+const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
+/// Smallest value of the second field in keys without a rank.
+const OLDEST: u64 = 1 << 3;
+/// The largest rank.
+pub(super) const MAX_RANK: usize = (OLDEST << (AGE_SHIFT - NUMBER_SHIFT)) as usize - 1;
+
+/// The time from which on no event happens: 52 days.
+pub(super) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
+
+/// Returns the key of an event that was scheduled at `since`, at most `at`.
+#[inline]
+pub(super) fn key(at: Time, since: Time, number: u64, target: Target) -> u128 {
+    let scheduled = NOW - (at.0 - since.0).min(NOW - OLDEST);
+    join(at, u128::from(scheduled) << AGE_SHIFT | u128::from(number << NUMBER_SHIFT), target)
+}
+
+/// Returns the key of an event with a rank.
+#[inline]
+pub(super) fn ranked(at: Time, rank: usize, target: Target) -> u128 {
+    join(at, (rank as u128) << NUMBER_SHIFT, target)
+}
+
+#[inline]
+fn join(at: Time, order: u128, target: Target) -> u128 {
+    u128::from(at.min(LATEST).0) << TIME_SHIFT | order | u128::from(target.pack())
+}
+
+/// Returns the time of the event.
+#[inline]
+pub(super) fn time_of(key: u128) -> Time {
+    Time((key >> TIME_SHIFT) as u64)
+}
+
+/// Returns the time of its scheduling; `None` if it has a rank.
+pub(super) fn since(key: u128) -> Option<Time> {
+    let scheduled = (key >> AGE_SHIFT) as u64 & NOW;
+    (scheduled >= OLDEST).then(|| Time(time_of(key).0.saturating_sub(NOW - scheduled)))
+}
+
+impl Target {
+    #[inline]
+    fn pack(self) -> u32 {
+        match self {
+            Self::Link(i) => u32::from(i),
+            Self::Timer(i) => 1 << KIND_SHIFT | i,
+            Self::App(i) => 2 << KIND_SHIFT | u32::from(i),
+            Self::Clock => 3 << KIND_SHIFT,
+            Self::Port(i) => 4 << KIND_SHIFT | u32::from(i),
+            Self::Left => 5 << KIND_SHIFT,
+        }
+    }
+
+    /// Returns the target in a key.
+    #[inline]
+    pub(super) fn of(key: u128) -> Self {
+        let index = key as u32 & INDEX_MASK;
+        let kind = key as u32 >> KIND_SHIFT & 7;
+        // most events belong to links
+        if kind == 0 {
+            return Self::Link(index as u16);
+        }
+        match kind {
+            1 => Self::Timer(index),
+            2 => Self::App(index as u16),
+            3 => Self::Clock,
+            4 => Self::Port(index as u16),
+            _ => Self::Left,
+        }
+    }
+}
