@@ -2,7 +2,7 @@
 //! ports, byte for byte, even for simultaneous events. Random networks run three times, once with a sink for records, which makes every link a
 //! port, and once with an event for each hop of a packet.
 
-use crate::common::{Dice, Ear, Numbers, read, said};
+use crate::common::{Dice, Ear, Numbers, number, read, said};
 use record::Mask;
 use sim::World;
 
@@ -46,4 +46,41 @@ fn beside_links_that_are_always_ports() {
         let numbers = if n % 2 == 0 { Numbers::Round } else { Numbers::Odd };
         compare(&Dice::new(1000 + n, numbers, true).scenario(), &format!("mixed {n}"));
     }
+}
+
+#[test]
+fn where_chains_meet() {
+    for n in 0..120 {
+        let numbers = if n % 4 == 0 { Numbers::Odd } else { Numbers::Round };
+        compare(&Dice::new(2000 + n, numbers, false).tree(), &format!("tree {n}"));
+    }
+}
+
+/// Two pings leave at the same time and reach the bottleneck at the same time, over 1 + 9 ms and 9 + 1 ms. The packet that entered its
+/// last link first goes first, although that link has the higher number.
+#[test]
+fn the_packet_that_entered_its_last_link_first_goes_first() {
+    let mut toml = "duration = '1s'\n".to_owned();
+    for (name, from, to, rest) in [
+        ("early_0", "e", "er", "delay = '1ms'"),
+        ("z_early", "er", "r", "delay = '9ms'"),
+        ("late_0", "l", "lr", "delay = '9ms'"),
+        ("a_late", "lr", "r", "delay = '1ms'"),
+        ("neck", "r", "d", "rate = '1mbit'\ndelay = '5ms'"),
+        ("back", "d", "r", "delay = '5ms'"),
+        ("to_early", "r", "e", "delay = '10ms'"),
+        ("to_late", "r", "l", "delay = '10ms'"),
+    ] {
+        toml += &format!("[link.{name}]\nfrom = '{from}'\nto = '{to}'\n{rest}\n");
+    }
+    for (name, from) in [("a_late", "l"), ("z_early", "e")] {
+        toml += &format!("[app.{name}]\nfrom = '{from}'\nto = ['d']\ntraffic.ping = {{ count = 1, size = '1000B' }}\n");
+    }
+    compare(&toml, "two pings");
+    let mut world = World::build(&read(&toml)).unwrap();
+    world.run(|_| true);
+    let outcome = world.outcome(&read(&toml));
+    let rtt = |app: &str| number(&outcome, &format!("apps.{app}.ping.rtt_ms.max"));
+    // a ping takes 8 ms on the bottleneck
+    assert!((rtt("a_late") - rtt("z_early") - 8.0).abs() < 0.5, "{} and {}", rtt("a_late"), rtt("z_early"));
 }

@@ -259,13 +259,25 @@ impl Dice {
 
     /// Returns a random network with its applications, for 6 s.
     pub(crate) fn scenario(&mut self) -> String {
-        let mut text = format!(
-            "name = \"random\"\nduration = \"6s\"\nrecord.interval = \"10ms\"\nseed = {}\n",
-            1 + self.rng.below(1000)
-        );
+        let mut text = self.head();
         let hosts = if self.rng.below(2) == 0 { self.dumbbell(&mut text) } else { self.mesh(&mut text) };
         self.apps(&mut text, &hosts);
         text
+    }
+
+    /// Returns a random tree with its applications, for 6 s: each way to the bottleneck and from it has two links.
+    pub(crate) fn tree(&mut self) -> String {
+        let mut text = self.head();
+        let hosts = self.two_links_each(&mut text);
+        self.apps(&mut text, &hosts);
+        text
+    }
+
+    fn head(&mut self) -> String {
+        format!(
+            "name = \"random\"\nduration = \"6s\"\nrecord.interval = \"10ms\"\nseed = {}\n",
+            1 + self.rng.below(1000)
+        )
     }
 
     /// Writes n hosts, a bottleneck, and n hosts behind it. Access links are equal in pairs, so that their packets meet at the
@@ -281,6 +293,29 @@ impl Dice {
                 let host = format!("{side}{i}");
                 self.link(text, &format!("{host}_out"), &host, hub, access);
                 self.link(text, &format!("{host}_in"), hub, &host, access);
+                hosts.push(host);
+            }
+        }
+        hosts
+    }
+
+    /// Writes n hosts, a bottleneck, and n hosts behind it, with a router between each host and the bottleneck. Packets of several
+    /// hosts that are sent together may reach the bottleneck together, after different times on the two links.
+    fn two_links_each(&mut self, text: &mut String) -> Vec<String> {
+        let n = 2 + self.rng.below(3);
+        let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
+        self.link(text, "neck", "l", "r", Some((1, 10)));
+        self.link(text, "back", "r", "l", Some((1, 100)));
+        let mut hosts = Vec::new();
+        for i in 0..n {
+            for (side, hub) in [("a", "l"), ("b", "r")] {
+                let (host, router) = (format!("{side}{i}"), format!("{side}{i}r"));
+                // in half of the ways, the names, and so the numbers, of the two links are in the other order
+                let [first, second] = if self.rng.below(2) == 0 { ["p", "q"] } else { ["q", "p"] };
+                self.link(text, &format!("{first}_{host}_out"), &host, &router, access);
+                self.link(text, &format!("{second}_{host}_out"), &router, hub, access);
+                self.link(text, &format!("{first}_{host}_in"), hub, &router, access);
+                self.link(text, &format!("{second}_{host}_in"), &router, &host, access);
                 hosts.push(host);
             }
         }
