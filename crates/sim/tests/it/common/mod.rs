@@ -280,13 +280,19 @@ impl Dice {
         )
     }
 
-    /// Writes n hosts, a bottleneck, and n hosts behind it. Access links are equal in pairs, so that their packets meet at the
-    /// bottleneck.
-    fn dumbbell(&mut self, text: &mut String) -> Vec<String> {
+    /// Writes a bottleneck; returns the number of hosts on each side, and the range of the rates of their links.
+    fn bottleneck(&mut self, text: &mut String) -> (u64, Option<(u64, u64)>) {
         let n = 2 + self.rng.below(3);
         let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
         self.link(text, "neck", "l", "r", Some((1, 10)));
         self.link(text, "back", "r", "l", Some((1, 100)));
+        (n, access)
+    }
+
+    /// Writes n hosts, a bottleneck, and n hosts behind it. Access links are equal in pairs, so that their packets meet at the
+    /// bottleneck.
+    fn dumbbell(&mut self, text: &mut String) -> Vec<String> {
+        let (n, access) = self.bottleneck(text);
         let mut hosts = Vec::new();
         for i in 0..n {
             for (side, hub) in [("a", "l"), ("b", "r")] {
@@ -302,10 +308,7 @@ impl Dice {
     /// Writes n hosts, a bottleneck, and n hosts behind it, with a router between each host and the bottleneck. Packets of several
     /// hosts that are sent together may reach the bottleneck together, after different times on the two links.
     fn two_links_each(&mut self, text: &mut String) -> Vec<String> {
-        let n = 2 + self.rng.below(3);
-        let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
-        self.link(text, "neck", "l", "r", Some((1, 10)));
-        self.link(text, "back", "r", "l", Some((1, 100)));
+        let (n, access) = self.bottleneck(text);
         let mut hosts = Vec::new();
         for i in 0..n {
             for (side, hub) in [("a", "l"), ("b", "r")] {
