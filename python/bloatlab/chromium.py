@@ -1,4 +1,4 @@
-"""Drives a headless Chromium over a pipe, in the DevTools protocol: opens a page, evaluates an expression in it."""
+"""Drives a headless Chromium over a pipe with the DevTools protocol: opens pages and evaluates expressions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads and checks the user's classes that a run calls, and describes their errors.
 
-`laws` and `controllers` each define a `Kind`, which has all that differs between them. When a scenario is read, the
-file's text and every parameter of the class are copied into it. Each run executes the text again.
+`laws` and `controllers` each define a `Kind`, which has everything that differs between laws and controllers. When a
+scenario is read, the file's text and every parameter of the class are copied into it. Each run executes the text again.
 """
 
 import ast
@@ -30,11 +30,11 @@ class ClassError(_core.ScenarioError):
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What a class is for (a law, a controller): the table that names it, its methods, and the texts of its errors."""
+    """What a class implements (a law, a controller): the table that names it, its methods, and its error texts."""
 
     #: The noun for such a class ("law"), which is also the key of the table that names the class.
     noun: str
-    #: The keys of that table that belong to the core.
+    #: The keys of this table that belong to the core; all other keys are parameters of the class.
     reserved: tuple[str, ...]
     #: The owner of the reserved keys in messages, as a possessive: "the queue's".
     owner: str
@@ -42,7 +42,7 @@ class Kind:
     methods: Mapping[str, tuple[str, ...]]
     #: At least one method of each group is required.
     required: tuple[tuple[str, ...], ...]
-    #: Forbidden modules, with which two runs of one scenario would differ, and what to use instead.
+    #: Forbidden modules, which would make two runs of one scenario differ, and what to use instead.
     instead: Mapping[str, str]
     #: The argument of `bloatlab.run` that passes classes by name.
     argument: str
@@ -144,7 +144,7 @@ class UserClass:
     def _value(self, given: Any, default: Any, path: str) -> Any:
         """Returns a parameter's value, with quantities as numbers.
 
-        Raises `ClassError` if its type is not that of the default.
+        Raises `ClassError` if the value's type differs from the type of the default.
         """
         number = _number(given) if isinstance(given, str) and not isinstance(default, str) else None
         value = given if number is None else number
@@ -249,7 +249,7 @@ def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
 
 
 def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:
-    """Raises `ClassError` for imports that a scenario cannot contain: other files, clocks, other random numbers."""
+    """Raises `ClassError` for imports of what makes runs differ: other files, clocks, other random numbers."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

@@ -103,7 +103,7 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 
 
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts, for 0, 1, ... sessions, the trials with any overfull group, and those with the first session in one.
+    """Counts, for 0, 1, ... sessions, the trials with an overfull group, and the trials whose first session is in one.
 
     `choices` has a row per trial: the groups of the sessions in order of arrival.
     """

@@ -68,7 +68,7 @@ class Change:
 
     @property
     def size(self) -> float:
-        """The size of the change: |ln ratio| after the smallest noticeable step is added to both values.
+        """The size of the change: |ln ratio|, where both values are first increased by the smallest noticeable step.
 
         The size is infinite if the signs differ, if one value is missing, or if one is 0 and the unit has no such step.
         """
@@ -86,7 +86,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The comparison of two results: their names, the settings that differ, and every measure, sorted by `_order`."""
+    """The comparison of two results: their names, the settings that differ, and every measure (see `_order`)."""
 
     names: tuple[str, str]
     settings: Sequence[Setting]
@@ -124,9 +124,9 @@ class Difference:
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
         """Makes the tables for people: the settings, then the first `top` of the measures that differ (None: all).
 
-        What users notice (scores, losses, delays, rates of applications) and the state of links come first, then
-        everything else. Within each group, the application or link that changed most comes first. `every` adds the
-        equal measures.
+        Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
+        then all others. Within each group, the application or link that changed most comes first. With `every`,
+        measures that are equal are shown as well.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
@@ -157,7 +157,7 @@ def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
     """Compares two results, given as results, result folders or flent data files.
 
     Compared with flent data, a result is reduced to what flent measures: its pings and its TCP flows, under load.
-    Raises `ResultError` for a folder without a result, `FlentError` for a bad flent file, `OSError` if one cannot be
+    Raises `ResultError` for a folder without a result, `FlentError` for a bad flent file, `OSError` if a file cannot be
     read.
     """
     names = (_name(first, "first"), _name(second, "second"))
@@ -235,14 +235,14 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
 
 
 def _choices(values: Sequence[Any]) -> bool:
-    """Returns whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and the variants differ."""
+    """Returns whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and not all are equal."""
     tables = [v for v in values if isinstance(v, dict)]
     single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
     return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
 
 
 def _chosen(value: Any, among: Sequence[Any]) -> str:
-    """Returns the name of the chosen variant, its limit, and the parameters in which variants of that name differ."""
+    """Returns the name of the chosen variant, its limit, and the parameters that differ among variants of this name."""
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
     ((name, parameters),) = value.items()
@@ -267,8 +267,8 @@ def _ordered(changes: Sequence[Change]) -> list[Change]:
     """Sorts changes for people, and drops duplicates.
 
     The measures that are reported first come before the others. Within both parts, applications come before the whole
-    run, and the whole run before links. Of several applications or links, the one that changed most comes first, with
-    its measures in the order of `measures.importance`.
+    run, and the whole run before links. The application or link that changed most comes first, and its measures are in
+    the order of `measures.importance`.
     """
     seen: set[tuple[object, ...]] = set()
     found: list[tuple[tuple[object, ...], Change]] = []
@@ -298,7 +298,7 @@ def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
 
 
 def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
-    """Returns the rows of the table, one per measure. The application or link is named in the first of its rows."""
+    """Returns the rows of the table, one per measure. Only the first row of an application or link has its name."""
     rows: list[list[TextCell]] = []
     before: str | None = None
     for c in changes:

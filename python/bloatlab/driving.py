@@ -1,4 +1,4 @@
-"""Simulations that are driven step by step: read, changed and forked between two moments.
+"""Simulations that are driven step by step: between two steps, a simulation can be read, changed and forked.
 
     sim = bloatlab.open("modem.toml")
     sim.run_until("2s")
@@ -145,7 +145,7 @@ class Simulation:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario, with the changes of links so far. Settings of flows are not part of it."""
+        """The scenario, with the changes of links so far, but without the settings of flows."""
         with self._core.use() as run:
             text = run.scenario
         return self._opened if text == self._opened.text else Scenario(text)
@@ -162,7 +162,7 @@ class Simulation:
     def flow(self, app: str, number: int = 0) -> Flow:
         """Returns the sender of an application's flow, in the flow's latest connection. Flows are counted from 0.
 
-        Raises `ScenarioError` for an unknown application, one that sends datagrams, or a flow that it does not have.
+        Raises `ScenarioError` if the application is unknown or sends datagrams, or has no flow of this number.
         """
         with self._core.use() as run:
             flows = run.flows(app)
@@ -201,7 +201,7 @@ class Simulation:
         raise TypeError("a simulation cannot be pickled or sent to a process; send its scenario, and open it there")
 
     def snapshot(self) -> Snapshot:
-        """Returns the present state, for `restore`. Raises `LawError` as `fork` does."""
+        """Returns the present state, for `restore`. Raises the errors of `fork`."""
         with self._core.use() as run:
             return Snapshot(self._opened, run.fork())
 
@@ -282,10 +282,12 @@ class _Part(ABC):
 class Link(_Part):
     """A link of a simulation.
 
-    The queue has the attributes `packets`, `bytes` and `sojourn`: the time in s that its head has waited, or None if no
-    packet waits or the time is not known. `rate` is in bit/s, None for a link without a rate. The counters since the
-    start are `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`, `marked_packets`, and
-    `drops` (packets by reason). `in_flight_packets` have left the queue and have not yet arrived.
+    The queue has the attributes `packets`, `bytes` and `sojourn`: the time in s that the queue's first packet has
+    waited, or None if no packet waits or the time is not known. `rate` is in bit/s, None for a link without a rate. The
+    counters since the start are `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`,
+    `marked_packets`, and
+    `drops` (packets by reason). `in_flight_packets` is the number of packets that have left the queue and have not yet
+    arrived.
     """
 
     __slots__ = ()
@@ -333,8 +335,8 @@ class Flow(_Part):
     The attributes in bytes are `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged
     payload of the connection), `sacked` (payload SACKed above a hole) and `mss`. `srtt` is in s (None before the first
     sample), `pacing_rate` in bit/s of payload (None without pacing). `retransmits` (segments), `timeouts` and `marks`
-    (CE-marked packets reported by ACKs) are counted since the connection began. `state` is open, cwr, recovery or loss,
-    and `connection` is its number, from 1. `direction` is forward, or reverse if only the server sends.
+    (CE-marked packets reported by ACKs) are counted since the connection began. `state` is open, cwr, recovery or loss.
+    `connection` is the number of the connection, from 1. `direction` is forward, or reverse if only the server sends.
 
     `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a text such as "30KB" or "10mbit".
 

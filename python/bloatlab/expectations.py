@@ -31,8 +31,8 @@ from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.grid_file import GridFile
 from bloatlab.tables import TextTable, row
 
-#: For each comparison, a function of the interval's low end, its high end and the threshold. It returns whether the
-#: condition holds for the whole interval.
+#: For each comparison, a function of the low end of an interval, its high end and the threshold. The function returns
+#: whether the condition holds for the whole interval.
 _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
     ">=": lambda low, _, x: low >= x,
     "<=": lambda _, high, x: high <= x,
@@ -75,7 +75,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdicts of one file, and the time that its runs took."""
+    """The verdicts for one file, and the time taken by its runs."""
 
     file: str
     verdicts: Sequence[Verdict]
@@ -88,7 +88,7 @@ class Checked:
 
 
 def keeps(expected: str, low: float, high: float) -> bool:
-    """Returns whether all of [low, high] meets a condition: ">= 4", "< 50", "== 0" or "0.9 .. 1"."""
+    """Returns whether the whole interval [low, high] meets a condition: ">= 4", "< 50", "== 0" or "0.9 .. 1"."""
     if ".." in expected:
         least, most = (float(part) for part in expected.split(".."))
         return least <= low and high <= most

@@ -1,4 +1,4 @@
-"""Reads files up to a size limit, writes files atomically, and escapes their texts for the terminal.
+"""Reads files up to a size limit, writes files atomically, and escapes texts from files for the terminal.
 
 A name in a result, a capture or a data file may hold anything, such as terminal escape sequences.
 """
@@ -72,7 +72,7 @@ def beside(path: Path) -> Generator[Path]:
 
 
 def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:
-    """Writes a file atomically; with `flush`, it is on the disk before it gets its name. Raises `OSError`."""
+    """Writes a file atomically; with `flush`, the data are on the disk before the file is renamed. Raises `OSError`."""
     with beside(path) as aside:
         try:
             with aside.open("wb") as file:

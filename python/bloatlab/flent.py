@@ -50,7 +50,7 @@ STEP = 0.2
 
 Way = Literal["upload", "download"]
 
-#: `_SERIES`: the name of a TCP flow's series in each of flent's tests. `_PLAIN`: the name in most of them.
+#: `_SERIES`: the name of a TCP flow's series in each of flent's tests. `_PLAIN`: the name that most tests use.
 _PLAIN = "TCP {way}::{number}"
 _SERIES = {"tcp_nup": _PLAIN, "tcp_ndown": _PLAIN, "rrul_be_nflows": "TCP {way} BE::{number}", "ping": _PLAIN}
 
@@ -87,7 +87,7 @@ def write(result: Result, path: str | Path, *, title: str = "") -> Path:
 def document(result: Result, *, title: str = "") -> dict[str, Any]:
     """Makes the content of a flent data file for `result`.
 
-    Raises `FlentError` if it has neither a ping nor a TCP flow.
+    Raises `FlentError` if the result has neither a ping nor a TCP flow.
     """
     end = float(result.summary["duration_s"])
     local = _local(result)
@@ -128,7 +128,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
 
 
 def _series_names(result: Result) -> Mapping[str, str]:
-    """Returns the names of series by application, if the run is one of flent's tests; otherwise empty."""
+    """Returns the names of series by application if the run is one of flent's tests; otherwise an empty mapping."""
     of = WORKLOADS.get(result.scenario.name)
     return of.series if of is not None else {}
 
@@ -172,7 +172,7 @@ def _binned(frame: pl.DataFrame, column: str, bins: int) -> tuple[NDArray[np.flo
 
 
 def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean round-trip time of each bin in ms; NaN if there is none."""
+    """Returns the mean round-trip time of each bin in ms; NaN for a bin without a value."""
     sums, counts = _binned(frame, "rtt_ms", len(x))
     with np.errstate(invalid="ignore", divide="ignore"):
         return sums / counts
@@ -255,7 +255,7 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
 class Measured:
     """flent's measurements as a result's tables: `pings` (`app`, `t_s`, `rtt_ms`), `flow_series` (payload per bin).
 
-    Flows are the applications `upload` and `download`; `summary` has the entries of these two in a run's summary.
+    Flows are the applications `upload` and `download`; `summary` has the same entries for them as a run's summary.
     """
 
     name: str
@@ -307,7 +307,7 @@ def read(path: str | Path) -> Measured:
 
 
 def of_document(data: Mapping[str, Any], name: str) -> Measured:
-    """Reads the measurements of a flent document. Raises `FlentError` if it has neither a ping nor a TCP flow."""
+    """Reads the measurements of a flent document. Raises `FlentError` if they have neither a ping nor a TCP flow."""
     if int(data.get("version", 1)) > VERSION:
         raise FlentError(f"{name}: a file of version {data['version']}; versions up to {VERSION} are supported")
     x = np.array(data["x_values"], dtype=np.float64)
@@ -331,7 +331,7 @@ def of_document(data: Mapping[str, Any], name: str) -> Measured:
 
 
 def _within(values: Any, most: float) -> bool:
-    """Returns whether all values are numbers of at most this magnitude."""
+    """Returns whether all values are numbers of at most this absolute value."""
     return bool((np.abs(np.asarray(values, dtype=np.float64)) <= most).all())
 
 
@@ -408,7 +408,7 @@ def _epoch(text: str, first: float) -> float:
 def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) -> pl.DataFrame:
     """Reads the payload per bin of every TCP flow, from raw values or, without them, from results.
 
-    A raw value covers the time since the previous one.
+    A raw value covers the time since the previous raw value.
     """
     raw, begin = _raw(data)
     frames: list[pl.DataFrame] = []

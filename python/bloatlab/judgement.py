@@ -1,7 +1,7 @@
 """Verdicts on values (within tolerance or outside), and the share of values that are within.
 
 Comparisons with published values (`studies`) and with kernels (`validate`, `simulated_and_live`) and expectations
-(`expectations`) define tolerances of their own. A verdict is True for within, False for outside, None for not judged.
+(`expectations`) define their own tolerances. A verdict is True for within, False for outside, None for not judged.
 """
 
 import math
@@ -29,7 +29,7 @@ class Share:
 
     @property
     def share(self) -> float:
-        """The share of values within, in [0, 1]; 1 if there are no values."""
+        """The share of values within tolerance, in [0, 1]; 1 if there are no values."""
         return self.within / self.cells if self.cells else 1.0
 
     @property

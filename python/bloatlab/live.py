@@ -18,10 +18,10 @@ from bloatlab import _core, outside
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
 
-#: One of the two namespaces: left has the first application's `from`, right its `to`.
+#: One of the two namespaces: the `from` of the first application is in left, its `to` in right.
 Side = Literal["left", "right"]
 
-#: Raised if the bench cannot run here: no TUN, no rights, a socket that cannot be made, or a build without the bench.
+#: Raised if the bench cannot run here: no TUN, no rights, no socket, or a build without the bench.
 LiveError = _core.LiveError
 
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     View = dict
 
-#: Receives the state of the run about ten times a second. An exception in it ends the run, which then cleans up.
+#: Receives the state of the run about ten times a second. If it raises an exception, the run ends and cleans up.
 Look = Callable[[View], None]
 
 
@@ -54,7 +54,7 @@ class Command:
 def available() -> bool:
     """Returns whether this build of bloatlab has the bench.
 
-    Only Linux builds do; otherwise `run` raises `LiveError`.
+    Only builds for Linux have it; in other builds, `run` raises `LiveError`.
     """
     return _core.has_live()
 
@@ -72,7 +72,7 @@ def run(
     """Runs `scenario` live; the result has the tables of a simulation and, in addition, `summary["live"]`.
 
     `scenario` and `sets` are as for `bloatlab.run`. `congestion` names a kernel congestion control that replaces every
-    application's stack and is the default of the command's sockets. `max_rate` allows paths faster than the bench has
+    application's stack and is the default for the command's sockets. `max_rate` allows paths faster than the bench has
     been tested with ("2gbit"). `captures` is a folder, made if necessary, for left.pcap and right.pcap.
 
     `summary["live"]["valid"]` is false if the run was late too often; its numbers must not be used then. Raises
@@ -108,7 +108,7 @@ def clean() -> int:
 
 @contextlib.contextmanager
 def _orderly_sigterm() -> Generator[None]:
-    """Makes SIGTERM end the run as Ctrl-C does, within this context."""
+    """Makes SIGTERM end the run like Ctrl-C, within this context."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -48,8 +48,9 @@ def session_queues(
     """Classifies sessions with random 5-tuples by a fair discipline, `trials` times.
 
     Returns an entry for each number of active sessions from 1 to `sessions`: the number of trials in which any two
-    share a queue, in which the first shares its queue, and in which the first is in a group with more sessions than
-    queues. Raises `ScenarioError` for a discipline that is not valid, or that has no queues per session.
+    sessions share a queue, in which the first session shares its queue, and in which the first session is in a group
+    with more sessions than queues. Raises `ScenarioError` for a discipline that is not valid, or that has no queues per
+    session.
     """
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 

@@ -58,7 +58,7 @@ class Name:
 
     @property
     def with_unit(self) -> str:
-        """The measure, with its unit in parentheses."""
+        """The label, with the unit in parentheses."""
         return f"{self.measure} ({self.unit})" if self.unit else self.measure
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
     `*` matches a name, which may have dots.
     """
     leaves = [leaf for measure in declarations() for leaf in (measure.parts or [measure])]
-    # a path may match several patterns; the one with the most literal keys is right
+    # a path may match several patterns; the pattern with the most literal keys applies
     ordered = sorted(leaves, key=lambda of: len([part for part in of.path.split(".") if part != "*"]), reverse=True)
     return [(re.compile(re.escape(measure.path).replace(r"\*", "(.+?)")), measure) for measure in ordered]
 
@@ -100,7 +100,7 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
 def _by_key() -> Mapping[str, Measure]:
     """Returns declarations by the last key of their paths.
 
-    Statistics are also there by their column names in sweeps: `sojourn_p99_ms`.
+    Statistics are also included under their column names in sweeps, such as `sojourn_p99_ms`.
     """
     found: dict[str, Measure] = {}
     for measure in declarations():
@@ -118,8 +118,8 @@ def _by_key() -> Mapping[str, Measure]:
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
     """Returns the label of a column, and its declaration if there is one.
 
-    A path of the summary has a declared label. Any other column takes the label that its last key declares, if there is
-    one; otherwise its name is the label, and the suffix of the name gives the unit.
+    A path of the summary has a declared label. For any other column, the label is the one declared for its last key. If
+    none is declared, the name is the label, and its suffix gives the unit.
     """
     parts = path.split(".")
     found = next(((m, match.groups()) for pattern, m in _patterns() if (match := pattern.fullmatch(path))), None)
@@ -144,15 +144,15 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
 
 
 def _name(of: str, label: str, measure: Measure) -> Name:
-    """Adds the unit, unless the label has it ("packets back")."""
+    """Makes the name with the unit, unless the label already has the unit ("packets back")."""
     return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 
 #: Measures with at most this rank are reported first.
 _LAST = 1001
 
-#: Rank and better direction of other programs' measures, by the unit at the end of their names. They rank after
-#: bloatlab's own.
+#: Rank and better direction of other programs' measures, by the unit at the end of their names. These measures rank
+#: after bloatlab's own.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),
@@ -177,7 +177,7 @@ def least(path: str) -> float:
 
 
 def importance(path: str) -> int:
-    """Returns the rank of a measure among those that are reported first; all others have a higher rank."""
+    """Returns the rank of a measure if it is reported first; all other measures share one higher rank."""
     measure = _looked_up(path)[1]
     return (measure.rank if measure else None) or _LAST + 1
 
@@ -188,7 +188,7 @@ def reported_first(path: str) -> bool:
 
 
 def value_at(summary: Mapping[str, Any], path: str) -> Any:
-    """Returns the value at a dotted path of a summary or of a part of it; None if there is none."""
+    """Returns the value at a dotted path of a summary or of a part of a summary; None if there is none."""
     value: Any = summary
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None

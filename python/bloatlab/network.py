@@ -40,7 +40,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 
 
 class EndpointError(RuntimeError):
-    """An endpoint that misbehaved. Its one line names the endpoint, the time, its file and line, and its action."""
+    """An endpoint that misbehaved. The message is one line: endpoint, time, file and line, and what it did."""
 
 
 class Endpoint(Protocol):
@@ -90,8 +90,9 @@ class Network:
     def add_endpoint(self, node: str, endpoint: Endpoint, *, name: str | None = None, mtu: int = 1500) -> Address:
         """Adds a stack at a node; returns its address. `mtu` is the limit of its IP packets in bytes.
 
-        In the results, the stack is an application called `name`; by default the node's name, with a number if taken.
-        Raises `ScenarioError` for an unknown node, a name that is taken, or a stack without the four methods.
+        In the results, the stack is an application called `name`; by default the node's name, followed by a number if
+        the name is taken. Raises `ScenarioError` for an unknown node, a name that is taken, or a stack without the four
+        methods.
         """
         _check_methods(endpoint)
         framing = getattr(endpoint, "framing", "udp")
@@ -107,8 +108,8 @@ class Network:
     def capture(self, folder: str | Path, link: str | None = None) -> None:
         """Captures whole packets at both ends of a link, as left.pcap and right.pcap in a folder.
 
-        The folder is made if necessary. The default is the slowest link, whose `from` is left. The files are complete
-        after `finish`, or after a failure.
+        The folder is made if necessary. The default is the slowest link; the node `from` of the link is left. The files
+        are complete after `finish`, or after a failure.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
         with self._core.use() as run:
@@ -123,7 +124,8 @@ class Network:
     def run_until(self, time: float | str) -> None:
         """Runs to a time: a number of seconds, or a text such as "250ms". Events at that time are not handled yet.
 
-        Raises `EndpointError` if an endpoint misbehaves, which ends the run; `result` has what happened until then.
+        Raises `EndpointError` if an endpoint misbehaves, which ends the run; `result` then covers the time until this
+        error.
         """
         ns = nanoseconds(time, self.duration)
         with self._explained() as run:
@@ -138,7 +140,7 @@ class Network:
         """Returns a second network in the same state, which shares nothing with this one. Not valid after the end.
 
         `copy.deepcopy` copies all stacks in one call, so an object that two stacks share is copied once. A network that
-        has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` for a law
+        has not run yet is first built. Raises `EndpointError` for a stack that cannot be copied, `LawError` for a law
         in Python, and `ScenarioError` for a network that captures.
         """
         copies: dict[str, Endpoint] = {}

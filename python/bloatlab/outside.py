@@ -26,7 +26,7 @@ def _tables(text: str, kind: Kind) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:
-    """Copies the source and parameters of classes into a resolved scenario; returns `text` if it has none.
+    """Copies the source and parameters of classes into a resolved scenario; returns `text` itself if there are none.
 
     Paths are relative to `folder`. `source` names the scenario in messages. Raises `ClassError`.
     """
@@ -47,7 +47,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def refuse(text: str, where: str) -> None:
-    """Raises `ClassError` if a resolved scenario has a class. The message says `where` it cannot run."""
+    """Raises `ClassError` if a resolved scenario has a class. `where` says in the message where it cannot run."""
     for kind in KINDS:
         for _, path, _ in _tables(text, kind):
             why = "only simulations support it (`bloatlab run`, `sweep`, `check`)"
@@ -64,7 +64,7 @@ class Factory:
 
     @property
     def needs(self) -> list[str]:
-        """The features of the stack that the class uses: those that it names, and a timer if it has `on_timer`."""
+        """The features of the stack that the class uses: those in its `needs`, and a timer if it has `on_timer`."""
         return [*self.user.needs(), *(["timer"] if hasattr(self.user.of, "on_timer") else [])]
 
     def __call__(self) -> object:
@@ -112,7 +112,7 @@ def _given(kind: Kind, of: Any, name: str, path: str) -> UserClass:
 
 
 def explained(failure: Exception, factories: Factories) -> ClassError:
-    """Makes the error for an object that failed in a run: its file, line, method, and what it raised or returned."""
+    """Makes the error for an object that failed in a run: file, line, method, and the exception or bad value."""
     key, method, text, place = failure.args
     factory, cause = factories[key], failure.__cause__
     user = factory.user

@@ -1,7 +1,7 @@
 """The package's public functions by name, for methods that call them.
 
-`Result.plot` calls a module of a higher layer. To avoid importing it here, the package itself, which is above all
-modules, sets `find` before any of them is loaded.
+`Result.plot` calls a module of a higher layer. To avoid importing that module here, the package itself sets `find`
+before any module is loaded.
 """
 
 from collections.abc import Callable

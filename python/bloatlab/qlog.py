@@ -11,8 +11,8 @@
     quic:packets_acked              segments below the cumulative acknowledgement
 
 Source: draft-ietf-quic-qlog-main-schema (QlogFileSeq, JSON Text Sequences); draft-ietf-quic-qlog-quic-events-12.
-Departs: it is TCP in the vocabulary of QUIC. Packets are numbered in the order in which they are sent, their type is
-1RTT, and the byte stream is stream 0. See docs/qlog.md.
+Departs: events of TCP are written in the vocabulary of QUIC. Packets are numbered in the order in which they are sent,
+their type is 1RTT, and the byte stream is stream 0. See docs/qlog.md.
 """
 
 import json
@@ -115,13 +115,13 @@ def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     first = of.group_by(_SENDER).agg(pl.col("link").first())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
-    # an AQM may drop a packet in the moment in which it is enqueued, which gives two rows
+    # an AQM may drop a packet at the time at which it is enqueued, which gives two rows
     of = of.join(first, on=[*_SENDER, "link"], how="semi", maintain_order="left")
     return of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
 
 
 def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
-    """Yields the events of a sender. An ACK comes before the packets that it releases, and these before the metrics."""
+    """Yields the events of a sender. At equal times: an ACK, then the packets it releases, then the metrics."""
     rows: list[_Row] = [(_ns(row), rank, row) for row in states.iter_rows(named=True) for rank in (0, 2)]
     if sent is not None:
         rows += [(_ns(row), 1, row) for row in sent.iter_rows(named=True)]
@@ -152,7 +152,7 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
 
 
 def _ns(row: Mapping[str, Any]) -> int:
-    """Returns the time of a row; both traces have it in s, as floats."""
+    """Returns the time of a row in ns; both traces have it in s, as floats."""
     return round(row["t_s"] * 1e9)
 
 
@@ -167,7 +167,7 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """Returns the state of congestion control; with BBR its mode, unless the sender responds to a loss or mark."""
+    """Returns the state of congestion control. For BBR it is the mode, except while a loss or mark is handled."""
     if row["state"] != "open":
         return row["state"]
     if row.get("bbr_mode"):
@@ -185,7 +185,7 @@ class _Segments:
         self._waiting: deque[int] = deque()
 
     def sent(self, seq: int, size: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields the events of a packet that is sent, and the loss of an earlier packet with the same data, if any."""
+        """Yields the event of a sent packet, after the loss of an earlier packet with the same data, if any."""
         number, self._next = self._next, self._next + 1
         data: dict[str, Any] = {"header": _packet(number), "raw": {"length": size}}
         if size > _HEADERS:

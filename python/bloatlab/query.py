@@ -7,7 +7,7 @@
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
     "TABLE"      a stored table by its name, such as queue_series: scenario_hash, seed, and its columns
 
-Only results of the present core and of the newest code of each measure are visible, as in a sweep.
+Only results of the current core, with the newest code of each measure, are visible, as in a sweep.
 
 A query can read these views and nothing else: it is one SELECT (or a statement that DuckDB treats as one), without
 other files, extensions or settings. DuckDB may open the store's files, and links to them without wildcards in their
@@ -127,7 +127,7 @@ class Views:
         return _Shelf(stock.measure, files, list(columns))
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
-        """Yields temporary Parquet files with those runs of the journals whose hashes are not in `known`."""
+        """Yields temporary Parquet files with the journals' runs whose hashes are not in `known`."""
         for table in tables(parquet.fresh(parquet.journals(folder), known)[0]):
             file = self._free()
             table.write_parquet(file)

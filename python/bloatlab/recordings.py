@@ -3,8 +3,8 @@
     flent     payload of all TCP flows in one direction, in bins; times 1500/1448 for the headers of full segments
     capture   bytes of IP packets to one address, in bins (pcap or pcapng: raw IP, Ethernet, Linux cooked)
 
-The traffic shows the line's rate only while the line is full. The time before the first byte and after the last is left
-out; in between, the user must keep the line full.
+The traffic shows the line's rate only while the line is full. The time before the first byte and after the last byte is
+left out. Between these two, the user must keep the line full.
 
 Source: flent's documentation; captures.py reads the packets.
 """

@@ -60,7 +60,7 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
 
 
 def open_result(folder: str | Path) -> Result:
-    """Opens a result that `save` wrote into `folder`. Raises `ResultError` if it is not one."""
+    """Opens a result that `save` wrote into `folder`. Raises `ResultError` if `folder` has no result."""
     folder = Path(folder)
     try:
         scenario: dict[str, Any] = json.loads(files.read_text(folder / SCENARIO))
@@ -166,7 +166,7 @@ def read_table(path: Path) -> pl.DataFrame:
     match path.suffix:
         case ".csv":
             frame = pl.read_csv(path, infer_schema_length=None)
-            # removes the quotes that `csv_text` has added
+            # removes the quotes that `csv_text` has added to names of columns
             names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
         case ".json":
@@ -190,7 +190,7 @@ def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 def column_type(table: str, column: str) -> type[pl.DataType]:
     """Returns the type of a column.
 
-    Counts of a run are integers; counts per bin are floats, because a bin may have none.
+    Counts of a run are integers. Counts per bin are floats, because a bin may have no value (NaN).
     """
     if column in TEXT:
         return pl.String

@@ -70,7 +70,7 @@ class Scenario:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def traces(self, what: str) -> bool:
-        """Returns whether `trace` enables this: "links", "queues", "flows" or "packets"."""
+        """Returns whether `trace` enables the trace `what`: "links", "queues", "flows" or "packets"."""
         return bool(self.data.get("trace", {}).get(what, False))
 
     def as_toml(self) -> str:
@@ -81,7 +81,7 @@ class Scenario:
         return _core.as_toml(self.text)
 
     def tc(self, link: str | None = None) -> str:
-        """Writes shell commands (tc) that set up Linux like the links, or one of them. Comments name what tc cannot do.
+        """Writes shell commands (tc) that set up Linux like all links, or like one. Comments name what tc cannot do.
 
         Raises `ScenarioError` if no link has that name.
         """

@@ -14,8 +14,8 @@ in the live run (`late`):
 
     lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 
-drawn for each packet. It is not a tuning parameter: only the live run's clock determines it. Two things are left out:
-the values above the last percentile, and the clustering of late packets when the machine stalls.
+drawn for each packet. It is not a tuning parameter: only the live run's clock determines it. The simulations do not
+have the values above the last percentile, nor the clusters of late packets that arise when the machine stalls.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _DIGITS: Mapping[Unit, int] = {"ms": 1, "s": 3, "packets": 1, "Mbit/s": 2}
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity that both runs measure. `least` is the difference that is always allowed, in `unit`."""
+    """A quantity that both runs measure. A difference of at most `least`, in `unit`, is always accepted."""
 
     name: str
     unit: Unit
@@ -97,7 +97,8 @@ class Compared:
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
-    #: The lateness taken from the live run, by case; empty if the simulations had exact clocks.
+    #: By case, how late packets left the bench in the live run, which its simulations repeat; empty if these had exact
+    #: clocks.
     lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
     @property
@@ -143,7 +144,7 @@ class Compared:
 def opened(folder: Path) -> Compared:
     """Opens the comparison that `bloatlab compare -o` has written into `folder`.
 
-    Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` if it is not one.
+    Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` if `folder` has no valid comparison.
     """
     data = json.loads(files.read_text(folder / COMPARED))
     cells: list[Cell] = []
@@ -198,7 +199,7 @@ def _point(case: str, cells: Sequence[Cell], invalid: str | None) -> Point:
 
 
 def _drawn(done: Compared) -> Drawn:
-    """Draws the simulated values divided by the live ones; 1 is equal."""
+    """Draws the ratios of simulated to live values; equal values give 1."""
     lines: list[Series] = []
     for name, wanted, colour in (("agrees", True, 2), ("differs", False, 1), ("not judged", None, 4)):
         at = [(n, c) for n, c in enumerate(done.cells) if c.agrees is wanted and c.live and math.isfinite(c.simulated)]
@@ -269,8 +270,8 @@ def lateness(real: Result) -> Lateness:
 def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link with `both_ways` gets it in both directions. A link that has its own lateness keeps it. A link that may
-    reorder packets gets none, because packets that leave the bench late keep their order.
+    A link with `both_ways` gets it in both directions, and a link with a lateness of its own is not changed. A link
+    that may reorder packets gets none, because packets that leave the bench late keep their order.
     """
     measured = lateness(real)
     if not measured:

@@ -35,8 +35,8 @@ Progress = Callable[[float], None]
 class Result:
     """The result of a run. Picklable; equal scenarios and seeds give equal results on any machine.
 
-    `scenario` has the seed of the run. `summary` has its measures, per link and per application; `tables` has polars
-    frames by name: series, histograms, page loads, flows. Column names end in their unit; kB = 1000 bytes.
+    `scenario` has the seed of the run. `summary` has the run's measures, per link and per application; `tables` has
+    polars frames by name: series, histograms, page loads, flows. Column names end in their unit; kB = 1000 bytes.
     """
 
     scenario: Scenario
@@ -154,16 +154,16 @@ def run(
     replaces the scenario's own. `progress` is called with the completed fraction; an exception it raises cancels the
     run. Ctrl-C raises `KeyboardInterrupt` within about a tenth of a second.
 
-    `captures` is a folder, made if necessary, for left.pcap and right.pcap: every packet at the two ends of
-    `capture_link` (default: the slowest link), whose `from` is left. Captures change no result; equal runs give equal
+    `captures` is a folder, made if necessary, for left.pcap and right.pcap. These have every packet at the two ends of
+    `capture_link` (default: the slowest link); its `from` is left. Captures change no result; equal runs give equal
     bytes.
 
-    `laws` has the classes for `queue.python = { law = NAME }` by name: your own laws, see `bloatlab.laws`. An error in
-    one raises `LawError`. `controllers` has the classes for `tcp.mine.python = { controller = NAME }`, see
-    `bloatlab.controllers`; an error in one raises `ControllerError`.
+    `laws` has your own laws by name, as classes, for `queue.python = { law = NAME }` (see `bloatlab.laws`). An error in
+    a law raises `LawError`. `controllers` has your own controllers, for `tcp.mine.python = { controller = NAME }` (see
+    `bloatlab.controllers`). An error in a controller raises `ControllerError`.
 
-    The scenario's `trace` adds tables (`result.trace("links")`); `packets` is the folder for its packet files, which
-    are not written without it. `trace=False` turns tracing off. Neither of them changes other results.
+    The scenario's `trace` adds tables (`result.trace("links")`). Packet files are written only if `packets` names a
+    folder for them. `trace=False` turns tracing off. Tracing changes no other result.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
@@ -187,7 +187,7 @@ def run(
 
 #: Statistics of a distribution that do not have its unit.
 _UNITLESS = frozenset({"cv", "count"})
-#: Types of values that are rounded, or whose parts are.
+#: Types of values that are rounded, or that have rounded parts.
 _WITH_FLOATS = frozenset({float, list, dict})
 
 
@@ -199,7 +199,7 @@ def summary_of(text: str) -> dict[str, Any]:
 
 
 def _resolved(value: Any, digits: int | None = None) -> Any:
-    """Rounds a value and its children to the resolution of their unit; a child without a unit has its parent's."""
+    """Rounds a value and its children to the resolution of their unit; a child without a unit has its parent's unit."""
     # written for speed, because a sweep calls it for every number of every run
     kind = type(value)
     if kind is float:
@@ -219,10 +219,10 @@ def frames(
 ) -> Mapping[str, pl.DataFrame]:
     """Returns the core's tables as frames.
 
-    Columns are typed even without rows or values, so frames of two runs concatenate. A column that is a list has texts,
-    or nulls (with the type of a count) for a counter that the run did not have. A frame is made on first access, so
-    that a sweep which needs only the summary does not pay for tables. `made` has further frames, made by the caller.
-    Numbers are rounded to the resolution of their unit.
+    Columns are typed even without rows or values, so frames of two runs concatenate. A column given as a list has
+    texts, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A frame is made
+    on first access, which saves time in a sweep that needs only the summary. `made` has further frames, made by the
+    caller. Numbers are rounded to the resolution of their unit.
     """
     fine = {
         name: frame.with_columns(
@@ -268,7 +268,7 @@ def _series(name: str, values: Any) -> pl.Series:
 
 
 def core_file() -> Path:
-    """Returns the path of the compiled core, which a result depends on besides its scenario."""
+    """Returns the path of the compiled core. A result depends on this file and on its scenario."""
     return Path(_core.__file__)
 
 

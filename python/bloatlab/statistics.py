@@ -113,14 +113,14 @@ def mser5(values: Sequence[float] | NDArray[np.float64]) -> int | None:
     if n < 4:
         return None
     cuts = np.arange(n // 2 + 1)
-    # computes var(z[d:]) / (n - d) for all d by cumulative sums from the end; z is centred, so that the squares are
-    # precise
+    # computes var(z[d:]) / (n - d) for all d by cumulative sums from the end; z is centred, so that rounding errors of
+    # the squares are small
     centred = z - z.mean()
     left = n - cuts
     total = np.cumsum(centred[::-1])[::-1][cuts]
     squares = np.cumsum(centred[::-1] ** 2)[::-1][cuts]
     error = np.maximum(squares - total**2 / left, 0.0) / left.astype(float) ** 2
-    # the first of several minima that are equal within rounding errors
+    # if several minima are equal within rounding errors, the first is used
     best = int(np.argmax(error <= error.min() + 1e-12 * error.max()))
     if best == cuts[-1]:
         return None

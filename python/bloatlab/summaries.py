@@ -29,7 +29,7 @@ Of = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column: the heading of its group, its own heading, and the path, scale and decimals of its values.
+    """A column: the heading of its group, its own heading, and for its values the path, scale and number of decimals.
 
     With `some`, the column is left out if all of its values are missing or 0.
     """
@@ -157,7 +157,7 @@ def _called(of: Result | str | Path) -> str:
     return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
 
 
-#: For each kind of row of `frame`, the part of the summary that has the rows.
+#: The part of the summary from which each kind of row of `frame` is made.
 _PARTS = {"link": "links", "app": "apps"}
 
 
@@ -169,8 +169,8 @@ def frame(
 
     `results` are results or result folders; a mapping gives each a name. The columns are `run` (this name; without a
     mapping, the name of the folder or scenario), `seed` and `scenario_hash`, then every number of the summary by its
-    dotted path (docs/results.md). With rows per link or application, its name is a column, and paths begin below it.
-    Missing values are null. Raises `ResultError` for a folder that is not a result.
+    dotted path (docs/results.md). With rows per link or application, a column has the name of the link or application,
+    and paths begin below this name. Missing values are null. Raises `ResultError` for a folder that is not a result.
     """
     if per not in {"run", *_PARTS}:
         raise ValueError(f"per {per}: expected run, link or app")

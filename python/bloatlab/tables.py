@@ -39,11 +39,11 @@ class TextTable:
     """A table for people.
 
     Each row has a cell for each of `columns`. Columns are numbers, flush right, except that the first `left` columns
-    are text, and with `words_last` also the last one. With `below`, a page puts the last column under its row, over the
-    full width. With `keep`, the text columns on the left are repeated in every block of a table that is too wide for
-    one. With `stacked`, a page narrower than the table shows each row as a list of its cells with the names of their
-    columns. `groups` are optional headings above adjacent columns, as (heading, number of columns); they cover all
-    columns.
+    are text, and with `words_last` also the last column. With `below`, a page puts the last column under its row, over
+    the full width. With `keep`, the text columns on the left are repeated in every block if the table is too wide and
+    is split into blocks. With `stacked`, a page narrower than the table shows each row as a list of its cells with the
+    names of their columns. `groups` are optional headings above adjacent columns, as (heading, number of columns); they
+    cover all columns.
     """
 
     title: str
@@ -134,7 +134,7 @@ def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
-    """Returns the mean over `bins` values around each value; at the ends, over fewer values."""
+    """Returns, for each value, the mean over the `bins` values around it; over fewer values at the ends."""
     window = np.ones(bins)
     return np.convolve(values, window, mode="same") / np.convolve(np.ones(len(values)), window, mode="same")
 

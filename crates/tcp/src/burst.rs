@@ -115,7 +115,7 @@ impl Bursts {
         self.local += bytes;
     }
 
-    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for this.
+    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for the device.
     pub(crate) fn left(&mut self, bytes: u64) -> bool {
         self.local = self.local.saturating_sub(bytes);
         std::mem::take(&mut self.throttled)

@@ -49,7 +49,7 @@ class Discipline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Down:
-    """A downstream queue that the device's setting does not change: a queue with {bytes}, and its buffer ("100ms")."""
+    """A downstream queue that the device's setting does not change: with {bytes}, and the buffer ("100ms")."""
 
     queue: Mapping[str, Any]
     buffer: str
@@ -101,10 +101,10 @@ class Load:
 class Wanted:
     """A measure of an objective: the place of its value in a summary, and its thresholds.
 
-    With `kinds`, the measure is the mean of `value` over the applications of these kinds. If `less` is given, the value
-    at that path is subtracted. With a `direction`, only file transfers in that direction count. Without `kinds`, the
-    measure is a value of the link in `direction`. `noticed` is the smallest difference, in the measure's unit, that a
-    user notices.
+    With `kinds`, the measure is the mean of `value` over the applications of these kinds. If `less` is given, it is a
+    path, and the value at this path is subtracted. With a `direction`, only file transfers in that direction count.
+    Without `kinds`, the measure is a value of the link in `direction`. `noticed` is the smallest difference, in the
+    measure's unit, that a user notices.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Wanted:
     direction: str = ""
 
     def points(self, value: float | None) -> float:
-        """Returns the points of a value, 0 to 100; 0 without a value, as for a page that never loads."""
+        """Returns the points of a value, 0 to 100; 0 if there is no value, for example because a page never loads."""
         if value is None or not math.isfinite(value):
             return 0.0
         if self.log:
@@ -303,7 +303,7 @@ def _wanted(key: str, table: _Table) -> Wanted:
     return made
 
 
-#: For each annotation of a field, the types that its value may have in a file, and the name of these types in messages.
+#: For each annotation of a field: the types that a file may use for its value, and the name of these types in messages.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "float": ((int, float), "a number"),
@@ -318,7 +318,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class _Table:
-    """A table of a file, from which keys are taken one by one; any that remain are unknown. Raises `AdviceError`."""
+    """A table of a file, from which keys are taken one by one; a key that is left is unknown. Raises `AdviceError`."""
 
     def __init__(self, where: str, data: Any) -> None:
         if not isinstance(data, Mapping):
@@ -328,7 +328,7 @@ class _Table:
         self._taken: dict[str, Any] = {}
 
     def take(self, key: str, kind: str, default: Any = MISSING) -> Any:
-        """Takes the value of a key out of the table. `kind` is a key of `_KINDS`."""
+        """Takes the value of a key out of the table; `kind` must be in `_KINDS`."""
         if key in self._taken:
             return self._taken[key]
         kinds, expected = _KINDS[kind]

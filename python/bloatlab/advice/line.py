@@ -25,16 +25,17 @@ UP, DOWN = "up", "down"
 #: One-way propagation delay through a modem's cable plant, s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
-#: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or
-#: what the peak rate sends in `TRANSMIT_S` seconds, if that is more. `TRANSMIT_S` is twice the 6 ms that a packet may
-#: wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are in bytes: 32 ACKs
-#: would be less than 4 % of 48 kB.
+#: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or the
+#: bytes that the peak rate sends in `TRANSMIT_S` seconds, if these are more. `TRANSMIT_S` is twice the 6 ms that a
+#: packet may wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are in bytes:
+#: 32 ACKs would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Smallest and largest valid round trip, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
 
-#: A scenario into which flags are written, so that the core parses a flag exactly as it parses a scenario's value.
+#: A scenario in which the value of a flag is inserted, so that the core parses a flag exactly like a value in a
+#: scenario.
 _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},
@@ -187,7 +188,7 @@ def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
 
 
 def _shapes(queue: Mapping[str, Any]) -> bool:
-    """Returns whether a queue has a rate of its own, as CAKE with a bandwidth does."""
+    """Returns whether a queue shapes to a rate, like CAKE with a bandwidth."""
     return bool(queue.get("cake", {}).get("bandwidth"))
 
 

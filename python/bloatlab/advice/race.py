@@ -8,10 +8,9 @@
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
 separated, at the limit of seeds, or before a round that would exceed the limit of runs.
 
-The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. The
-truly best of k settings takes part in k - 1 differences, each with an error of 5 % / (k - 1) (Bonferroni). So the best
-setting is called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the best,
-Hsu 1984).
+The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. With k
+settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So it
+is called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the best, Hsu 1984).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +33,11 @@ RUNS, FIRST_LOOKS = 66, 1.5
 #: an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
-#: Smallest number of seeds of the leader and of the setting `kept`: with fewer, they would have no intervals.
+#: The leader and the setting `kept` get at least this number of seeds, because one seed gives no interval.
 LEAST_SEEDS = 2
 
-#: Number of seeds of a setting that is not available. It cannot win, so more seeds would decide nothing.
+#: Number of seeds for a setting that the device does not offer. Such a setting cannot win, so more seeds would decide
+#: nothing.
 SHOWN_SEEDS = 2
 
 
@@ -68,7 +68,7 @@ def compared(lead: Judged, other: Judged, objective: Objective, rtts: int, other
     """Compares two settings over their common seeds."""
     differences = [a - b for a, b in zip(lead.seeds, other.seeds, strict=False)]
     error = (1.0 - CONFIDENCE) / max(others, 1)
-    # the points of a seed are a mean over `rtts` round trips, so their scatter is smaller by the square root of `rtts`
+    # a seed's points are the mean over `rtts` round trips, which divides their standard deviation by sqrt(`rtts`)
     by = bounds(differences, error, objective.scatter / rtts**0.5)
     if by.low > 0.0 and by.mean >= objective.noticed:
         return Compared(other, by, "behind")
@@ -111,7 +111,7 @@ def race(
         if done or n == seeds or used + len(left) * rtts > runs:
             break
     others = [compared(lead, found[o.name], objective, rtts, len(options) - 1) for o in options if o is not lead.option]
-    # a verdict stands once it is found, even if the leader changes later
+    # a verdict is kept once it is found, even if the leader changes later
     final = [Compared(c.judged, c.by, dropped.get(c.judged.option.name, c.verdict)) for c in others]
     end = "separated" if len(left) == 1 else "seeds" if n == seeds else "runs"
     return Raced(lead, sorted(final, key=lambda c: c.by.mean), end)

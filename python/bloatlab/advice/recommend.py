@@ -36,7 +36,7 @@ def recommend(
 ) -> Recommendation:
     """Recommends a device's buffer and queue discipline, by simulation.
 
-    `words` are the fields of `Asked`; `up`, `rtt` and `device` are required. `weights` are new weights of the
+    `words` are the fields of `Asked`; `up`, `rtt` and `device` are required. `weights` replaces weights of the
     objective's measures, by name. Without a `store` no runs are kept.
 
     Raises `AdviceError` for an invalid question, `OSError` for a file, and what `bloatlab.sweep.gather` raises.
@@ -108,7 +108,7 @@ def preferred(question: Question, raced: Raced) -> Judged:
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
-    """Simulates each possible round trip with the chosen buffer, and with a buffer of one BDP for each of them."""
+    """Simulates each possible round trip: with the chosen buffer, and with one BDP of each possible round trip."""
     rtts = list(q.line.rtts)
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]

@@ -65,12 +65,12 @@ class Recommendation:
 
     @property
     def others(self) -> Sequence[Compared]:
-        """All settings but the leader, the nearest first."""
+        """All settings except the leader, those nearest to it first."""
         return self.raced.others
 
     @property
     def tied(self) -> Sequence[Compared]:
-        """The available settings whose difference from the leader is known to be unnoticeable."""
+        """The available settings whose difference from the leader is known to be too small to notice."""
         return self._with("tied")
 
     @property
@@ -105,7 +105,7 @@ class Recommendation:
 
 
 def alike(raced: Raced) -> list[Judged]:
-    """Returns the leader, the settings tied with it, and those that are not separated from it and close to its mean."""
+    """Returns the leader, the settings tied with it, and settings close to its mean that are not separated from it."""
     close = [
         c.judged
         for c in raced.others
@@ -127,7 +127,7 @@ def asked_words(of: Question) -> str:
 
 
 def answer_sentence(of: Recommendation) -> str:
-    """Says which setting to choose, and compares its measures with today's; for a quick look, names the leader."""
+    """Says which setting to choose, and compares its measures with today's; for a quick look, names the leader only."""
     best, now, wanted = of.best, of.today, of.question.wanted
     if of.question.quick:
         return (
@@ -201,7 +201,7 @@ def _kept(of: Recommendation) -> str:
 
 
 def _not_available(of: Recommendation) -> Iterator[str]:
-    """Yields a sentence on the settings that the device does not have, and on how they compare."""
+    """Yields a sentence on the settings that the device does not offer, and on their results."""
     for other in of.others:
         option, by = other.judged.option, other.by
         if not option.discipline.settable:
@@ -266,7 +266,7 @@ def _measure(m: Wanted, value: Value) -> str:
 
 
 def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
-    """Compares a measure of the choice with its value for today's setting, in words."""
+    """Compares a measure of the chosen setting with the same measure of today's setting, in words."""
     mine, today = _with_unit(m, ours), _with_unit(m, theirs)
     if mine == today:
         return f"{m.words} {mine}, as today"

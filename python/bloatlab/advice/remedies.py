@@ -41,7 +41,7 @@ def fails(objective: Objective, wanted: Sequence[Wanted], of: Judged) -> list[Wa
 def failed(objective: Objective, wanted: Sequence[Wanted], all_: Sequence[Judged], best: Judged) -> list[Wanted]:
     """Returns the measures in which the chosen setting fails.
 
-    There are none unless every available setting fails in some measure.
+    The result is empty unless every available setting fails in some measure.
     """
     hopeless = all(fails(objective, wanted, j) for j in all_ if j.option.discipline.settable)
     return fails(objective, wanted, best) if hopeless else []

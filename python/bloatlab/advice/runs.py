@@ -1,4 +1,4 @@
-"""Makes the runs of a recommendation when they are needed, and keeps their results."""
+"""Makes the runs of a recommendation on demand, and keeps their results."""
 
 from collections.abc import Callable, Sequence
 

@@ -63,7 +63,7 @@ class Judged:
 
 
 def _kind(app: Mapping[str, Any]) -> str:
-    """Returns the traffic model of an application."""
+    """Returns the points."""
     traffic = app["traffic"]
     return traffic if isinstance(traffic, str) else str(next(iter(traffic), ""))
 
@@ -160,7 +160,7 @@ def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
     """Returns the settings on the front.
 
-    A setting is on it if no other setting is noticeably better in one measure and noticeably worse in none.
+    A setting is on the front if no other setting is noticeably better in one measure and noticeably worse in none.
     """
 
     def dominates(first: Judged, second: Judged) -> bool:

@@ -105,14 +105,14 @@ def _tc(of: Recommendation) -> Setting:
 
 
 def _near_end(text: str) -> list[str]:
-    """Returns the lines of the output of `bloatlab tc` for the near end, without those for the box at the far end."""
+    """Returns the part of the output of `bloatlab tc` that is for the near end."""
     lines = [line for line in text.splitlines() if line]
     end = next((n for n, line in enumerate(lines) if line.startswith("# on ")), len(lines))
     return lines[:end]
 
 
 def typed(line: str, width: int) -> list[str]:
-    """Wraps a line to `width`: lines of a command end with a backslash, lines of a comment begin with #."""
+    """Wraps a line to `width`: a command continues after a backslash, a comment in a new line with #."""
     if len(line) <= width:
         return [line]
     if line.startswith("#"):

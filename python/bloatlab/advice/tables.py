@@ -12,7 +12,7 @@ from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
-#: If there are at most this many settings, a terminal shows all of them by default.
+#: A terminal shows all settings by default if there are at most this many.
 FEW = 10
 
 

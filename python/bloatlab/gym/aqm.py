@@ -7,8 +7,8 @@
     delay                 half / (half + time in which the queue drains), mean of the samples in the interval
     loss                  packets dropped / packets offered
 
-The rate of a TCP such as Reno is proportional to 1 / sqrt(p), so with the square it is proportional to 1 / p' (RFC 9332
-§2.1 has the same square). PIE, too, computes a change of its probability (RFC 8033 §4.2).
+The rate of a TCP such as Reno is proportional to 1 / sqrt(p). With p = p'^2, this is proportional to 1 / p' (RFC 9332
+§2.1 uses the same square). PIE, too, computes a change of its probability (RFC 8033 §4.2).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bloatlab.gym.episodes import Episode, Given
 from bloatlab.laws import Packet, Verdict, View
 from bloatlab.scenario import ScenarioError, overrides
 
-#: Uploads and a bottleneck, whose queue is the agent's.
+#: Uploads through a bottleneck whose queue the agent controls.
 HOME: Mapping[str, Any] = {
     "name": "home",
     "duration": "10s",

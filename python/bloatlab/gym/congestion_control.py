@@ -23,7 +23,7 @@ from bloatlab.gym.driven import DrivenEnv, seconds
 from bloatlab.gym.episodes import Episode, Given
 from bloatlab.scenario import ScenarioError, catalogue, overrides, quantity
 
-#: A sender, a bottleneck with a drop-tail queue, and a receiver. No series are recorded.
+#: A sender, a bottleneck with a drop-tail queue, and a receiver. No time series are recorded.
 LINE: Mapping[str, Any] = {
     "name": "line",
     "duration": "10s",
@@ -49,8 +49,8 @@ LINE_AXES: Mapping[str, Any] = {
 
 #: Smallest length of a step in s, if `interval` is not given. The length is then the smallest round trip so far.
 SHORTEST = 0.01
-#: Smallest window that an action can set, in segments, and largest one, in bytes. After a timeout, the window is one
-#: segment (RFC 5681 §3.1).
+#: The smallest window that an action can set, in segments, and the largest, in bytes. After a timeout, the window is
+#: one segment (RFC 5681 §3.1).
 LEAST, MOST = 2.0, 2.0**26
 #: Largest pacing rate, bit/s.
 FASTEST = 1e11
@@ -58,8 +58,8 @@ FASTEST = 1e11
 MEMORY = 10
 #: IP and TCP headers of a data segment with time stamps, and of a SYN, bytes.
 HEADERS, SYN = 52, 60
-#: Time between two readings of a connection that opens, s: less than a round trip, so that the first sample is the
-#: handshake's.
+#: While a connection opens, its state is read at this interval, s. It is less than a round trip, so that the first RTT
+#: sample read is that of the handshake.
 LOOK = 0.001
 
 
@@ -125,7 +125,7 @@ class CongestionControl(DrivenEnv):
         try:
             return self._episodes.draw(self.np_random, sets)
         except ScenarioError:
-            # a misspelt application is the likely reason
+            # an unknown application is most likely a misspelt name
             self.np_random.bit_generator.state = state
             apps = self._episodes.draw(self.np_random, []).scenario.data["app"]
             if self._app in apps:
@@ -167,7 +167,7 @@ class CongestionControl(DrivenEnv):
             return None
 
     def _rate(self) -> float:
-        """Returns the rate of the bottleneck, bit/s. Raises `ScenarioError` if it has none."""
+        """Returns the rate of the bottleneck, bit/s. Raises `ScenarioError` if the bottleneck has none."""
         rate = self._link.rate
         if not rate:
             raise ScenarioError(
@@ -185,14 +185,14 @@ class CongestionControl(DrivenEnv):
         mss, srtt = self._state["mss"], self._state["srtt"]
         if self._control == "rate":
             self._pace = min(max(self._pace * 2**action, mss / self._least), FASTEST)
-            # here the window only limits the data in flight on a stalled path: twice what the rate sends in a round
-            # trip
+            # with control of the rate, the window only limits the data in flight on a stalled path: twice what the rate
+            # sends in a round trip
             self._window = min(max(2 * self._pace * srtt / 8, 2 * LEAST * mss), MOST)
             self._flow.pacing_rate = int(self._pace)
         else:
             self._window = min(max(self._window * 2**action, LEAST * mss), MOST)
         self._flow.ssthresh = int(self._window)
-        # after a timeout, slow start opens the window up to the agent's
+        # after a timeout, slow start grows the window up to the agent's window
         slow = self._state["state"] == "loss"
         self._flow.cwnd = max(int(min(self._window, self._state["cwnd"]) if slow else self._window), mss)
 
@@ -207,7 +207,7 @@ class CongestionControl(DrivenEnv):
             state[key] - (0 if fresh else before[key])
             for key in ("delivered", "sacked", "retransmits", "timeouts", "marks")
         )
-        # a timeout may discard what was SACKed
+        # a timeout may discard SACK information, which lowers the sum
         delivered = max(delivered + sacked, 0)
         srtt, mss = state["srtt"] or before["srtt"], state["mss"]
         self._state = {**state, "srtt": srtt}
@@ -217,7 +217,7 @@ class CongestionControl(DrivenEnv):
         marked = min(marks / segments, 1.0) if segments else 0.0
         rate = (rate + self._rate()) / 2
         carried = rate * taken / 8 * mss / (mss + HEADERS)
-        # the smallest round trip is the handshake's; a data segment is larger than a SYN and takes longer to send
+        # the smallest round trip is that of the handshake; a data segment is larger than a SYN and takes longer to send
         base = self._least + 8 * (mss + HEADERS - SYN) / rate
         self._rates.append(8 * delivered / taken)
         parts = {"throughput": delivered / carried, "delay": min(base / srtt, 1.0), "loss": loss}

@@ -40,9 +40,9 @@ def seconds(name: str, given: float | str) -> float:
 
 
 class DrivenEnv(gymnasium.Env[Vector, Vector]):
-    """An environment around a simulation, which an action changes and which then runs for an interval.
+    """An environment around a simulation. An action changes the simulation, which then runs for an interval.
 
-    Episodes end with the scenario: `truncated` is then true. Nothing is rendered.
+    Episodes end with the scenario; `truncated` is then true. Nothing is rendered.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  as in the base class
@@ -101,7 +101,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
             raise InvalidAction(f"the action {action!r} is not in the action space {self.action_space}")
         simulation = self.simulation
         now, interval = simulation.now, self._interval()
-        # a remainder of less than half an interval is part of the last step
+        # if less than half an interval would remain, it becomes part of this step
         until = now + interval if now + 1.5 * interval < simulation.duration else simulation.duration
         self._act(float(given[0]))
         reward, observation, terminated, info = self._run(until)
@@ -125,11 +125,11 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
     @abstractmethod
     def _episode(self, builtin: Any) -> Episode:
-        """Draws an episode, in which `builtin` acts unless it is None."""
+        """Draws an episode; if `builtin` is not None, it acts instead of the agent."""
 
     @abstractmethod
     def _begin(self, episode: Episode, watching: bool) -> list[float]:
-        """Opens an episode; returns the first observation. While `watching`, actions have no effect."""
+        """Opens an episode; returns the first observation. If `watching`, actions have no effect."""
 
     @abstractmethod
     def _interval(self) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from bloatlab.scenario import Override, Scenario, opened
 from bloatlab.sweep.axes import Between, axis
 
-#: Whatever `bloatlab.open` opens.
+#: Everything that `bloatlab.open` accepts.
 Opened = Scenario | str | Path | Mapping[str, object]
 #: A single scenario, several, or a function that draws one.
 Given = Opened | Sequence[Opened] | Callable[[np.random.Generator], Opened]

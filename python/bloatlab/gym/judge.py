@@ -11,7 +11,7 @@ import polars as pl
 
 from bloatlab.gym.driven import DrivenEnv, Vector
 
-#: An agent: a function from an observation to an action. Or a built-in controller or law, by name or as a table.
+#: An agent, as a function from an observation to an action; or a built-in controller or law, as a name or a table.
 Policy = Callable[[Vector], Vector] | str | Mapping[str, Any]
 
 
@@ -21,8 +21,8 @@ def judge(
     """Runs every policy in the same episodes; returns a row per policy and episode, in this order.
 
     `policies` has, by name, functions from an observation to an action, and names of built-in controllers or laws.
-    Episode n is that of `env.reset(seed=seed + n)`. Each row has the drawn values, and the means over time of the
-    reward and of its parts. Raises `ScenarioError`, and `ValueError` for an unknown controller.
+    Episode n is the one that `env.reset(seed=seed + n)` begins. Each row has the drawn values, and the means over time
+    of the reward and of its parts. Raises `ScenarioError`, and `ValueError` for an unknown controller.
     """
     return pl.DataFrame(
         [

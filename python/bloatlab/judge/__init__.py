@@ -1,4 +1,4 @@
-"""The referee: runs the test cases of a document for a controller, with a verdict for each criterion.
+"""Runs the test cases of a document for a controller, and gives a verdict on each criterion.
 
 A suite is a folder of `suites`: `suite.toml` and a file per case. A case is a scenario with a table `judge`, which has
 the document's statement, the criteria and their limits. `runs` makes the runs, `verdicts` compares, `page` writes.

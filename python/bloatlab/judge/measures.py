@@ -7,8 +7,8 @@
     queues    queue_series: a row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
     files, pings, pages, media      the tables of these names, if the run has them
 
-`phase` is the first column of words that the controller itself traces. A controller that does not trace a column makes
-a query about it fail; then the criterion does not apply to it.
+`phase` is the first column of words that the controller itself traces. If a controller does not trace the column of a
+query, the query fails, and its criterion does not apply to this controller.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JUDGED = "judged"
 #: Columns of words that every sender has.
 _WORDS = ("app", "direction", "state")
 
-#: The links of cases whose queue a figure shows.
+#: The links whose queue is shown in a figure of their case.
 _SHOWN = ("forward", "bottleneck")
 
 #: Rows of a table that is kept for a figure.
@@ -37,14 +37,14 @@ _POINTS = 400
 #: The key of the summary with the reason why a transport has ended a run.
 FAILURE = "failure"
 
-#: The value of a query that needs a column which the controller does not trace: this, and the name.
+#: The result of a query for a column that the controller does not trace: this text and the column's name.
 MISSING = "no column "
 
 
 def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
     """Returns the measure of a suite's runs: the numbers of the summary, and the queries by the scenario's name.
 
-    `run` makes the results, if it is not `bloatlab.run`.
+    `run` makes the results, by default `bloatlab.run`.
     """
     return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)
 
@@ -116,7 +116,7 @@ def _visits(flow: pl.DataFrame) -> pl.DataFrame:
 
 
 def _frames(result: Result) -> dict[str, pl.DataFrame]:
-    """Returns what the figures of the page show: the judged sender, and the rate of each application."""
+    """Returns the data of the page's figures: the judged sender, and the rate of each application."""
     frames: dict[str, pl.DataFrame] = {}
     tables = _tables(result)
     if "visits" in tables:

@@ -1,4 +1,4 @@
-"""Runs the cases of suites for controllers: first the runs that determine moments, then all others."""
+"""Runs the cases of suites for controllers: first the runs that determine moments, then all other runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bloatlab.sweep import Executor, Measured, Point, Store, Watch, gather
 
 @dataclass(frozen=True)
 class _Key:
-    """A run: the case, the name of the subject in it, and the seed."""
+    """The key of a run: the case, the name of the subject, and the seed."""
 
     section: str
     name: str
@@ -43,7 +43,7 @@ def judged(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> list[Judged]:
-    """Judges one controller, or all, by a suite. Runs that several of them need are made once.
+    """Judges one controller, or all, by a suite. A run that several controllers need is made once.
 
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """
@@ -71,7 +71,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
         ]
         for one, seed in itertools.product([*subjects, *references], range(1, case.seeds + 1)):
             jobs.setdefault(_Key(case.section, one.name, seed), (case, one))
-    # one run that shows every phase, even if the suite has only other cases now
+    # one run must show every phase; its case may not be among the selected cases, so the whole suite is read
     whole = read_suite(suite.name)
     for case in whole.only(whole.phases_of).cases if whole.phases_of else []:
         for one in subjects:
@@ -125,7 +125,7 @@ def _why(value: Any) -> str:
 def _scenario(
     suite: Suite, case: Case, of: Subject, seed: int, moments: Mapping[str, float] | None = None
 ) -> Scenario | str:
-    """Builds the scenario of a case; returns the reason if the case's own stack is possible, but not the subject's."""
+    """Builds the scenario of a case; returns a reason instead if the subject's stack is not possible in it."""
     tree, source = case.scenario(moments) | {"seed": seed}, f"{case.suite} {case.section}"
     parse(json.dumps(expanded(tree)), form="json", source=source)
     try:

@@ -17,13 +17,13 @@ from bloatlab.judge.suites import QUEUE, STACK, JudgeError, Suite
 from bloatlab.judge.transports import Transport, is_transport, transport
 from bloatlab.scenario import catalogue, load, parse, schema
 
-#: Controllers without a behaviour of their own to judge.
+#: Controllers that have no behaviour of their own to judge.
 _NOT_OURS = ("python",)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A controller, a queue or a transport: its name, its value in a scenario, and its Python file's folder.
+    """A controller, a queue or a transport: its name, its value in a scenario, and the folder of its Python file.
 
     The value is a stack or a queue; a transport has none.
     """
@@ -49,7 +49,7 @@ class Subject:
 
 
 def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns the tables at a path; `*` stands for each key whose table has the rest of the path."""
+    """Returns the tables at a path; `*` matches each key whose table has the rest of the path."""
     if not path:
         return [tree]
     first, *rest = path
@@ -69,7 +69,10 @@ def chosen(suite: Suite, cc: str) -> list[Subject]:
 
 
 def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
-    """Finds a controller: a name of ours, FILE.py:CLASS, or FILE.toml:STACK; a transport, a queue; elsewhere a name.
+    """Finds the subject with this name for a place of the scenario.
+
+    At `STACK` it is a controller (a name of ours, FILE.py:CLASS or FILE.toml:STACK) or a transport (FILE.py:CLASS). At
+    the place of a queue it is a queue; at any other place, the name itself.
 
     Raises `JudgeError`, `ScenarioError`.
     """
@@ -91,7 +94,7 @@ def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
 
 
 def queue(text: str) -> Subject:
-    """Finds a queue: a text or a table as in a scenario, a law in FILE.py:CLASS, or that of a link in FILE.toml:LINK.
+    """Finds a queue: a text or table as in a scenario, a law in FILE.py:CLASS, or a link's queue, FILE.toml:LINK.
 
     Raises `JudgeError`, `ScenarioError`.
     """

@@ -3,15 +3,16 @@
     suites/NAME/suite.toml    [suite] title, document, source ...;  [[outside]] section, title, reason
     suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
 
-Instead of the scenario's parts, a case may name one with `[workload] name = ..., PARAMETER = ...`; other keys are
-added. `subject` is the place of the scenario that is judged: `STACK`, or the path of any other key, in which `*` stands
-for each key that has the rest of the path, or a list of such paths. `everyone` lists what `all` stands for at another
-place. `phases_of` is a case whose run shows every phase. A criterion is a number of the run with a condition on it.
+A case may build its scenario from a workload, with `[workload] name = ..., PARAMETER = ...`; its other keys are added.
+`subject` is the place in the scenario where the subject is put: `STACK`, or the path of any other key, or a list of
+such paths; `*` in a path matches each key that has the rest of the path. At a place other than `STACK`, `everyone`
+lists the subjects that `all` means. `phases_of` names a case whose run shows every phase. A criterion is a number of
+the run with a condition on it.
 `by` says who chose the limit: the document or this suite.
 
-A moment is a time that a first run determines, such as the entry into a phase. In the scenario, `at = "@NAME"` or
-`"@NAME + 20ms"` stands for it. Entries of a list that have such a time are left out of the first run. Runs are
-deterministic, so the second run is equal to the first up to that time, and it is a scenario like any other.
+A moment is a time that a first run determines, such as the entry into a phase. In the scenario it is written `at =
+"@NAME"` or `"@NAME + 20ms"`. The first run leaves out entries of lists that have such a time. Runs are deterministic,
+so the second run is equal to the first up to that time. Its scenario is like any other.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ FOLDER = Path(__file__).with_name("suites")
 #: The place of a scenario where a congestion controller is judged.
 STACK = "tcp.judged"
 
-#: The last key of the places where a queue is judged.
+#: A queue is judged at paths that end in this key.
 QUEUE = ".queue"
 
 By = Literal["document", "ours"]
@@ -52,8 +53,8 @@ class Criterion:
 
     `measure` is the path of a number in the summary, or SQL over the tables of `measures`. With `against`, the figure
     is the ratio to the same number with another subject. `needs` names the phase that must occur; without it, the
-    criterion does not apply. A `condition` is about the run and not about the controller: without it, the case is not
-    judged. `changed` says why a limit or a measure was changed after a run.
+    criterion does not apply. A criterion marked `condition` is about the run and not about the controller: if it is not
+    met, the case is not judged. `changed` says why a limit or a measure was changed after a run.
     """
 
     says: str
@@ -70,7 +71,8 @@ class Criterion:
 class Case:
     """A case: the document's statement, the scenario as plain values, moments and criteria.
 
-    With several `seeds`, from 1 up, the worse end of the mean's 95 % interval must meet a condition, as in `check`.
+    With several `seeds`, which begin at 1, the worse end of the mean's 95 % interval must meet a condition, as in
+    `check`.
     """
 
     suite: str
@@ -96,7 +98,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A section of the document that runs over one bottleneck cannot judge, with the reason."""
+    """A section of the document that cannot be judged by runs over one bottleneck, with the reason."""
 
     section: str
     title: str
@@ -126,11 +128,11 @@ class Suite:
 
     @property
     def option(self) -> str:
-        """The option of the command that names what is judged."""
+        """The option of the command that names the subject."""
         return "--queue" if self.queues else "--cc"
 
     def only(self, *sections: str) -> Suite:
-        """Returns the suite with these cases; a section without its document will do if only one case has it.
+        """Returns the suite with these cases. A section may be given without its document if only one case has it.
 
         Raises `JudgeError`.
         """
@@ -212,7 +214,7 @@ def _timed(value: Any, moments: Mapping[str, float] | None) -> Any:
             return {key: _timed(one, moments) for key, one in value.items()}
         case list():
             known = [_timed(one, moments) for one in value if moments is not None or not _at_a_moment(one)]
-            # a controller may reach a moment before a fixed time or after it
+            # sorted by time, because a controller may reach a moment before or after a fixed time
             if any(_at_a_moment(one) for one in value):
                 known.sort(key=lambda one: quantity(one["at"]))
             return known

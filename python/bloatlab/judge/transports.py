@@ -1,11 +1,11 @@
-"""Judges a transport of the user's: its endpoints take the place of the judged TCP flows of a case.
+"""Judges a user's transport: its endpoints replace the judged TCP flows of a case.
 
     class Stack:
         def __init__(self, to=None): ...    # sends without end to the address `to`; without it, receives
 
 The methods are those of `bloatlab.network.Endpoint`. Each flow of the case is a pair of objects, which send through
-`bloatlab.Network` beside the other applications of the case. Criteria about packets apply to a transport; it traces no
-phases. A case whose judged flows are more than long transfers does not apply.
+`bloatlab.Network` beside the other applications of the case. Criteria about packets apply to a transport, but criteria
+about phases do not, because it traces no phases. A case applies only if its judged flows are long transfers.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from bloatlab.network import Address, Endpoint, EndpointError, Network
 from bloatlab.scenario import Scenario, parse, quantity
 from bloatlab.simulation import Progress, Result
 
-#: Parts of a run between which progress is reported, so that Ctrl-C is handled.
+#: A run is divided into this number of parts. Progress is reported between parts, so that Ctrl-C is handled.
 PARTS = 100
 
-#: The interval from which the start of a flow is drawn, if the case gives none: that of `ftp`.
+#: The start of a flow is drawn from this interval if the case gives none, as for `ftp`.
 _START_SPREAD = "100ms"
 
-#: An address with which a sender is made to test its class.
+#: The address that is passed to a sender when its class is tested.
 _ADDRESS: Address = ("10.0.0.1", 4433)
 
 #: The name of the judged stack.
@@ -49,13 +49,13 @@ _NAME = STACK.rpartition(".")[2]
 #: Keys of `traffic.ftp` that describe long flows; other keys must have their defaults.
 _LONG = ("flows", "stagger")
 
-#: Stands between the name of an application and the number of a further flow of it.
+#: The text between the name of an application and the number of a further flow.
 _AGAIN = " flow "
 
-#: The same for the receiver of a flow.
+#: The text between the name of an application and the number of a flow's receiver.
 _RECEIVER = " receiver "
 
-#: Held during a run. Threads cannot run Python code in parallel, and two runs may share the globals of a library.
+#: Held during a run. Threads cannot run Python code in parallel, and two runs may share a library's global variables.
 _ALONE = threading.Lock()
 
 KIND = Kind(
@@ -106,7 +106,7 @@ def transport(file: Path, name: str, at: str) -> Transport:
 
 
 def is_transport(file: Path, name: str) -> bool:
-    """Returns true if a class has the methods of a transport and not those of a controller, by its text."""
+    """Returns true if a class has, by its text, the methods of a transport and not the methods of a controller."""
     try:
         tree = parsed(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError):
@@ -122,9 +122,10 @@ def is_transport(file: Path, name: str) -> bool:
 
 
 def _packages(source: str) -> str:
-    """Returns the SHA-256 of the modules and packages that a text imports: their Python files, and the sizes of others.
+    """Returns the SHA-256 of the modules and packages that a text imports.
 
-    Modules of Python's library count by Python's version, and packages that these packages import do not count.
+    It covers their Python files, and the sizes of their other files. For modules of Python's library, it covers
+    Python's version. Packages that these packages import are not covered.
     """
     sha = hashlib.sha256()
     for name in sorted({name.partition(".")[0] for name in _imported(source)} - sys.stdlib_module_names - {"bloatlab"}):
@@ -160,7 +161,7 @@ def why_not(scenario: Scenario) -> str:
 
 
 def network_of(scenario: Scenario) -> Scenario:
-    """Returns the scenario of a case without the judged flows, in which the transport's endpoints take their place."""
+    """Returns the scenario of a case without the judged flows, which the transport's endpoints replace."""
     tree = scenario.data
     for name in _judged(scenario):
         del tree["app"][name]
@@ -250,7 +251,7 @@ def _add_flows(run: Network, user: UserClass, scenario: Scenario, name: str) -> 
 
 
 def _with_one_app(summary: dict[str, Any]) -> dict[str, Any]:
-    """Adds the goodput of the further flows of an application to that of the first."""
+    """Adds the goodput of an application's further flows to the goodput of its first flow."""
     apps = summary["apps"]
     for name, further in apps.items():
         first, again, _ = name.partition(_AGAIN)

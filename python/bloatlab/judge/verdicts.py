@@ -32,7 +32,7 @@ Row = Mapping[str, Any]
 class Ruling:
     """The verdict on one criterion, the figure, and the reason if there is no figure.
 
-    `parts` are the means of a ratio's two numbers: that of the judged subject, and that of what it is compared with.
+    `parts` are the means of a ratio's two numbers: the judged subject's, and the other subject's.
     """
 
     criterion: Criterion
@@ -60,7 +60,7 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A case with its verdicts and the scenario that was run; None if it was not run."""
+    """A case with its verdicts and the scenario that was run (None if it was not run)."""
 
     case: Case
     rulings: Sequence[Ruling]
@@ -69,7 +69,7 @@ class Tried:
 
     @property
     def word(self) -> Word:
-        """The verdict of the case: not met if a criterion is not met; else met if one is met.
+        """The verdict on the case: not met if a criterion is not met; otherwise met if a criterion is met.
 
         Conditions do not count, but a case whose condition does not hold is not judged.
         """
@@ -81,7 +81,7 @@ class Tried:
 
     @property
     def misses_only_ours(self) -> bool:
-        """True if the case is not met, and every criterion that it misses has a limit of ours."""
+        """True if the case is not met, and we chose the limit of every criterion that is not met."""
         missed = [r for r in self.rulings if r.word == "not met" and not r.criterion.condition]
         return self.word == "not met" and all(r.criterion.by == "ours" for r in missed)
 
@@ -116,7 +116,7 @@ class Judged:
 
     @property
     def sentence(self) -> str:
-        """The number of cases for each verdict, in one line, and how many miss only limits of ours."""
+        """The number of cases for each verdict in one line, and the number that miss only limits that we chose."""
         count = self.count
         parts = {word: f"{count[word]} {word}" for word in WORDS if count[word] or word == "met"}
         ours = sum(one.misses_only_ours for one in self.tried)
@@ -177,7 +177,7 @@ def ruling(
 ) -> Ruling:
     """Judges a criterion by the numbers of a case's runs, one per seed.
 
-    `others` has those of `against` for each seed, `phases` all phases of the controller.
+    `others` has the numbers of the subject `against` for each seed, `phases` all phases of the controller.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
     if failure:

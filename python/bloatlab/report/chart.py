@@ -1,7 +1,8 @@
 """Charts: panels as a static picture, and as data for an interactive chart that replaces it on the screen.
 
-The picture is drawn by matplotlib, and remains without JavaScript and on paper. The interactive chart is drawn by uPlot
-from JSON, with values under the pointer, linked zoom, and lines that can be hidden. Both start with the same view.
+The picture is drawn by matplotlib, and is shown without JavaScript and on paper. The interactive chart is drawn by
+uPlot from JSON, with values under the pointer, linked zoom, and lines that can be hidden. Both start with the same
+view.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DIGITS = 5
 class Drawn:
     """A figure as data: its number in a paper ("" if it has none), the name of its files, caption, panels.
 
-    Charts with the same `link` zoom together; without one, only the panels of this figure do.
+    Charts with the same `link` zoom together; without a `link`, only the panels of this figure zoom together.
     """
 
     number: str

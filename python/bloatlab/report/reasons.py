@@ -75,13 +75,13 @@ class Reasons:
         self._opened: set[str] = set()
 
     def of(self, text: str) -> Reason:
-        """Returns the reason whose full text is `text`, which must occur in one of the page's tables."""
+        """Returns the reason whose full text is `text`. The text must occur in one of the page's tables."""
         return self._by_text[text]
 
     def first(self, reason: Reason) -> bool:
         """Returns true on the first call for a reason.
 
-        Cells with the same text share one popover, which is written only then.
+        Cells with the same text share one popover, which is written at that first call.
         """
         new = reason.anchor not in self._opened
         self._opened.add(reason.anchor)
@@ -89,7 +89,7 @@ class Reasons:
 
 
 def shared_endings(texts: Iterable[str]) -> dict[str, str]:
-    """Maps each text to the ending that it shares with most texts (the longest of several such endings), or to ""."""
+    """Maps each text to the ending that it shares with the most other texts (if several, the longest), or to ""."""
     texts = list(texts)
     count = Counter(ending for text in texts for ending in endings(text))
     found: dict[str, str] = {}
@@ -116,7 +116,8 @@ def _places(table: TextTable) -> Iterator[tuple[str, str]]:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
         for place, cell in enumerate(row):
             if cell.hint:
-                # the column "ours" is next to the published value, whose heading applies to both
+                # the column "ours" is next to the column of the published value, and both have the heading of that
+                # column
                 column = table.columns[place - (table.columns[place] == "ours")]
                 words = (label, groups[place], column) if place else (label,)
                 yield cell.hint, ", ".join(word for word in words if word)

@@ -26,10 +26,10 @@ from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextTable, listed, row
 
-#: Largest number of runs that have a colour of their own in a chart, and largest number of lines of one run.
+#: Largest number of runs that are drawn in different colours, and largest number of lines of one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
-#: The `link` of all charts over time, by which they zoom together.
+#: Charts over time have this `link`, so they zoom together.
 TIME = "time"
 
 #: Title of each quantity over time.
@@ -103,7 +103,7 @@ def _answer(question: str, runs: Sequence[Run]) -> Answer:
 
 
 def _overlay(runs: Sequence[Run]) -> Drawn:
-    """Draws all runs in one figure: the longest waits at the bottleneck, and the link's rate in a panel below."""
+    """Draws all runs in one figure: the longest waits at the bottleneck, and below them the link's rate."""
     link = of_runs.bottleneck(runs)
     if link is None:
         empty = Panel("Nothing recorded", "time (s)", "wait (ms)", [Series("nothing", [0.0, 1.0], [0.0, 0.0])])
@@ -124,7 +124,7 @@ def _overlay(runs: Sequence[Run]) -> Drawn:
 
 
 def _warm_up(runs: Sequence[Run]) -> list[Mark]:
-    """Returns a mark at the end of the warm-up, where measuring begins."""
+    """Returns a mark at the end of the warm-up, from which on measures count."""
     return [Mark("", at, "x") for at in sorted({run.begin for run in runs if run.begin > 0.0})]
 
 

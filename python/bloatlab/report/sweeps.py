@@ -28,7 +28,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """One measure at every grid point."""
+    """A measure, with its value at every grid point."""
 
     name: str
     at: Mapping[Place, OverSeeds]
@@ -90,7 +90,7 @@ def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
 
 
 def _range(m: Swept, sweep: Sweep) -> str:
-    """Formats the smallest and the largest value of a measure. If one is better, it comes first."""
+    """Formats the smallest and the largest value of a measure. If one of them is better, it comes first."""
     ends = m.ends[::-1] if direction(m.name) == "more is better" else m.ends
     name = named(m.name)
     what, _, statistic = name.measure.partition(", ")

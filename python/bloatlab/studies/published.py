@@ -1,8 +1,9 @@
 """Published values, and the parameters of our scenarios that are compared with published ones.
 
-`published.csv` in a study's folder holds every quantitative statement of its paper, and nothing that we measured. A note
-begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation. `parameters.toml` holds the
-parameters that the paper leaves open, `readback.csv` the paths of its stated parameters in our scenarios.
+`published.csv` in a study's folder holds every quantitative statement of its paper, and none of our measurements. A
+note in a row begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation.
+`parameters.toml` holds the parameters that the paper leaves open, `readback.csv` the paths of its stated parameters in
+our scenarios.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ def places(study: str) -> Sequence[Place]:
 
 
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
-    """Returns a function for each row of a study's `readback.csv`, by case and metric: it reads our value of the parameter.
+    """Returns, for each row of a study's `readback.csv`, a function that reads our value of the parameter.
 
-    `resolved` returns the resolved scenario with a name.
+    The functions are by case and metric. `resolved` returns the resolved scenario of a given name.
     """
 
     def read(place: Place) -> float:
@@ -100,7 +101,7 @@ class Unknown:
     what: str
     why: str
     others: tuple[Any, ...]
-    #: True if the parameter affects the calibration cases; parameters that do not were chosen by argument alone.
+    #: True if the parameter affects the calibration cases; the other parameters were chosen by argument alone.
     calibrated: bool
 
 
@@ -118,7 +119,7 @@ def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
 
 
 def at_path(data: Any, path: str) -> Any:
-    """Returns the value at `path`, in which numbers select items of lists: "app.ftp.traffic.ftp.size".
+    """Returns the value at a path such as "app.ftp.traffic.ftp.size", in which a number selects an item of a list.
 
     Raises `KeyError` or `IndexError`.
     """

@@ -24,7 +24,10 @@ def study(name: str) -> Study:
 
 
 def study_in(path: Path) -> Study:
-    """Executes a file of your own and returns its study. Raises `StudyError`, or `OSError` if it cannot be read."""
+    """Executes a user's file and returns its study.
+
+    Raises `StudyError`, or `OSError` if the file cannot be read.
+    """
     text = path.read_bytes()
     module = ModuleType(f"bloatlab_study_{path.stem}")
     module.__file__ = file = str(path.absolute())
@@ -47,7 +50,7 @@ def study_in(path: Path) -> Study:
 
 
 def place(path: Path, error: BaseException) -> str | None:
-    """Returns the line of `path` that an error comes from ("mine.py:12"); None if it comes from elsewhere."""
+    """Returns the line of `path` that raised an error ("mine.py:12"); None if the error was raised elsewhere."""
     met: BaseException | None = error
     line: int | None = None
     while met is not None and (line := line_in(met, str(path.absolute()))) is None:

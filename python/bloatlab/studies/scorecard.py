@@ -81,7 +81,11 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The accepted difference: a `share` of the published value, or the distance to `factor` times it; `least` (in `unit`) if larger."""
+    """The accepted difference from a published value.
+
+    It is a `share` of the value, or the distance from the value to `factor` times the value, but at least `least` (in
+    `unit`).
+    """
 
     share: float = 0.0
     least: float = 0.0
@@ -109,7 +113,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of judging a value: whether it agrees with the published one, and a short reason."""
+    """The verdict on a value: whether it agrees with the published value, and a short reason."""
 
     agrees: bool
     why: str
@@ -141,7 +145,7 @@ class Cell:
 
     @property
     def counted(self) -> bool:
-        """True for judged values of the paper, which are the ones that shares count."""
+        """True for judged values of the paper; shares count only these values."""
         return self.origin is Origin.PAPER and self.within is not None
 
     @property
@@ -227,7 +231,7 @@ class Scorecard:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A share that a study sets as a goal: its values, and the part of them that should be within tolerance (None: only reported)."""
+    """A share that a study sets as a goal: its values, and the part to be within tolerance (None: only reported)."""
 
     name: str
     wanted: float | None = None
@@ -293,7 +297,7 @@ def joined(bands: Sequence[Band]) -> list[Band]:
 
 
 def _tally(cells: Sequence[Cell], origin: Origin) -> dict[str, int]:
-    """Counts the judged values of an origin, and those within."""
+    """Counts the judged values of one origin, and how many are within tolerance."""
     of = share("", (c.within for c in cells if c.origin is origin))
     return {"cells": of.cells, "within": of.within}
 

@@ -1,4 +1,4 @@
-"""A study as a value: its runs, the published values that they are compared with, and its tables, figures and answer.
+"""A study as a value: its runs, the published values, and the tables, figures and answer that compare them.
 
     STUDY = Study(name="buffers", publication=..., cases=CASES, build=build, measure=measure, published=PUBLISHED)
 
@@ -84,9 +84,10 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """A quick look: the number of seeds, and the sentence that says why it proves nothing.
+    """A quick look: the number of seeds, and a sentence that says why the result proves nothing.
 
-    A study without `batches` may limit it to `cases`, and to runs of `seconds`, which its `build` takes as a third argument.
+    A study without `batches` may limit the quick look to `cases`, and to runs of `seconds`, which `build` takes as a
+    third argument.
     """
 
     seeds: int = 1
@@ -111,7 +112,7 @@ class Batch:
     key: Callable[[At], str] = lambda at: str(at["case"])
     #: The largest number of seeds; None for no limit.
     most_seeds: int | None = None
-    #: True for runs that `Results.runs` leaves out; `Results.ran` has them.
+    #: True for runs that `Results.runs` leaves out; they are in `Results.ran`.
     apart: bool = False
     #: Further columns of runs.parquet, with one value for all rows of this batch; None leaves the batch out of that file.
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])
@@ -202,7 +203,8 @@ class PageSection:
 class Study:
     """A study: runs, published values, claims, tables, figures, answer.
 
-    A simple study has `cases`, `build` and `measure`, and `published` values of those cases. A study with several kinds of runs has
+    A simple study has `cases`, `build` and `measure`, and `published` values for these cases. A study with several
+    kinds of runs has
     `batches` instead; a study with rules of its own for published values has `cells`.
     """
 
@@ -231,7 +233,7 @@ class Study:
     #: The reason why a published value differs from ours ("": not explained).
     explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
-    #: Shares of values that should be within tolerance; if there are none, every judged value should be.
+    #: Shares of values that should be within tolerance. If the study sets no such goals, every judged value should be.
     goals: Sequence[Goal] = ()
     #: The tolerances as text, for a reader.
     rules: Sequence[tuple[str, str]] = ()
@@ -268,7 +270,7 @@ class Study:
                 raise ValueError(f"study {self.name}: {what} is of case {key!r}; there is {', '.join(keys)}")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
-        """Yields the name, the case and the measure of each published value and of each claim about one measure."""
+        """Yields (name, case, measure) for each published value, and for each claim about a single measure."""
         yield from ((f"published {p.metric!r}", p.run, p.measure) for p in self.published)
         for claim in self.claims:
             of = [(claim.case, claim.measure)] if isinstance(claim, Quantity) else []
@@ -316,7 +318,7 @@ class Results:
 
     @functools.cached_property
     def runs(self) -> Runs:
-        """The measures of every case by its key, in the order of the seeds, without batches that are `apart`."""
+        """The measures of every case by its key, in the order of the seeds. Batches that are `apart` are left out."""
         return {key: rows for ran in self.ran.values() if not ran.batch.apart for key, rows in ran.runs.items()}
 
     @functools.cached_property

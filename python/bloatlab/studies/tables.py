@@ -33,7 +33,7 @@ MARKS = {
     Verdict.UNTESTED: "-",
 }
 
-#: A function that makes a field of a table from a cell of the scorecard.
+#: Functions that turn a cell of the scorecard into a field of a table.
 Field = Callable[[Cell], str | TextCell]
 
 
@@ -50,7 +50,7 @@ def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
 
 
 def verdict_cell(cell: Cell) -> TextCell:
-    """Makes a table cell with the verdict, in its colour."""
+    """Makes a table cell that shows the verdict, in its colour."""
     return TextCell(str(cell.verdict), TONES[cell.verdict])
 
 
@@ -181,7 +181,7 @@ def _share_row(of: Share) -> list[TextCell]:
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
-    """Makes a table of a study's claims, each with the published value and ours."""
+    """The texts of fields that hold nothing but a verdict."""
     rows = [
         row(
             c.where,
@@ -231,7 +231,8 @@ def cells_table(
 ) -> TextTable:
     """Makes a table with a row for each of `cells`.
 
-    `fields` has the function for each column by its heading; the last column is text, which `below` puts under its row.
+    `fields` has a function for each column, by the column's heading. The last column is text; `below` puts this text
+    under its row.
     """
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
     return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)

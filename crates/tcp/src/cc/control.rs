@@ -131,7 +131,7 @@ pub struct AckSample {
     pub una: u64,
     /// SND.NXT: the next new byte to send.
     pub next: u64,
-    /// True if the window must not grow by this ACK, because it is a duplicate or the sender is reducing the window.
+    /// True if the window must not grow on this ACK, because it is a duplicate or the sender is reducing the window.
     pub rests: bool,
     /// True if the window limited the sender; if false, the window must not grow.
     pub cwnd_limited: bool,

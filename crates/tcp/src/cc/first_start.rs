@@ -17,7 +17,7 @@ pub(super) enum FirstStart {
 }
 
 impl FirstStart {
-    /// Creates the state of a new connection, if the stack selects such an algorithm.
+    /// Creates the state of a new connection, if the stack selects an algorithm for its first slow start.
     pub(super) fn if_enabled(stack: &Stack<'_>) -> Option<Self> {
         match stack.shared.hystart {
             Axis::Off | Axis::Hystart => None,
@@ -63,7 +63,7 @@ impl FirstStart {
         None
     }
 
-    /// Responds to congestion; `d` is the controller's response, which keeps `beta` of the window.
+    /// Returns the response to congestion. `d` is the controller's own response, which multiplies the window by `beta`.
     pub(super) fn on_congestion(&mut self, w: Window, beta: f64, d: Drive) -> Drive {
         match self {
             Self::RapidStart(start) if Self::applies(&w) => {

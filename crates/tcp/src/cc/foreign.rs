@@ -382,7 +382,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A factory of Reno, with the calls that its controllers have recorded.
+    /// A factory of Reno controllers that record the calls they receive.
     #[derive(Clone, Default)]
     pub(crate) struct Renos {
         pub(crate) needs: ForeignNeeds,
@@ -411,7 +411,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Returns the stack with controllers of this factory.
+    /// Returns the stack `p` with controllers from this factory.
     pub(crate) fn with(p: TcpParams, factory: Renos) -> TcpParams {
         p.with(|p| {
             let mut python = ForeignParams { controller: "mine.py:Mine".to_owned(), ..ForeignParams::default() };

@@ -89,7 +89,7 @@ def _discipline(name: str, declared: Mapping[str, Any]) -> Discipline:
     return spec
 
 
-#: The queue of each discipline, given its limit and the free parameters.
+#: The queue of each discipline, from its limit and the free parameters.
 DISCIPLINES: Mapping[str, Discipline] = {
     **{key: _discipline(*of) for key, table in toml("scte2013", "queues.toml").items() for of in table.items()},
     # Figure 13
@@ -126,7 +126,7 @@ class Case:
     gamer_dscp: int = 0
     #: The changes of the upstream rate in a run of the given length in s: the time of each in s, and the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
-    #: Further applications by name: each starts up to half a second after the given time in s.
+    #: Further applications by name: each starts at a random time within half a second of the given time in s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
     #: Values that override the scenario's, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])

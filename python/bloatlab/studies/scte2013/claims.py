@@ -49,7 +49,7 @@ def _cheapest(settings: Sequence[Setting]) -> str:
 
 
 def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
-    """Returns a function for the drops per second with fifty sessions, divided by those with one session.
+    """Returns a function that divides the drops per second with fifty sessions by those with one session.
 
     The function returns None if the run with one session has no drops.
     """
@@ -83,7 +83,7 @@ def _by_sessions(knees: Sequence[Spread]) -> str:
 
 
 def _telling(value: float, limit: float, digits: int) -> str:
-    """Formats a value with the digits that show on which side of the limit it lies."""
+    """Formats a value with enough digits to show on which side of the limit it lies."""
     return number(value, claims.telling(value, Band(0.0, limit), digits))
 
 

@@ -1,4 +1,4 @@
-"""Figure 10's curves from the law itself: the share of packets at the head of the queue that it drops.
+"""Figure 10's curves from our code of the law: the share of packets that it drops at the head of the queue.
 
 10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
 10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
@@ -123,7 +123,7 @@ def check() -> tuple[str, bool]:
 
 
 def draw() -> Drawn:
-    """Draws Figure 10: the shares that the law drops (points) over the figure's probabilities (lines)."""
+    """Draws Figure 10: points for the share of packets that our code drops, lines for the figure's probabilities."""
     caption = (
         "Drop probability curves of RED and LRED (thresholds of Figure 11, Pa 40 %): the figure's lines, and the share "
         f"that the law drops of {HEADS} packets ({DEEP_HEADS} in a) at the head of the queue."

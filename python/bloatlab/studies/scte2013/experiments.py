@@ -121,9 +121,9 @@ FALLS_MBIT = (20.0, 5.0)
 
 
 def _effective_tmax(curve: str, queue: str) -> Case:
-    """Returns the case of a curve of Figure 10 whose thresholds stay when Tmax falls.
+    """Returns the case of a curve of Figure 10 whose thresholds do not change when Tmax falls.
 
-    The thresholds are times, or for 10a the bytes that the first Tmax sends in these times.
+    The thresholds are times, except in 10a: there they are the bytes that the first Tmax sends in these times.
     """
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}
@@ -209,7 +209,8 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
-#: Every parameter that the paper leaves open, with each value that is tried; the first one is ours.
+#: Every parameter that the paper leaves open, with each value that is tried. The first value is the one that the study
+#: uses.
 VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
 
 
@@ -332,7 +333,8 @@ AXES: Mapping[str, Sequence[Any]] = {
     "laws": tuple(LOW_DELAY),
 }
 
-#: The function that makes the case of a grid point, by experiment. Other experiments pass the values of their axes to `Case`.
+#: For each experiment, the function that makes the case of a grid point. If an experiment has none, the values of its
+#: axes are passed to `Case`.
 CASES: Mapping[str, Callable[..., Case | None]] = {
     "figures": _figures,
     "cdf": _figures,
@@ -381,7 +383,7 @@ def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experime
 ALWAYS, TEXT, PLAIN, ACKS = (_group(name) for name in ("always", "text", "plain", "acks"))
 (CDF,) = _group("drawn")
 
-#: Every experiment by name; `ALWAYS` and `TEXT` are run without a request.
+#: Every experiment that is run only on request, by name. `ALWAYS` and `TEXT` run without a request.
 ASKED: Mapping[str, Experiment] = {
     e.name: e for e in (*ALWAYS, *TEXT, *PLAIN, *ACKS, *_group("considerations", {"discipline": CONSIDERED}))
 }

@@ -65,7 +65,10 @@ def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
 
 
 def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
-    """Makes the further lines of a figure, if it has any: tail-dropping, another Pmax for Figure 13, the text's values."""
+    """Makes the further lines of a figure, if it has any.
+
+    These are tail-dropping, other values of Pmax for Figure 13, and the text's values.
+    """
     drawn: list[Series] = []
     if series not in ("fig2", "fig3"):
         base = "fig2" if SERIES[series].tmax_mbit == SERIES["fig2"].tmax_mbit else "fig3"
@@ -135,7 +138,7 @@ def _sessions(runs: Runs) -> Drawn:
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
-    """Draws one figure for two sentences of the text: on the ideal buffer for two round trips, and on LRED when Tmax falls."""
+    """Draws one figure for two sentences: the ideal buffer for two round trips, and LRED when Tmax falls."""
     buffers = ASKED["two_rtts"].axes["buffer_ms"]
     shared = [f"two_rtts droptail {b}" for b in buffers]
     goodputs = [
@@ -214,7 +217,7 @@ def _rows(case: str) -> list[Row]:
 def _said_collisions() -> Series:
     """Returns the text's values for hashing into 256 queues: the probability of any collision in %.
 
-    If the number in a row is corrected, the corrected number is the last one in the row, and is used here.
+    Where a row also has a corrected number, that number is the last in the row, and is used here.
     """
     said = [(_numbers(row.case)[-1], row.metric, _numbers(row.value)[-1]) for row in _rows("hash 256 queues, ")]
     y = [100.0 - share if metric == "P(no collision)" else share for _, metric, share in said]

@@ -78,7 +78,7 @@ def rates(result: Result, link: str) -> Measures:
 
 
 def latencies(result: Result) -> Measures:
-    """Returns the one-way latency in ms of the gamer's packets, and of the packets of all FTP sessions together."""
+    """Returns the one-way latency in ms of the gamer's packets, and of the packets of all FTP sessions combined."""
     found: Measures = {}
     for name in ("gamer", "ftp"):
         part = _forward(result.table("delay_histogram"), name)
@@ -103,7 +103,10 @@ def _mean(result: Result, name: str) -> float:
 
 
 def fates(result: Result, link: str) -> Measures:
-    """Counts drops at the head and at the tail, timeouts, and the gamer's losses: all, and those after `SETTLED_S`."""
+    """Counts drops at the head and at the tail, timeouts, and the gamer's lost packets.
+
+    The gamer's losses are counted twice: all of them, and those after `SETTLED_S`.
+    """
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
     late = _forward(result.table("flow_series"), "gamer").filter(pl.col("t_s") >= SETTLED_S)
@@ -121,8 +124,9 @@ def fates(result: Result, link: str) -> Measures:
 def stability(result: Result) -> Measures:
     """Measures the goodput of the FTP sessions after the warm-up.
 
-    The measures are its mean, its fairness over the sessions, and two coefficients of variation from second to second: of the sum of all
-    sessions, and the mean of the single sessions' coefficients. All are NaN with more than 32 sessions, which have no series.
+    The measures are its mean, its fairness over the sessions, and two coefficients of variation from second to second:
+    the coefficient of the sum of all sessions, and the mean of the coefficients of single sessions. All are NaN with
+    more than 32 sessions, which have no series.
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
     if frame.is_empty():
@@ -260,7 +264,7 @@ def _changes(result: Result) -> Sequence[Mapping[str, Any]]:
 
 
 def cdf(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the distributions that the CDF figures draw."""
+    """Measures of other applications: our name, the application, and the value's path in its summary."""
     frame = result.table("delay_histogram").filter(direction="forward")
     return {"delay": frame.select("app", "lower_ms", "upper_ms", "count")}
 

@@ -20,7 +20,7 @@ from bloatlab.tables import Spread, spread
 
 Curve = NDArray[np.float64]
 
-#: The curve of a measure: the name of a series of the figures, and the name of the measure.
+#: A type of buffer management is called better only if its advantage in the game's latency is at least this share.
 CurveName = tuple[str, str]
 
 #: The knee is where the total rate reaches this part of its value with the largest buffer.
@@ -39,7 +39,7 @@ class Reading:
     digits: int = 2
 
     def words(self, ours: Spread) -> str:
-        """Formats the number with enough digits to show on which side of a limit it lies."""
+        """Formats the number with enough digits to show on which side of each limit it lies."""
         return words(ours, self.unit, telling(ours.median, self.band, self.digits))
 
 
@@ -86,7 +86,7 @@ def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: 
 
 
 def ratio(first: CurveName, second: CurveName, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """Reads the ratio of two curves from a buffer size on: the one farthest from 1, or, if `worst` is false, the median."""
+    """Reads the ratio of two curves from a buffer size on: the value farthest from 1, or the median if not `worst`."""
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 
@@ -100,7 +100,7 @@ def place(series: str, buffer_ms: float) -> str:
 
 
 def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
-    """Returns a measure against the 20 buffer sizes, one curve per seed; a seed with a missing run has none."""
+    """Returns a measure against the 20 buffer sizes, one curve per seed; a seed with a missing run has no curve."""
     points = [runs.get(place(series, size), ()) for size in BUFFERS_MS]
     seeds = min(len(p) for p in points)
     return [np.array([p[seed][measure] for p in points]) for seed in range(seeds)]
@@ -131,7 +131,7 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
 def knee_ms(rate: Curve) -> float:
     """Returns the smallest buffer, interpolated, from which on the rate stays above 98 % of its last value.
 
-    If all rates are above it, returns the smallest size.
+    If all rates are above 98 %, returns the smallest size.
     """
     wanted = KNEE_SHARE * rate[-1]
     below = np.flatnonzero(rate < wanted)
@@ -157,7 +157,7 @@ def worst_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
 
 
 def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the median ratio first / second over the sizes from `least_ms` on."""
+    """Compares every row of published.csv with our value."""
     return float(np.median(beyond(first, least_ms) / beyond(second, least_ms)))
 
 

@@ -46,8 +46,8 @@ from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
-#: Shares of statements that should be within tolerance: `THEORY_SHARE` of those decided by arithmetic (two are outside, because the paper
-#: read them off a plot), and `RESULT_SHARE` of those decided by runs.
+#: Shares of statements that should be within tolerance: `THEORY_SHARE` applies to those decided by arithmetic (two are
+#: outside, because the paper read them off a plot), and `RESULT_SHARE` to those decided by runs.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
@@ -103,7 +103,7 @@ def published_number(text: str) -> float | None:
 
 
 def rule_of(row: Row | Cell) -> Rule:
-    """Returns the rule of a row, or of its cell. Raises `KeyError` for a row without one."""
+    """Returns the rule of a row, or of a row's cell. Raises `KeyError` if the row has no rule."""
     if match := re.fullmatch(r"buffer=(\d+)kB,RTT=(\d+)ms", row.case):
         return {"theory": f"peak_rate_mbit({match[1]}, {match[2]})", "why": "8 x buffer / RTT, kB = 1000 bytes"}
     return RULES[row.case, row.metric]
@@ -136,7 +136,7 @@ def _before_collision() -> float:
 
 
 def _times(runs: Runs) -> Spread | None:
-    """Returns LRED's drops per second with fifty sessions divided by those with one, over seeds."""
+    """Returns LRED's drops per second with fifty sessions, divided by its drops with one session, over seeds."""
     one, fifty = (runs.get(f"bloat lred200 {n}", ()) for n in (1, 50))
     pairs = [(a["drops_per_s"], b["drops_per_s"]) for a, b in zip(one, fifty, strict=False)]
     ratios = sorted(b / a for a, b in pairs if a)
@@ -144,7 +144,10 @@ def _times(runs: Runs) -> Spread | None:
 
 
 def _loss_ratio(runs: Runs) -> Spread | None:
-    """Returns the loss at 1 Mbit/s divided by that at 5 Mbit/s, each as a part of Tmax, with a buffer of 200 ms."""
+    """Returns the loss at 1 Mbit/s divided by the loss at 5 Mbit/s, with a buffer of 200 ms.
+
+    Each loss is a share of its Tmax.
+    """
     slow, fast = (point(s, 200, "loss_percent", Band(0, 1)).value(runs) for s in ("fig3", "fig2"))
     if slow is None or fast is None:
         return None
@@ -166,7 +169,7 @@ def _buffer_kb(ms: float, mbit: float) -> float:
 
 
 def _chance(metric: str, shape: tuple[int, int], sessions: int) -> float:
-    """Returns the probability of a collision, or of none, in percent."""
+    """Returns the probability of a collision, or of no collision, in percent."""
     some = collision(*shape, sessions)[sessions]
     return 100 * float(1 - some if metric == "P(no collision)" else some)
 
@@ -197,7 +200,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
 class Explanation:
     """A cause, and the statements that it explains: shell patterns over case and metric.
 
-    The `values` of `experiment` must support it; `holds` and `ours` are as in a claim.
+    The explanation counts only if the `values` of `experiment` support it; `holds` and `ours` are as in a claim.
     """
 
     case: str

@@ -8,7 +8,7 @@ from bloatlab import machines
 def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
     """Returns the rate in Mbit/s of one TCP session whose window W equals the buffer: W / RTT, as in Table 1.
 
-    kB = 1000 bytes.
+    1 kB is 1000 bytes.
     """
     return buffer_kb * 8.0 / rtt_ms
 

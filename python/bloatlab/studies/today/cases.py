@@ -46,7 +46,7 @@ class Stack(StrEnum):
 
 
 class Consideration(StrEnum):
-    """A situation that SCTE 2013 names under "Considerations"."""
+    """The TCP parameters of today's stacks. The stack of 2012 is the one in the paper."""
 
     LEDBAT = "LEDBAT"
     SESSIONS = "50 sessions"
@@ -109,8 +109,8 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 
 # ---------------------------------------------------------------------------------------------------------- scenarios
 
-#: Parameters that the paper leaves open. They are fixed here, so that a new reading of the paper in its own study does not change
-#: these results.
+#: Parameters that the paper leaves open. They are fixed here, so that these results do not change if the paper's own
+#: study chooses other values.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
 #: The rate of a grant of 253 bytes every 2.025 ms. It is enough for the largest packet of a call or a game: 218 bytes, with 18 bytes of
@@ -155,7 +155,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def _set_line(links: dict[str, Any], line: Equipment) -> None:
-    """Replaces the modem of 2012, or puts a router in front of it."""
+    """Returns the upload queue of a router that shapes to this rate."""
     match line:
         case Equipment.MODEM_2012:
             return

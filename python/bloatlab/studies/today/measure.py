@@ -48,6 +48,9 @@ def _or_never(delay: float | None) -> float:
 
 
 def _missing(link: dict[str, Any]) -> int:
-    """Counts the packets that a link does not account for: at the start + offered - delivered - dropped - queued - in flight."""
+    """Counts the packets missing from a link's balance.
+
+    The balance is: packets at the start + offered - delivered - dropped - queued - in flight.
+    """
     known = sum(link[f"{fate}_packets"] for fate in ("delivered", "dropped", "backlog", "in_flight"))
     return link["at_start_packets"] + link["offered_packets"] - known

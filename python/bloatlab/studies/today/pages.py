@@ -132,7 +132,10 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
-    """Describes the equipment that delays the game least with its worst TCP: its range over TCPs, and the effect of TCP alone."""
+    """Names the equipment whose largest game delay over all TCPs is smallest.
+
+    Gives the range of the delay over TCPs, and the effect of TCP alone.
+    """
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Equipment.MODEM_2012, {})
 

@@ -1,4 +1,4 @@
-"""The bounds that hold on any equipment: closed forms and identities, because no published values exist.
+"""The bounds that hold on any equipment. They are closed forms and identities, because no published values exist.
 
 `rules.md` derives the bounds. `laws.toml` has a table for each bound: the cases in which it holds, a measure, its unit and its
 accepted values.
@@ -51,7 +51,7 @@ SMALL_BURST = 0.128 / 30.0
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A bound that holds in every run of some cases; `worst` picks the judged run."""
+    """A bound that holds in every run of some cases; `worst` selects the run that is judged."""
 
     name: str
     says: str
