@@ -19,7 +19,7 @@ import dpkt.sll2
 
 from bloatlab.errors import InputError
 
-#: Largest record.
+#: Largest number of packets that are read from a file for a plot.
 MOST = 400_000
 
 #: Largest record that is read, in bytes. No packet (tcpdump keeps 256 KiB), name block or statistics block is larger.

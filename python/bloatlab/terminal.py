@@ -5,7 +5,7 @@ Numbers and labels are never truncated. A table that is wider than the line
     1. wraps its texts and headings, as far as they stay readable;
     2. if that is not enough, is split into blocks of columns, each with the row labels repeated.
 
-Numbers never wrap: if the line is narrower than one label and one number, the terminal breaks it.
+Numbers never wrap. If the terminal is narrower than one label and one number, the terminal itself breaks the line.
 """
 
 import sys
@@ -34,7 +34,7 @@ _LEAST_WORDS, _LONGEST_WORD = 14, 40
 class _Column:
     """A column. `natural` is the width at which nothing wraps, `least` the smallest readable width.
 
-    `group` is the index of its heading among the table's groups, -1 if it has none.
+    `group` is the index of the column's heading among the table's groups, -1 if it has none.
     """
 
     head: str
@@ -83,7 +83,7 @@ def emit(text: str) -> None:
 
 
 def show(table: TextTable, console: Console) -> None:
-    """Prints a table in the width of `console`, with its title above and its note below."""
+    """Prints a table in the width of `console`, with the title above and the note below the table."""
     for line in lines(table, console.width):
         console.print(line, soft_wrap=True, highlight=False)
 
@@ -168,7 +168,7 @@ def _columns(table: TextTable) -> list[_Column]:
 def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
     """Returns the number of label columns that are repeated in every block.
 
-    These are all text columns, unless they leave no room for others.
+    These are all text columns, unless they leave no room for other columns.
     """
     words, rest = columns[:left], columns[left:]
     room = width - max((c.least for c in rest), default=0) - _GAP
@@ -194,7 +194,7 @@ def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Bloc
 
 
 def _units(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
-    """Yields groups of columns to keep together: those under one heading if they fit, otherwise single columns."""
+    """Yields groups of columns to keep together: those under one heading if they fit, otherwise one column each."""
     unit: list[_Column] = []
     for column in columns:
         if unit and (column.group < 0 or column.group != unit[0].group):

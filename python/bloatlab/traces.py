@@ -27,7 +27,7 @@ class Traces:
     """Collects the chunks of one run."""
 
     def __init__(self, packets: Path | None) -> None:
-        """Removes the packet files of an earlier run. `packets` is their folder, which is made with the first file."""
+        """Removes an earlier run's packet files from the folder `packets`, which is made with the first file."""
         if packets is not None and packets.is_dir():
             for stale in packets.glob("*.parquet"):
                 stale.unlink()
@@ -37,7 +37,7 @@ class Traces:
         self._frames: dict[str, list[pl.DataFrame]] = {}
 
     def __call__(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Takes a chunk. Raises `OSError` if it cannot be written."""
+        """Takes a chunk. Raises `OSError` if the chunk cannot be written."""
         frame = pl.DataFrame([_series(name, values) for name, values in columns.items()])
         if table != PACKETS:
             self._frames.setdefault(f"trace_{table}", []).append(frame)

@@ -2,7 +2,7 @@
 
 Statistics are computed during a run, so the warm-up must be known before the run starts. A first run without a warm-up
 gives the series (`queue_series` of every recorded link: queue length and bytes sent per bin); the longest cut of any
-series is the warm-up, and the run is repeated with it. The scenario of the second run has the number.
+series is the warm-up, and the run is repeated with it. The scenario of the second run states this warm-up as a number.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _SERIES = {"queue_packets_mean": "queue", "sent_bytes": "rate"}
 class WarmUp:
     """The warm-up in s, the series that needs it, and whether the rest of the run is steady.
 
-    If it is not, the warm-up is half of the run, and the run is too short.
+    If the rest is not steady, the warm-up is half of the run, and the run is too short.
     """
 
     seconds: float

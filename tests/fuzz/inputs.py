@@ -2,10 +2,10 @@
 
     .venv/bin/python tests/fuzz/inputs.py [--count 20000] [--seed 1] [--only flent] [--first 0]
 
-A case depends only on the seed, the target's name and its number, so each can be repeated:
-`--only TARGET --first N --count 1`. A target may return a result or raise its documented error. Everything else is a
-finding: another error, exit code 70, or a control character on the terminal. Findings are printed with their number,
-and the exit code is then 1. A case that takes longer than two minutes counts as hanging and ends the run.
+A case depends only on the seed, the target's name and the number of the case, so each case can be repeated: `--only
+TARGET --first N --count 1`. A target may return a result or raise its documented error. Everything else is a finding:
+another error, exit code 70, or a control character on the terminal. Findings are printed with their number, and the
+exit code is then 1. A case that takes longer than two minutes counts as hanging and ends the run.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ODD: tuple[Any, ...] = (
 
 
 def changed(tree: Any, chance: Chance) -> Any:
-    """Returns a JSON tree in which an unusual value replaces one of its parts."""
+    """Returns a JSON tree in which one part is replaced by an unusual value."""
     if not isinstance(tree, (dict, list)) or not tree or chance.random() < 0.2:
         return chance.choice(ODD)
     place = chance.choice(list(tree)) if isinstance(tree, dict) else chance.randrange(len(tree))
@@ -159,7 +159,7 @@ def a_capture(chance: Chance, folder: Path) -> Path:
 
 
 def a_trace(chance: Chance, folder: Path) -> Path:
-    """Writes a delivery trace, valid or nearly so."""
+    """Writes a delivery trace that is valid or nearly valid."""
     ends = (
         "0",
         "-1",
@@ -253,7 +253,7 @@ def called(*words: str) -> int:
 
 
 class Targets:
-    """All targets, with a folder of their own and a small store."""
+    """All targets, with a folder for their files and a small store."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

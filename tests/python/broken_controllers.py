@@ -1,4 +1,4 @@
-"""Controllers that break a rule on purpose, for the tests of `bloatlab judge`: AIMD and BBR, each with one defect."""
+"""Controllers that break a rule on purpose, for the tests of `bloatlab judge`. Each is AIMD or BBR with one defect."""
 
 from typing import ClassVar
 
@@ -45,7 +45,7 @@ class Starving(Sound):
 
 
 class SmallBbr:
-    """BBR version 3 with its phases and bounds only: it ignores aggregation and idle times, and never undoes a cut."""
+    """BBR version 3 with only its phases and bounds: ignores aggregation and idle times, never undoes a reduction."""
 
     needs = ("rates",)
     #: Gain of the pacing rate and of the window in each phase.

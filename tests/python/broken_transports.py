@@ -7,11 +7,11 @@ SLOW_START = 64.0
 
 
 class Aimd:
-    """Sends numbered datagrams without end. Its window grows by one per round trip, and halves at most once in it.
+    """Sends numbered datagrams without end. Per round trip, its window grows by one and halves at most once.
 
-    A receiver returns the number of each datagram and whether it was marked. A missing number is lost, because the
-    paths of the tests keep the order. After a second without acknowledgements, everything is lost, and the timeout
-    doubles.
+    A receiver returns the number of each datagram and whether it was marked. A datagram whose number is missing is
+    lost, because the paths of the tests keep the order. After a second without acknowledgements, all datagrams in
+    flight count as lost, and the timeout doubles.
     """
 
     kept = 0.5

@@ -24,7 +24,7 @@ ARGUMENTS = (
 
 @dataclass
 class Opened:
-    """An open page, the errors in its console, and its requests for anything but itself."""
+    """An open page, the errors in its console, and its requests for anything other than the page."""
 
     page: Any
     errors: list[str] = field(default_factory=list[str])
@@ -79,7 +79,7 @@ def opened(
 
 
 def serious(page: Any) -> list[str]:
-    """Returns what axe-core calls serious or critical, each with the first element that has the problem."""
+    """Returns the problems that axe-core calls serious or critical, each with the first element that has it."""
     axe = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     page.evaluate(f"() => {{ {axe} }}")
     found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run()).violations")

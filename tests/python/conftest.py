@@ -28,7 +28,7 @@ settings.load_profile("bloatlab")
 #: A command that returns the exit code, the output in one line, and the errors.
 Say = Callable[..., tuple[int, str, str]]
 
-#: Two files that serve as locks. A test holds the first one while it waits for its turn, and the second one while it
+#: Two files that serve as locks. A test holds the first file while it waits for its turn, and the second file while it
 #: runs.
 TURN, RUNNING = Path(__file__).with_name("kernel.py"), Path(__file__)
 
@@ -68,13 +68,13 @@ LONG = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes `pytest -n` give out the files in the order of collection, not by their numbers of tests."""
+    """Makes `pytest -n` hand out test files in the order of collection, not in the order of their number of tests."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest files first, so that the workers of `pytest -n` end together."""
+    """Puts the files that take longest first, so that the workers of `pytest -n` end at about the same time."""
     rank = {name: n for n, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))
 
@@ -91,7 +91,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def digest(folder: Path) -> str:
-    """SHA-256 of the files of a result folder that are equal for equal runs."""
+    """SHA-256 of those files of a result folder that are the same for equal runs."""
     sha = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != PROVENANCE):
         sha.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
@@ -140,7 +140,7 @@ def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
-    """Returns a function that runs a command of bloatlab, with a store of the test's own."""
+    """Returns a function that runs a command of bloatlab, with a store for this test only."""
     monkeypatch.setenv("BLOATLAB_STORE", str(tmp_path / "store"))
 
     def command(*arguments: object) -> tuple[int, str, str]:
@@ -161,7 +161,7 @@ def scenario_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def as_published() -> Callable[[], dict[str, list[Measures]]]:
-    """Returns a function that makes measures of three seeds which agree with the paper in every cell."""
+    """Returns a function that makes measures for three seeds that agree with the paper in every cell."""
 
     def make() -> dict[str, list[Measures]]:
         runs: dict[str, list[Measures]] = {}
@@ -179,7 +179,7 @@ METRICS = (LOST, LATE, PLR, MOS, MEDIAN, MAD, PAGES, FTP)
 
 @pytest.fixture(scope="session", autouse=True)
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Makes tests keep results in a folder of their own, not in the user's store."""
+    """Makes tests keep results in a folder of their own, so that the user's store is not used."""
     folder = tmp_path_factory.mktemp("store")
     before = os.environ.get("BLOATLAB_STORE")
     os.environ["BLOATLAB_STORE"] = str(folder)

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-#: Ends with 0 if a process like this one may have a network namespace with a TUN device that is up.
+#: A program that exits with 0 if a process like this one may have a network namespace with a TUN device that is up.
 PROBE = """
 import ctypes, fcntl, os, socket, struct, sys
 

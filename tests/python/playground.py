@@ -1,4 +1,4 @@
-"""Opens the playground's page for tests, in Chromium, from disk and without a network."""
+"""Opens the playground's page for tests, in Chromium, from the file and without a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloatlab.cli.play import PAGE, fragment
 from bloatlab.scenario import Scenario, parse
 from browser import Opened, opened
 
-#: A name that would be markup if the page did not escape it.
+#: A name that would act as markup if the page did not escape it.
 NASTY = "<script>alert(1)</script>"
 #: One upload and a call.
 HOME: dict[str, Any] = {
@@ -35,7 +35,7 @@ Open = Callable[..., Opened]
 
 
 def scenario_of(tree: dict[str, Any]) -> Scenario:
-    """A table as a scenario."""
+    """Converts a table to a scenario."""
     return parse(json.dumps(tree), form="json")
 
 
@@ -58,8 +58,8 @@ def pages(browser: Any) -> Generator[Open]:
 
 
 def until(found: Opened, condition: str) -> None:
-    """Waits until a condition holds, for a minute at most. The page's policy forbids `eval`, so the
-    condition is a part of the script.
+    """Waits until a condition holds, for at most a minute. The page's policy forbids `eval`, so the condition is part
+    of the script.
     """
     script = """new Promise((done) => { const end = performance.now() + 60000;
         const look = () => { if (CONDITION) done(true); else if (performance.now() > end) done(false);
@@ -73,12 +73,12 @@ def runs(found: Opened) -> int:
     return int(found.page.evaluate("document.body.dataset.runs"))
 
 
-#: The current experiment has been run and drawn, or refused.
+#: Holds once the current experiment has been run and drawn, or refused.
 SETTLED = "document.body.dataset.state === 'settled'"
 
 
 def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Does something that changes the experiment, and waits until the page has run and drawn it."""
+    """Performs an act that changes the experiment, and waits until the page has run and drawn the new experiment."""
     before = int(found.page.evaluate("document.body.dataset.asked"))
     act()
     until(found, f"Number(document.body.dataset.asked) > {before} && {SETTLED}")
@@ -93,7 +93,7 @@ def packed(experiment: Any) -> str:
 
 
 def held(found: Opened) -> Any:
-    """Returns the experiment in the address, once the page has written it there."""
+    """Returns the experiment in the page's address, once the page has written it there."""
     until(found, f"{SETTLED} && document.body.dataset.address === 'new'")
     text = found.page.evaluate("location.hash").partition("#1=")[2]
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), -15))

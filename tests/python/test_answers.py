@@ -1,4 +1,4 @@
-"""The answers of the studies are computed from the runs, so other runs give another answer."""
+"""The answers of the studies are computed from the runs, so different runs give a different answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ Runs = dict[str, list[Measures]]
 def test_cable_of_the_papers_own_numbers(as_published: Callable[[], Runs]):
     said = cable.answer(as_published(), 3)
     assert said.question == "Is CoDel better than a 50 ms buffer, and for whom?"
-    # by Tables 4, 6 and 8, pages are faster in 8 of 8 loads, MOS is within 0.2 in 8 of 8, and FTP within 2 %
+    # in Tables 4, 6 and 8, pages are faster in 8 of 8 loads, the MOS differs by at most 0.2 in 8 of 8, and FTP by at
+    # most 2 %
     assert said.sentence.startswith("Yes, for web pages; no difference for calls and uploads.")
     assert [(p.who, p.verdict) for p in said.points] == [
         ("For pages", "CoDel is better:"),

@@ -20,7 +20,7 @@ from bloatlab.scenario import ScenarioError, parse, problems, toml_value
 from bloatlab.simulation import run
 from conftest import DUMBBELL
 
-#: Examples are derived from the test, not from chance: every run of the tests has the same ones.
+#: Examples are derived from the test and not from chance, so every run of a test has the same examples.
 ATTACK = settings(
     max_examples=40,
     deadline=None,
@@ -107,7 +107,7 @@ def test_a_broken_result_folder_is_shown_or_refused_in_one_line(
 
 
 def _broken(whole: bytes) -> st.SearchStrategy[bytes]:
-    """Returns data that are cut off, changed, or replaced."""
+    """Returns damaged data: cut off, changed, or replaced."""
     cut = st.integers(0, len(whole)).map(lambda n: whole[:n])
     place = st.tuples(st.integers(0, len(whole) - 1), st.binary(max_size=8))
     changed = place.map(lambda at: whole[: at[0]] + at[1] + whole[at[0] + 1 :])
@@ -140,7 +140,7 @@ def test_any_grid_is_run_or_refused_in_clear_lines(tmp_path: Path, tree: Any, ax
 
 
 def clear_or_unfinished(attempt: Callable[[], tuple[int, list[str]]]) -> None:
-    """Checks a sweep, which also prints its progress on standard error: only the last line of a refusal counts."""
+    """Checks a sweep. It also prints its progress on standard error, so only the last line of a refusal is checked."""
     code, lines = attempt()
     assert code in {0, 2}, lines
     if code == 2:

@@ -1,4 +1,4 @@
-"""The modem of CableLabs 2012 with every discipline: the runs that are made, and the tables of their results."""
+"""Every discipline in the modem of CableLabs 2012: the runs that are made, and the tables of their results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_nine_cases_of_each_differ_from_the_paper_s_in_the_queue_alone():
 
 
 def test_nothing_is_set_but_the_buffer():
-    """Every parameter except the limit of 417 packets has the default of the discipline."""
+    """Every parameter has the default of the discipline, except the limit of 417 packets."""
     defaults = {q["name"]: {p["name"]: p["default"] for p in q["params"]} for q in catalogue()["qdiscs"]}
     for discipline in DISCIPLINES:
         ((name, values),) = discipline.queue.items()
@@ -48,13 +48,13 @@ def test_readme_has_every_discipline():
 
 
 def measures(value: float) -> list[Measures]:
-    """Returns two seeds of a run in which every measure is near `value`."""
+    """Returns two seeds of a run, in which every measure is close to `value`."""
     return [{column.measure: value + step for column in disciplines.COLUMNS} for step in (0.0, 2.0)]
 
 
 @pytest.fixture
 def runs() -> tuple[Runs, Runs]:
-    """Returns the paper's runs, with a third seed that these tables leave out, and the runs of the disciplines."""
+    """Returns the paper's runs (these tables leave out their third seed), and the runs of the disciplines."""
     paper = {
         Case(n, q).key: [*measures(10.0 * place), *measures(1e6)] for place, q in enumerate(Queue) for n in NUMBERS
     }

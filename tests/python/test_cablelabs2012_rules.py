@@ -1,4 +1,4 @@
-"""The rules of the study `cablelabs2012` at hand-computed limits, and the values that are counted."""
+"""The rules of the study `cablelabs2012`, at limits computed by hand, and the values that are counted."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def test_everything_as_published_is_within(as_published):
 def test_what_is_counted(as_published):
     card = STUDY.scorecard(as_published())
     kinds = Counter(c.verdict for c in card.cells)
-    # 27 cases x 8 metrics are 216 cells. Calibration has 5 cases (D01 and D02 with two buffers each, and C01) x 8 = 40.
-    # Two MADs are not published.
+    # 27 cases with 8 metrics each are 216 cells. Of these, 5 calibration cases (D01 and D02 with two buffers each, and
+    # C01) have 5 x 8 = 40 cells, and two cells, MADs, are not published
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2
-    # Tables 7 and 8 have 9 loads x (a difference and two ratios) x 2, and the page time once for each DropTail and
-    # twice for CoDel: 9 x 4 = 36. The two MADs are also derived.
+    # Tables 7 and 8 have (a difference and two ratios) x 2 = 6 cells for each of 9 loads. The page time is printed once
+    # for each DropTail and twice for CoDel: 9 x 4 = 36 cells. The two MADs are also derived
     assert kinds[Verdict.DERIVED] == 2 + 2 * 27 + 36
     summary = card.as_data()["summary"]
     assert summary["cells"] == 174
@@ -121,7 +121,7 @@ def test_blocked_pages(as_published):
     median = find(STUDY.scorecard(runs), "D04/21", MEDIAN)
     assert median.verdict is Verdict.WITHIN  # a row with at most 3 pages is treated as blocked
     assert (median.as_data()["published"], median.as_data()["accepted"]) == (">600", [])
-    # 0 pages are published, so the tolerance of 10 % is 0
+    # the paper has 0 pages in this cell, so the tolerance of 10 % is 0
     assert find(STUDY.scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE
     assert find(STUDY.scorecard(runs), "D04/21", MAD).verdict is Verdict.DERIVED
     for seed in runs["D04/21"]:
@@ -141,7 +141,7 @@ def test_ftp_needs_its_difference_too(as_published):
         found = find(card, key, FTP)
         assert found.verdict is Verdict.OUTSIDE
         assert "D04/417 minus C04 is +10,558 kB" in found.reason
-    # the difference is 11 284 kB, 20 % above the published 9384
+    # our value is 11 284 kB, which is 20 % above the published 9384 kB
     assert find(card, "D04/21", FTP).verdict is Verdict.WITHIN
 
 
@@ -160,8 +160,8 @@ def test_interval_over_seeds(as_published):
     for n, seed in enumerate(runs["C05"], start=1):
         seed[PAGES] = float(60 + n)
     pages = find(STUDY.scorecard(runs), "C05", PAGES)
-    # the ten seeds have 61 to 70 pages: the median is 65.5; the 10th and 90th percentiles are at 0.9 and 8.1 of the
-    # ranks 0 to 9
+    # the ten seeds have 61, 62, ... 70 pages: the median is 65.5, and the 10th and 90th percentiles are the values at
+    # the ranks 0.9 and 8.1, counted from 0
     assert (pages.ours, pages.low, pages.high) == (65.5, pytest.approx(61.9), pytest.approx(69.1))
 
 
@@ -194,7 +194,7 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
         seed[LOST] = 4.0  # 2.15 is published, with a band of 1.3975 to 2.9025
     card = STUDY.scorecard(runs)
     assert find(card, "D04/417", LOST).reason.endswith("; not explained")
-    # a cell of D04/417 is outside, so the reading must be run for all queues of load 04
+    # a cell of D04/417 is outside its band, so the reading must be run for all queues of load 04
     asked = wanted(card.cells)
     assert asked["round_trips_apart"] == ("D04/417", "D04/21", "C04")
     assert "bursty_window" not in asked
@@ -202,16 +202,16 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
     far = {key: [dict(s) | {LOST: 3.5} for s in runs[key]] for key in asked["live"]}
     told = pick(explained(card.cells, runs, {"round_trips_apart": near, "live": far}), "D04/417", LOST).reason
     assert "; experiment round_trips_apart: 2.60 %, and all 8 cells of D04/417 within: " in told
-    # the reason says that the reading changes a value of Table 2
+    # the explanation says that this reading changes a value of Table 2
     assert told.endswith("it changes what the paper states: one round trip for all five transfers (Table 2)")
     told = pick(explained(card.cells, runs, {"round_trips_apart": far, "live": far}), "D04/417", LOST).reason
     each = "3.50 %, 7 of 8 cells of D04/417 within"
     assert told.endswith(f"not explained (experiment round_trips_apart: {each}; experiment live: {each})")
-    # a reading explains nothing if it moves this cell into its band but another cell of the row out of it
+    # a reading explains nothing if it moves this cell into its band, but moves another cell of the row out of its band
     other = {key: [dict(s) | {LOST: 2.6, LATE: 10.0} for s in runs[key]] for key in asked["live"]}
     told = pick(explained(card.cells, runs, {"live": other}), "D04/417", LOST).reason
     assert told.endswith("not explained (experiment live: 2.60 %, 7 of 8 cells of D04/417 within)")
-    # without a run there is no explanation, and a cell that agrees needs none
+    # without a run there is no explanation, and a cell that agrees needs no explanation
     assert pick(explained(card.cells, runs, {}), "D04/417", LOST).reason.endswith("; not explained")
     assert pick(explained(card.cells, runs, {"live": far}), "C04", MOS).reason == "within tolerance"
 
@@ -240,13 +240,13 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():
-    """The channel rate is that of two channels of 0.8 x 6 bit x 5.12 MHz, the burst is 12 500 packets, and an initial
-    window of 4 segments exceeds 20 Mbit/s after six round trips.
+    """The channel rate is that of two channels with 0.8 x 6 bit x 5.12 MHz each. The burst is 12 500 packets. An
+    initial window of 4 segments exceeds 20 Mbit/s after six round trips.
     """
     own = Setup()
     assert own.link_rate == f"{0.8 * 6 * 5120 * 2:.0f}kbit"
     assert own.burst_file == f"{12_500 * 1460}B"
-    # in 14 s (5.3 s of burst and 8.7 s after it), 10 MB and 14 s at 5 Mbit/s are sent
+    # 14 s (5.3 s of burst and 8.7 s after it) are enough to send 10 MB and, at 5 Mbit/s, the data of 14 s
     assert (12_500 * 1500, 14.0 * 5e6 / 8 + 10e6) == (18_750_000, 18_750_000)
     per_round_trip = 20e6 * 0.1 / 8 / 1500
     assert own.bulk_initial_window * 2**5 < per_round_trip < own.bulk_initial_window * 2**6

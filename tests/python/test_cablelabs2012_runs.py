@@ -43,7 +43,7 @@ def test_the_system_of_figure_1():
         "peak_traffic_rate": "20mbit",
         "peak_burst": "1522B",
     }
-    # a round trip of 100 ms has 1 + 49 ms in each direction; those to the web servers are 20, 30, 50 and 100 ms
+    # a round trip of 100 ms is twice 1 + 49 ms; the round trips to the web servers are 20, 30, 50 and 100 ms
     assert links["ftp"]["delay"] == "49ms"
     assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
     assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
@@ -76,8 +76,8 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # the round trips are 100, 102, ... 108 ms; 2 ms of each are on the DOCSIS link, and half of the rest is the delay
-    # of the link to the server
+    # with a round trip of 100, 102, ... 108 ms, 2 ms are on the DOCSIS link, and the link to the server has half of the
+    # rest in each direction
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
     single: Any = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
@@ -95,9 +95,9 @@ def test_free_parameters_are_one_set_with_arguments():
     for unknown in UNKNOWNS:
         assert getattr(Setup(), unknown.field) not in unknown.others
         assert len(unknown.why) > 20
-    # these parameters belong to one of the named ones, or have no effect
+    # experiments do not vary these parameters, because they depend on another parameter, or have no effect
     companions = {"file_pause_spread", "down_link_rate", "ftp_start"}
-    # these parameters are in the paper, and experiments change them
+    # experiments vary these parameters although the paper states them
     stated = {"transmit_queue", "sojourn_both", "page", "limit", "target", "queue", "round_trip_step_ms", "seconds"}
     stated |= {"bursty_window", "bulk_ack_every"}  # their default is the value of the TCP stack
     assert {f for f in Setup.__slots__ if f not in named} == companions | stated
@@ -112,8 +112,8 @@ def test_seeds_differ_in_starts_and_cases_share_them():
 
 
 def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
-    """The core's listed page has the sizes of Appendix A: per page, 614 402 B of objects and 102 400 B of HTML are
-    received, each object once.
+    """The page listed in the core has the sizes of Appendix A: for each page, 614 402 B of objects and 102 400 B of
+    HTML arrive, and each object arrives once.
     """
     total = 614_402 + 102_400
     trial = next(t for t in trials("pages") if t.key == "D01/417 listed sizes")
@@ -133,7 +133,7 @@ def test_mos_of_all_published_cells():
 
 
 def test_shaper_ceiling():
-    """A busy modem sends all that the shaper allows, 10 MB + 5 Mbit/s x 600 s = 385.000 MB, except a few packets."""
+    """A busy modem sends all that the shaper allows, except a few packets: 10 MB + 5 Mbit/s x 600 s = 385.000 MB."""
     result = bloatlab.run(build(Case(4, Queue.DROPTAIL_417), 1))
     sent = result.summary["links"]["up"]["delivered_bytes"]
     assert 384_500_000 < sent <= 385_000_000 + 1522
@@ -164,7 +164,7 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     assert "A quick look" in page
     assert "bytes: a DropTail buffer" in page
     runs = pl.read_parquet(quick / "runs.parquet")
-    # 27 cases of the tables, 2 of the plateau, 18 of bytes and 10 without pages, with two seeds each
+    # with two seeds each: 27 cases of the tables, 2 of the plateau, 18 of bytes and 10 without pages
     assert runs.height == (27 + 2 + 18 + 10) * 2
     assert set(runs["seed"]) == {1, 2}
 
@@ -179,8 +179,7 @@ def test_a_stranger_finds_the_answer_on_the_first_screen(browser: Any, quick: Pa
     with opened(browser, file, width=width, height=height) as on:
         on.page.wait_for_selector(".uplot canvas")
         assert on.page.locator("h1").inner_text() == "Is CoDel better than a 50 ms buffer, and for whom?"
-        # on a phone, there is room for the answer and the list below the warning of a quick look, but not for the
-        # figure
+        # on a phone, the answer and the list fit below the warning of a quick look, but the figure does not
         for place in ["h1", ".sentence", ".points", *([".uplot"] if width > 1000 else [])]:
             box = on.page.locator(place).first.bounding_box()
             assert box["y"] >= 0

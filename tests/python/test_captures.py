@@ -1,4 +1,4 @@
-"""Captures of simulations: other tools read them, Python and the command write the same, and results do not change."""
+"""Captures of simulations: other tools read them, Python and the command write equal bytes, results do not change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ traffic.ping = { interval = "100ms" }
 
 
 def packets(path: Path) -> list[bytes]:
-    """Returns the recorded part of every packet of a capture."""
+    """Returns the recorded bytes of every packet of a capture."""
     data = path.read_bytes()
     magic, major, minor, _, _, snap, link = struct.unpack("<IHHiIII", data[:24])
     assert (magic, major, minor, snap, link) == (0xA1B23C4D, 2, 4, 128, 101)

@@ -41,8 +41,8 @@ def test_the_whole_interval_must_keep_to_it(expected: str, low: float, high: flo
 
 
 def test_several_seeds_are_judged_by_the_worse_end():
-    # mean 4, standard deviation 1, three values: half an interval is t / sqrt(3) = 4.303 / sqrt(3) = 2.484, with t for
-    # 2 degrees of freedom
+    # three values with a mean of 4 and a standard deviation of 1: half the interval is t / sqrt(3) = 4.303 / sqrt(3) =
+    # 2.484, where t has 2 degrees of freedom
     rows = [{"mos": 3.0}, {"mos": 4.0}, {"mos": 5.0}]
     (kept,) = judge("", {"mos": ">= 1.5"}, rows)
     (not_kept,) = judge("", {"mos": ">= 1.6"}, rows)
@@ -73,7 +73,7 @@ def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: P
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
-    # behind a long buffer without an AQM, the call is too late, and the command fails
+    # behind a long buffer without an AQM, the delay of the call is too large, so the command fails
     code, out, _ = say("check", scenario_file, "--junit", xml, "--set", "link.up.queue=pfifo limit 417")
     assert (code, "2 expectations, 1 not met" in out) == (1, True)
     failures = ET.fromstring(xml.read_text()).findall(".//failure")  # noqa: S314
@@ -112,7 +112,7 @@ def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_pat
     assert scenario_file.parent == tmp_path
     code, out, _ = say("check", sweep)
     assert code == 1
-    # each of two grid points has an expectation of the scenario, which is met, and one of the sweep, which cannot be
+    # there are two grid points, and each has two expectations: that of the scenario is met, that of the sweep cannot be
     # met
     assert "4 expectations, 2 not met" in out
     assert "link.up.rate=1mbit" in out
@@ -166,7 +166,7 @@ def test_a_sweep_is_judged_with_the_seeds_and_the_warm_up_that_it_asks_for(scena
 
 
 def test_no_interval_of_a_count_reaches_below_nothing():
-    # the mean is 1 and t(1, 97.5 %) = 12.7: if it were not cut off at 0, the interval would begin at -11.7
+    # the mean is 1 and t(1, 97.5 %) = 12.7, so without the limit of 0 the interval would begin at -11.7
     (kept,) = judge("", {"links.up.dropped_packets": ">= 0"}, [{"links.up.dropped_packets": n} for n in (0, 2)])
     assert (kept.low, kept.kept) == (0.0, True)
     assert kept.high == pytest.approx(1.0 + 12.7062, abs=1e-3)

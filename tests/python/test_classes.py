@@ -10,13 +10,13 @@ import pytest
 
 from bloatlab.classes import parsed
 
-#: A text whose tree is large enough that the garbage is collected while it is made.
+#: A text whose syntax tree is so large that garbage is collected while the tree is built.
 TEXT = Path(__file__).with_name("broken_controllers.py").read_text(encoding="utf-8") * 4
 
 
 @pytest.fixture
 def switching() -> Iterator[None]:
-    """Lets the interpreter switch threads as often as possible, also during the collection of garbage."""
+    """Lets the interpreter switch threads as often as possible, also while garbage is collected."""
 
     def anything(_phase: str, _about: dict[str, int]) -> None:
         sum(range(50))

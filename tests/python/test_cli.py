@@ -51,7 +51,7 @@ def test_run_keeps_a_result_that_show_shows(say, scenario_file: Path, tmp_path: 
     assert summary == json.loads((folder / "summary.json").read_text())
     csv = say("show", folder, "--table", "queue_series", "-f", "csv")[1]
     assert csv.splitlines()[0].startswith("link,t_s,")
-    # the output has every column, and as many rows as fit on a page
+    # the output has every column, and as many rows as fit on a screen
     text = say("show", folder, "--table", "queue_series")[1]
     assert set(csv.splitlines()[0].split(",")) <= set(text.split())
     first = csv.splitlines()[1].split(",")[0]
@@ -81,7 +81,7 @@ def test_an_application_that_never_starts_is_told(say, scenario_file: Path):
 
 
 def test_a_pipe_that_nobody_reads_is_no_failure():
-    """The reader of the pipe has closed it before the command writes its first word."""
+    """The reader of the pipe has closed the pipe before the command writes its first word."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:
@@ -230,7 +230,7 @@ def test_list_measures_says_what_a_summary_has(say):
     assert "links.*.sojourn_ms.p99_9" in out
     found = json.loads(say("list", "measures", "-f", "json")[1])["measures"]
     assert {"links.*.utilisation", "apps.*.voip.mos", "latency.induced_ms"} <= {of["name"] for of in found}
-    # finds the application and the scale, but not the measures whose names end in rpm
+    # finds the application and the scale, but not the measures, whose names end in rpm
     assert list(json.loads(say("list", "rpm", "-f", "json")[1])) == ["apps", "grades"]
     code, _, err = say("list", "measures", "sojurn_ms")
     assert (code, 'did you mean "sojourn_ms"?' in err) == (2, True)
@@ -263,7 +263,7 @@ def test_help_flows_and_says_no_empty_default(say, monkeypatch: pytest.MonkeyPat
     assert all(
         nothing not in out for nothing in ("[default: ()]", "[default: False]", "[default: None]", "[default: ]")
     )
-    # a text that is wrapped for the width of the source and again for the terminal would leave single words on lines
+    # if a text were wrapped for the width of the source and again for the terminal, some lines would have a single word
     above = [line.strip() for line in out.split("╭")[0].splitlines()]
     alone = [line for before, line in pairwise(above) if before and line and len(before) + len(line) < 60]
     assert name == "" or not alone, alone
@@ -288,7 +288,8 @@ def test_what_a_room_says_of_its_input_is_the_line(say, monkeypatch: pytest.Monk
     assert say("run", scenario_file, "-q") == (2, "", f"{error}\n")
 
 
-#: Scenarios that run for minutes. In one, everything happens at the same time; in the other, nothing happens for long.
+#: Scenarios that run for minutes. In `rateless`, everything happens at the same time; in `idle`, nothing happens for a
+#: long time.
 ENDLESS = {
     # whole windows of packets arrive at the same time
     "rateless": (
@@ -333,8 +334,8 @@ def test_a_window_that_nothing_slows_down_is_refused(say, tmp_path: Path):
 
 @pytest.mark.parametrize(("what", "after_s"), [("run", 0.05), ("run", 1), ("reproduce", 1)])
 def test_ctrl_c_ends_with_130_and_a_word(what: str, after_s: float, scenario_file: Path, tmp_path: Path):
-    """One second after the command has started, the simulation is running, or on a slow machine about to start; after
-    0.05 s it has not started.
+    """The command is interrupted after 1 s, when the simulation runs or is about to start on a slow machine; and after
+    0.05 s, before it has started.
     """
     arguments = {
         "run": ["run", scenario_file, "--set", "duration=100000s", "--set", "record.interval=100s"],

@@ -45,7 +45,7 @@ from bloatlab.sweep import (
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("bloatlab"))
-# warnings of Dask itself about event loops and sockets when the process ends
+# ignores Dask's own warnings about event loops and sockets when the process ends
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -81,8 +81,8 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def worker(self, *paths: Path) -> subprocess.Popen[bytes]:
-        """Starts a worker with one thread and without a nanny, which imports bloatlab from the first of `paths`, if
-        there is one.
+        """Starts a worker with one thread and without a nanny. If `paths` are given, it imports bloatlab from the first
+        of them.
         """
         more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
         started = self._start("worker", self.address, *more, paths=paths)
@@ -180,7 +180,7 @@ def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
 
 
 def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):
-    """Twice, one of two workers is killed and replaced."""
+    """One of two workers is killed and replaced; this happens twice."""
     grid.write_text(GRID.format(seeds=20, duration="150s"))
     machines.worker()
     machines.worker()
@@ -192,7 +192,7 @@ def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Clust
             time.sleep(0.02)
         assert child.poll() is None, "the sweep was over before both workers had work"
         first, second = machines.workers
-        # the stopped worker keeps its run, so it dies during the sweep, however fast the machine is
+        # the stopped worker does not finish its run, so it dies during the sweep, however fast the machine is
         second.send_signal(signal.SIGSTOP)
         first.kill()
         machines.worker()
@@ -333,7 +333,9 @@ def test_a_run_that_kills_its_workers_is_named(monkeypatch: pytest.MonkeyPatch):
 
 
 def report_every_step() -> None:
-    """Makes a worker report every step of its progress, not one per second, so that a fast machine reports some."""
+    """Makes a worker report every step of its progress instead of one step per second, so that even a fast machine
+    reports some.
+    """
     cluster.LOOK_SECONDS = 0.0
 
 

@@ -21,8 +21,8 @@ from bloatlab.cli.collisions import percent
 from bloatlab.cli.main import call
 from bloatlab.collisions import collision, given_session, monte_carlo, overfull, sessions_of, share_of
 
-#: Percent of 64 groups of 4 queues with a collision, by the number of sessions (5 to 60), computed with exact fractions
-#: by another program.
+#: Probability in percent that 64 groups of 4 queues have a collision, by the number of sessions (5 to 60), computed
+#: with exact fractions by another program.
 TABLE = """
 5 5.96046e-06    19 0.05771    33 0.97975    47 5.21000
 6 3.52971e-05    20 0.07595    34 1.13339    48 5.73037
@@ -51,8 +51,8 @@ def test_the_table_to_every_printed_digit():
 
 
 def test_ordinary_hashing_is_the_birthday_problem():
-    """The values are computed by hand. 256 queues, n sessions: 0.39 % for n = 2, 1.17 % for 3, 16.305 % for 10, 53.317
-    % for 20. 64 queues: 52.3 % for n = 10, 96.4 % for 20, 99.999 % for 35.
+    """The values are computed by hand. With 256 queues, the probability is 0.39 % for n = 2 sessions, 1.17 % for 3,
+    16.305 % for 10 and 53.317 % for 20. With 64 queues, it is 52.3 % for n = 10, 96.4 % for 20 and 99.999 % for 35.
     """
     exact = collision(256, 1, 300)
     for n, product in enumerate(itertools.accumulate([Fraction(256 - i, 256) for i in range(60)], lambda a, b: a * b)):
@@ -64,8 +64,9 @@ def test_ordinary_hashing_is_the_birthday_problem():
 
 
 def test_a_given_session():
-    """The values are computed by hand. 64 groups of 4, n sessions: 0.00116 % for n = 11, 0.0191 % for 20, 0.190 % for
-    35, 0.722 % for 50. 256 queues: 3.84 % for n = 11, 7.17 % for 20, 12.5 % for 35.
+    """The values are computed by hand. With 64 groups of 4 queues, the probability is 0.00116 % for n = 11 sessions,
+    0.0191 % for 20, 0.190 % for 35 and 0.722 % for 50. With 256 queues, it is 3.84 % for n = 11, 7.17 % for 20 and 12.5
+    % for 35.
     """
     serial = [100 * float(given_session(64, 4, n)) for n in (11, 20, 35, 50)]
     assert [f"{value:.3g}" for value in serial] == ["0.00116", "0.0191", "0.19", "0.722"]
@@ -74,7 +75,7 @@ def test_a_given_session():
 
 
 def by_hand(groups: int, ways: int, sessions: int) -> tuple[Fraction, Fraction]:
-    """Returns, over all assignments of sessions, the share with an overfull group, and the share in which the group of
+    """Returns two shares of all assignments of sessions: those with an overfull group, and those in which the group of
     session 0 is overfull.
     """
     some = first = 0
@@ -116,8 +117,8 @@ def test_counting_trials():
 
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (256, 1), (10, 3)])
 def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
-    """The 99.9 % intervals contain the exact probability for every number of sessions from 1 to 60, which share their
-    trials.
+    """The 99.9 % intervals contain the exact probability for every number of sessions from 1 to 60. The same trials
+    serve all numbers.
     """
     thrown = monte_carlo(groups, ways, 60, 100_000, seed=7, confidence=0.999)
     exact = collision(groups, ways, 60)
@@ -157,7 +158,7 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (9, 10), (3, 100), (50, 100), (99, 100), (400, 1000)])
 def test_the_interval_is_the_exact_one(hits: int, trials: int):
-    """At the ends of the interval, the probability of `hits` or more, or of `hits` or fewer, is exactly 2.5 %."""
+    """At either end of the interval, the probability of a result as extreme as `hits` is exactly 2.5 %."""
     share = share_of(hits, trials)
     assert tail(hits, trials, share.low) == pytest.approx(0.025, rel=1e-9)
     assert 1 - tail(hits + 1, trials, share.high) == pytest.approx(0.025, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Every command in README and the pages is run, or only parsed if it needs something that a test does not have."""
+"""Every command in README and the pages is run. It is only parsed if it needs something that a test does not have."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from bloatlab.cli.main import app, call
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "python").glob("**/README.md"))]
 
-#: Commands that are only parsed here, because they need root, a cluster, a browser or minutes, and the files that test
-#: them.
+#: Commands that are only parsed here, because they need root, a cluster, a browser or minutes; each with the file that
+#: tests it.
 PARSED = {
     "live": "test_live.py",
     "compare": "test_compare.py",
@@ -33,10 +33,10 @@ PARSED = {
     "play": "test_playground.py",
     "film": "test_film.py",
 }
-#: Words in a command that stand for a file or query of the reader, or for a cluster or live run that does not exist
-#: here.
+#: Words in a command that name something that does not exist here: a file or query of the reader, a cluster, a live
+#: run.
 ELSEWHERE = re.compile(r"--dask|\bSQL\b|runs/compared")
-#: The order in which commands are run: those that write results come before those that read them.
+#: The order in which commands are run: commands that write results come before commands that read them.
 ORDER = ["run", "sweep", "check", "export", "links"]
 #: The addresses of hosts in a simulation's capture.
 ADDRESSES = {"192.168.1.10": "10.0.0.1"}
@@ -111,7 +111,7 @@ def test_command(words: tuple[str, ...], folder: Path, monkeypatch: pytest.Monke
 
 
 def test_commands_within_sentences_name_commands_and_options_that_exist():
-    """A command in a sentence may lack arguments, but must be valid otherwise."""
+    """A command within a sentence may lack arguments, but must be valid otherwise."""
     within = {
         " ".join(found.split())
         for page in PAGES

@@ -1,4 +1,4 @@
-"""Simulated and live results compared: the rule by hand, and one real comparison if the bench can run."""
+"""Comparison of simulated and live results: the rule by hand, and one real comparison if the bench can run."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def agrees(simulated: float, real: float, least: float = 3.0, *, valid: bool = T
 
 
 def test_the_larger_of_a_share_and_3_ms():
-    # 15 % of 10 ms is 1.5 ms, so the minimum of 3 ms applies; 15 % of 100 ms is 15 ms
+    # of 10 ms, 15 % are 1.5 ms, so the minimum of 3 ms applies; of 100 ms, 15 % are 15 ms
     assert [agrees(x, 10.0) for x in (7.0, 13.0, 6.9, 13.1)] == [True, True, False, False]
     assert [agrees(x, 100.0) for x in (85.0, 115.0, 84.9, 115.1)] == [True, True, False, False]
-    # for a throughput there is no minimum, only the 15 %
+    # a throughput has no minimum difference, only the 15 %
     assert [agrees(x, 10.0, 0.0) for x in (8.5, 8.4)] == [True, False]
 
 
@@ -65,7 +65,7 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
         "p99_9": "1679400ns",
     }
     ideal = build(Case("bbr", 100), 1)
-    # a packet leaves the bench only once, through the link to its host
+    # a packet leaves the bench only once, through the link to its host, so only this link counts
     found = {
         name: link["lateness"]
         for name, link in late(ideal, as_if_live(ideal, measured, "h1", "h2")).data["link"].items()
@@ -73,7 +73,7 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
     assert found == {"back": as_written, "down": None, "nic": None, "up": as_written}
     nothing: dict[str, float | None] = dict.fromkeys(measured)
     assert late(ideal, as_if_live(ideal, nothing, "h1", "h2")) == ideal
-    # one link for both directions leads to either host, so it also gets the lateness; a link that may reorder packets
+    # a link for both directions leads to either host, so it also gets the lateness; a link that may reorder packets
     # does not
     both: Any = load(scenario_file).data
     up = both["link"]["up"]
@@ -103,8 +103,8 @@ def test_what_a_run_has_to_compare(scenario_file: Path):
 @bench
 @pytest.mark.alone
 def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """Verdicts depend on the load of the machine. The test checks that every cell has one, and that an invalid run has
-    none.
+    """Verdicts depend on the load of the machine. The test checks that every cell has a verdict, and that a cell of an
+    invalid run has none.
     """
     code = call(
         ["compare", "csc458", "--only", "Q=20 reno", "--time", "9", "--seeds", "2", "-f", "json", "-o", str(tmp_path)]

@@ -1,4 +1,4 @@
-"""Controllers in Python: Reno and Westwood+ send the core's packets exactly; an error is one line with its place."""
+"""Controllers in Python: Reno and Westwood+ send the same packets as in the core; errors are one line with the place."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ start_spread = "0s"
 traffic.ftp = {}
 """
 
-#: Changes of `PLAIN` by name, each for a pair of runs: with the core's controller and with its copy in Python.
+#: Changes of `PLAIN` by name. Each is run twice: with the core's controller, and with its copy in Python.
 TWINS: dict[str, dict[str, Any]] = {
     "one flow": {},
     "loss": {"link.up.loss": 0.01},
@@ -129,7 +129,8 @@ def test_the_window_is_the_one_that_it_returns(written: Write):
     upload = bloatlab.run(
         file, sets={"tcp.mine.python": {"controller": "fixed"}, "link.up.rate": "100mbit"}, controllers={"fixed": Fixed}
     ).summary["apps"]["upload"]
-    # in 10 s, 10 segments of 1448 bytes arrive per round trip of 40.2 ms: 40 ms of delay, the rest transmission
+    # in 10 s, a window of 10 segments of 1448 bytes arrives every round trip of 40.2 ms: 40 ms of delay, and
+    # transmission
     assert upload["goodput_bytes"] == pytest.approx(10 * 1448 * 10 / 0.0402, rel=0.03)
 
 
@@ -195,7 +196,7 @@ def test_every_moment_comes_with_its_facts(written: Write):  # noqa: C901  a met
     assert {state for _, _, _, state, _, _ in seen["ack"]} >= {"open", "loss"}
     assert {rate for *_, rate, _ in seen["ack"]} == {None}
     assert len({number for *_, number in seen["ack"]}) > 100
-    # reordered packets look lost, until D-SACK shows that they were not
+    # the reordering makes packets look lost, until D-SACK shows that they were not lost
     reordered = {"tcp.mine.python": {"controller": "watching"}, "link.up.jitter": "15ms", "link.up.reorder": True}
     bloatlab.run(written(""), sets=reordered, controllers={"watching": Watching})
     assert seen["undo"]

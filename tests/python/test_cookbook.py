@@ -1,4 +1,4 @@
-"""Every recipe of docs/cookbook.md is run and must print the figures of the page."""
+"""Every recipe of docs/cookbook.md is run, and must print the numbers of the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mbit(app: str, way: str) -> Callable[[Summary], float]:
     return lambda s: s["apps"][app][f"wire_bytes{way}"] * 8 / s["duration_s"] / 1e6
 
 
-#: Rows of a recipe's table: the value in the summary, and the number of decimals on the page.
+#: Rows of a recipe's table: the value in the summary, and the number of decimals that the page shows.
 ROWS: dict[str, tuple[Callable[[Summary], float], int]] = {
     "load adds (ms)": (lambda s: s["latency"]["induced_p99_ms"], 1),
     "call (MOS)": (lambda s: s["apps"]["call"]["voip"]["mos"], 2),
@@ -37,7 +37,7 @@ ROWS: dict[str, tuple[Callable[[Summary], float], int]] = {
     "download (Mbit/s)": (mbit("download", "_reverse"), 2),
     **{f"{app} (Mbit/s)": (mbit(app, ""), 2) for app in ("upload", "films", "report", "sync")},
 }
-#: Applications whose rate is called an upload on the page.
+#: Applications whose rate the page calls an upload.
 UPLOADS = {"adsl": "photos", "cable30": "video", "cable31": "video", "fibre": "backup", "starlink": "backup"}
 
 
@@ -63,7 +63,7 @@ def test_recipe_prints_its_figures(
                 measure = mbit(upload, "")
             value = measure(summary)
             assert shown[column - 1] == f"{value:.{decimals}f}", f"{command}: {name}"
-            # rates are printed with three decimals
+            # the page gives rates with three decimals
             assert f"{value:.{3 if 'Mbit/s' in name else decimals}f}" in printed, f"{command}: {name}"
 
 

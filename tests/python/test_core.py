@@ -72,7 +72,7 @@ def test_resolved_scenarios_obey_the_schema(dumbbell: bloatlab.Scenario):
 
 
 _FLOW = {"max_sustained_rate": "5mbit"}
-#: A value of every key that gives a link its rate or its service.
+#: A value for every key that gives a link its rate or its service.
 _SERVICES = {
     "rate": "5mbit",
     "shaper": _FLOW,
@@ -193,7 +193,8 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
     assert result.summary["apps"]["file"]["goodput_bytes"] > 2_000_000
     series = result.table("queue_series").filter(pl.col("link") == "up")
     on_the_wire = series["sent_bytes"].sum() - result.summary["links"]["up"]["delivered_bytes"]
-    # sent but not delivered are at most the bytes of 10 ms of propagation, and the packet that is being sent
+    # the bytes that are sent but not delivered are at most those of 10 ms of propagation, and the packet that is being
+    # sent
     assert 0 <= on_the_wire <= 0.010 * 5e6 / 8 + 1500
     with pytest.raises(KeyError, match=r"expected .*queue_series"):
         result.table("nothing")
@@ -202,7 +203,7 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
 def test_books_balance(result: bloatlab.Result):
     """Packets offered are delivered, dropped, queued or on the wire.
 
-    The wire holds at most 10 ms of 40-byte packets, and one more.
+    The wire holds at most the 40-byte packets of 10 ms, and one more packet.
     """
     for name, rate in (("up", 5e6), ("down", 20e6)):
         link = result.summary["links"][name]
@@ -369,7 +370,7 @@ def test_values_that_toml_has_no_place_for_are_refused():
 
 
 def test_tables_of_two_runs_concatenate(dumbbell: bloatlab.Scenario):
-    """BBR has rows in `model_series`, other controllers have none; ping has rows in `pings`."""
+    """Only BBR has rows in `model_series`; ping has rows in `pings`."""
     one = bloatlab.run(dumbbell)
     two = bloatlab.run(dumbbell, sets={"app.file.tcp": "bbr", "app.voip.traffic": {"ping": {}}})
     assert one.table("model_series").is_empty()

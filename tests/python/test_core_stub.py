@@ -14,7 +14,7 @@ from bloatlab import _core
 
 STUB = Path(_core.__file__).with_name("_core.pyi")
 
-#: A default that the stub or the module does not spell out; it agrees with any default.
+#: A default that the stub or the module abbreviates; it agrees with any default.
 SOME = "..."
 
 

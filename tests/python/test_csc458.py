@@ -1,4 +1,4 @@
-"""The study `csc458`: its scenarios and rules, its checks of short runs, and the file formats of the lab."""
+"""The study `csc458`: its scenarios and rules, what it checks in short runs, and the file formats of the lab."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECONDS = 20
 
 @pytest.fixture(scope="module")
 def ran() -> dict[str, Result]:
-    """Runs Reno behind 20 and 100 packets, with each segment as a packet and with super-segments; seed 1."""
+    """Runs Reno behind 20 and 100 packets, with each segment as a packet, and with super-segments; seed 1."""
     wanted = [c for c in (*kit(), *plain()) if c.congestion == "reno" and c.limit != 5]
     return {str(c): run(build(c, 1, Lab(seconds=SECONDS))) for c in wanted}
 
@@ -69,14 +69,14 @@ def test_equation_2_by_hand():
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno", 28), ("Q=100 reno", 124)])
 def test_packets_bound_the_round_trip_as_equation_2_says(ran: dict[str, Result], key: str, ms: float):
-    # equation (2) leaves out up to 1.4 ms: the ping's own 98 bytes in both directions, and the rest of the packet that
-    # is being sent
+    # equation (2) leaves out up to 1.4 ms: the transmission of the ping's 98 bytes in both directions, and of the rest
+    # of the packet that is being sent
     assert ms - 1.4 <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno x2", 52), ("Q=100 reno x2", 244)])
 def test_super_segments_double_it(ran: dict[str, Result], key: str, ms: float):
-    """A place in the queue has at most two segments; pings take some places, and some places have only one segment."""
+    """A place in the queue has at most two segments, but some places have a ping or only one segment."""
     assert 0.94 * ms <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
 
@@ -84,7 +84,7 @@ def test_each_ping_follows_the_queue_that_it_met(ran: dict[str, Result]):
     found = equation_2(ran["Q=100 reno"], Lab())
     assert found["eq2_correlation"] > 0.99
     assert found["eq2_off_median_ms"] < Lab().packet_ms()
-    # equation (2) for another rate does not agree
+    # equation (2) does not hold if it is computed for another rate
     assert equation_2(ran["Q=100 reno"], Lab(bw_net=20.0))["eq2_off_median_ms"] > 20.0
 
 
@@ -106,7 +106,7 @@ def test_every_number_of_the_report_is_judged():
     assert numbers <= {want.metric for want in PUBLISHED}
     card = STUDY.scorecard(as_published())
     assert card.met
-    # the report prints six fetch times and equation (1); the three values of its equation (2) are computed by us
+    # the report prints six fetch times and equation (1); we compute the three values of its equation (2)
     counted = [c for c in card.cells if c.counted]
     assert [c.verdict for c in counted] == [Verdict.WITHIN] * 7
     assert {c.case for c in card.cells if c.origin is Origin.OURS} == {"Q=5", "Q=20", "Q=100"}
@@ -118,7 +118,7 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
     fetches = [c for c in card.cells if "fetch" in c.metric]
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
-    # the first reading has the preset's own loss detection, as in all other cases; the second detects losses like TCP
+    # in the first reading, losses are detected as the preset says, as in all other cases; in the second, as in TCP
     # before RACK
     stacks = {str(c): build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
     assert "loss_detection" not in stacks["Q=20 reno x2"]
@@ -175,8 +175,8 @@ def test_claims_say_whose_they_are():
 
 
 def test_a_queue_that_climbs_by_hand():
-    # the saw rises for 9 s and falls for 1 s, so it climbs for 90 % of the time, less at the edges of the averaging
-    # span
+    # the saw rises for 9 s and falls for 1 s, so it climbs for 90 % of the time, or a little less because of the edges
+    # of the averaging span
     t = np.arange(0.0, 100.0, 0.1)
     saw = pl.DataFrame({"t_s": t, "packets": np.where(t % 10.0 < 9.0, t % 10.0, 9.0 * (10.0 - t % 10.0))})
     assert climb_share(saw) == pytest.approx(0.85, abs=0.06)
@@ -224,7 +224,7 @@ def test_the_lab_writes_what_its_own_programs_write(tmp_path: Path):
     assert len(queue) == 120
     assert max(int(packets) for _, packets in queue) <= 20
     pings = (folder / "ping.txt").read_text().splitlines()[1:]
-    # parsed as in plot_ping.py
+    # parses a line in the same way as plot_ping.py
     rtt = [float(line.split(" ")[-2].split("=")[1]) for line in pings if "bytes from" in line]
     assert 100 <= len(rtt) <= 120
     assert 4.0 < min(rtt) < max(rtt) < 29.5

@@ -1,4 +1,4 @@
-"""`bloatlab diff`: differences of the scenarios and of the measures, with values computed by hand."""
+"""`bloatlab diff`: differences in scenarios and in measures, with values computed by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bloatlab.measures import direction, named
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Makes two results: a short upload with a call behind drop-tail, and the same behind CoDel."""
+    """Makes two results: a short upload beside a call, behind drop-tail and behind CoDel."""
     base = {
         "duration": "10s",
         "link": {"up": {"from": "home", "to": "net", "rate": "2mbit", "delay": "10ms", "both_ways": True}},
@@ -51,8 +51,8 @@ def test_the_scenario_and_every_measure_side_by_side(folders: tuple[Path, Path])
 def test_the_largest_change_comes_first_and_what_is_equal_last():
     measures = [{"a": 1.0, "b": 10.0, "c": 5.0, "only": 2.0, "same": 3.0}, {"a": 2.0, "b": 1.0, "c": 0.0, "same": 3.0}]
     found = difference(("x", "y"), None, measures)
-    # c falls from 5 to 0, an infinite ratio; b falls to a tenth; a doubles; `only` is in one result; `same` does not
-    # change
+    # c falls from 5 to 0, which is an infinite ratio; b falls to a tenth; a doubles; `only` is in one result only;
+    # `same` does not change
     assert [c.path for c in found.changes] == ["c", "b", "a", "only", "same"]
     assert (found.changes[1].difference, found.changes[1].ratio) == (-9.0, 0.1)
     assert math.isclose(found.changes[2].size, math.log(2.0))
@@ -65,9 +65,9 @@ def test_what_people_feel_comes_before_what_is_counted_and_what_nobody_notices()
         dict(zip(paths, of, strict=True)) for of in ((0.5, 1.0, 0.0, 10.0), (2.0, 99.0, 1e-6, 15.0))
     ]
     found = difference(("x", "y"), None, measures)
-    # the changes are ordered by the ratio of the two values, to each of which a small constant is added: goodput
-    # 2.01 / 0.51 = 3.9, the median 15.1 / 10.1 = 1.5, the minimum 0.100001 / 0.1; drops are last, because neither more
-    # nor fewer are better
+    # changes are sorted by the ratio of the two values, after a small constant is added to each value: goodput 2.01 /
+    # 0.51 = 3.9, the median 15.1 / 10.1 = 1.5, the minimum 0.100001 / 0.1. Drops come last, because neither more nor
+    # fewer of them are better
     assert [c.path for c in found.changes] == [
         "apps.a.goodput_mbit", "links.up.sojourn_ms.p50", "links.up.sojourn_ms.min", "links.up.dropped_packets",
     ]  # fmt: skip
@@ -160,7 +160,7 @@ def test_people_come_first_each_thing_once_and_with_its_unit(folders: tuple[Path
     assert whose == ["call", "upload", "whole run", "link up", "link ~up"]
     every = cells(found, None)
     assert len(every) > 50
-    # a call's delay is in the summary twice, as the call's and as the application's, but is printed once
+    # the summary has the delay of a call twice, under the call and under the application, but it is printed once
     assert [c.path for c in found.changes if c.path.endswith("delay_ms.p50")].count("apps.call.voip.delay_ms.p50") == 1
     first = [row[1] for row in every]
     assert first.count("delay, median (ms)") == 2
@@ -202,7 +202,8 @@ def test_an_application_that_changed_more_is_told_before_another():
     )
     values = ((4.0, 1.0, 4.0, 10.0, 1.0), (3.9, 1.1, 1.0, 1000.0, 99.0))
     rows = cells(difference(("x", "y"), None, [dict(zip(paths, of, strict=True)) for of in values]))
-    # b's score changed most; a's goodput is below a's score, although it changed more; links follow applications
+    # the score of b changed most, so b comes first. The goodput of a follows the score of a, although the goodput
+    # changed more. Links follow applications
     assert [(row[0], row[1]) for row in rows] == [
         ("b", "MOS (1 to 4.5)"), ("a", "MOS (1 to 4.5)"), ("", "goodput (Mbit/s)"),
         ("link x", "time in queue, 99 % (ms)"),

@@ -1,4 +1,4 @@
-"""The documentation is correct: the scenario reference, the tables of a result, the examples, the README."""
+"""Tests that the documentation is correct: the scenario reference, the tables of a result, the examples, the README."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 TOUR = ROOT / "docs" / "tour.md"
 
-#: A scenario whose result has everything: every kind of application, a queue with classes, a modem's grants, TCP and
+#: A scenario whose result has every part: every kind of application, a queue with classes, a modem's grants, TCP and
 #: UDP.
 EVERYTHING = """
 duration = "20s"
@@ -192,7 +192,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
     }
     delay = set(result.summary["apps"]["call"]["delay_ms"])
     found["Link"] = {re.sub(r"^(classes|grants)\.[^.]+", r"\1.NAME", k) for k in found["Link"]}
-    # the speech from the server has the same keys as the speech to it
+    # speech from the server has the same keys as speech to the server
     assert {f"voip_reverse.{k}" for k in keys(apps["call"]["voip"])} <= found["Application"]
     found["Application"] = {re.sub(r"^voip_reverse\..*", "voip_reverse", k) for k in found["Application"]}
     found["Application"] = {re.sub(r"\.each\.\d+$", ".each.N", k) for k in found["Application"]}
@@ -200,7 +200,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
         name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}
         for name, all_ in found.items()
     }
-    # these exist only with another scale of grades, or with background traffic
+    # a result has these keys only with another scale of grades, or with background traffic
     shortened["Run"] |= {"latency.induced_p99_ms", "latency.background"}
     assert documented("Summary") == shortened
 
@@ -313,7 +313,7 @@ def number(text: str) -> tuple[float, int]:
 
 
 def test_tables_of_the_low_latency_guide_are_what_the_example_computes():
-    """Every number of both tables, by the `--set` options that the example's head and the page give."""
+    """Every number of both tables, computed with the `--set` options at the head of the example and on the page."""
     example = ROOT / "examples" / "low-latency-docsis.toml"
     text = (ROOT / "docs" / "low-latency-docsis.md").read_text()
     options = re.findall(r"^#   --set '(.*?)'(?: |$)", example.read_text(), flags=re.MULTILINE)

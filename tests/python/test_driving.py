@@ -1,4 +1,4 @@
-"""Simulations driven step by step: untouched ones give the bytes of `bloatlab.run`; changes act as in a scenario."""
+"""Simulations driven step by step: without changes the bytes of `bloatlab.run`; changes act like a scenario's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bloatlab.scenario import problems
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: A call and an upload beside each other; `down` is plain, so that the core computes its departures at enqueue.
+#: A call beside an upload. `down` is a plain link, so the core computes the departure of a packet at enqueue.
 HOME = """
 name = "home"
 duration = "4s"
@@ -126,7 +126,7 @@ def test_forks_share_nothing():
 
 def test_the_queue_of_a_link_is_read():
     # At 4 Mbit/s, a packet of 1500 bytes takes 3 ms. The upload fills the queue up to its limit of 20 packets, so the
-    # head has waited for at most 20 * 3 ms = 60 ms.
+    # first packet has waited for at most 20 * 3 ms = 60 ms.
     sim = opened(link__up__queue={"droptail": {"limit": "20p"}}, app__upload__traffic={"ftp": {"flows": 1}})
     sim.run_until(2)
     link = sim.link("up")
@@ -137,7 +137,7 @@ def test_the_queue_of_a_link_is_read():
     assert link.offered_packets == (
         link.delivered_packets + link.dropped_packets + link.packets + link.in_flight_packets
     )
-    # the head waits until it leaves: one transmission later, another packet is the head
+    # the first packet waits until it leaves: one transmission time later, another packet is first
     state = link.read()
     sim.run_until(2.003)
     assert link.delivered_packets - state["delivered_packets"] in (0, 1, 2)
@@ -214,7 +214,7 @@ def test_values_that_are_not_valid_are_named():
         _ = flow.cwn
     with pytest.raises(AttributeError, match="rate cannot be set"):
         sim.link("up").rate = 3
-    # nothing of this has changed the run
+    # these reads have not changed the run
     assert digest(sim.finish()) == digest(bloatlab.run(bloatlab.parse(HOME)))
 
 

@@ -35,7 +35,7 @@ def test_a_gif_has_a_picture_for_each_step_of_the_clock(tmp_path: Path):
         for i in range(PICTURES):
             film.seek(i)
             seen.add(film.convert("RGB").tobytes())
-    # the clock in the corner differs from picture to picture
+    # the clock in the corner is different in each picture
     assert len(seen) == PICTURES
 
 

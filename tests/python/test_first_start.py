@@ -1,4 +1,4 @@
-"""SEARCH and LEDBAT++ on a simulated link, compared with what their drafts promise and with closed forms."""
+"""SEARCH and LEDBAT++ on a simulated link, compared with statements of their drafts and with closed forms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def line(
 
 
 def start_of(hystart: str, buffer: float, **stack: Any) -> dict[str, Any]:
-    """Runs the start of one upload through a buffer of some bandwidth-delay products."""
+    """Runs the start of one upload through a buffer that is given in bandwidth-delay products."""
     tcp = {"one": {"preset": "linux-6", "hystart": hystart} | stack}
     more = {"trace": {"flows": True, "interval": "1ms"}}
     return line({"up": {"tcp": "one"}}, tcp, rate=MBIT, buffer=int(buffer * BDP), seconds=2.0, **more)
@@ -46,7 +46,8 @@ def drops(run: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("control", ["cubic", "reno"])
 def test_search_ends_slow_start_when_the_closed_form_says(control: str):
-    # the module's closed form: 5.30 round trips after the link is full, and up to one bin of 0.35 later
+    # by the closed form in the module of SEARCH, slow start ends 5.30 round trips after the link is full, and up to one
+    # bin of 0.35 later
     run = start_of("search", 8.0, congestion_control=control, ack_every=1)
     flow = run["result"].trace("flows").filter(pl.col("direction") == "forward")
     cwnd = flow["cwnd_bytes"].to_numpy() / 1448
@@ -55,7 +56,7 @@ def test_search_ends_slow_start_when_the_closed_form_says(control: str):
     x = (float(ended["t_s"][0]) - full) / RTT_S
     assert 5.2 < x < 5.31 + 0.36 + 0.1
     assert ended["norm_diff"][0] >= 0.35
-    # the window falls by the data delivered in five bins, 1.75 round trips
+    # the window falls by the data delivered in five bins, which are 1.75 round trips
     assert cwnd.max() - ended["cwnd_bytes"][0] / 1448 == pytest.approx(1.75 * BDP, rel=0.05)
     assert drops(run) == 0
 
@@ -71,7 +72,7 @@ def test_search_comes_before_the_loss_only_in_a_buffer_above_two_bandwidth_delay
 def shares(
     preset: str, second: float, *, beside: str | None = None, seconds: float = 300.0
 ) -> tuple[list[float], float]:
-    """Returns the rates of two uploads, of which one begins later, and the mean wait in the queue in ms."""
+    """Returns the rates of two uploads that begin at different times, and the mean wait in the queue in ms."""
     names = [beside or preset, preset]
     apps = {f"up{n}": {"tcp": name, "start": f"{second * n:g}s"} for n, name in enumerate(names)}
     stacks = {name: {"preset": name} for name in names}
@@ -81,8 +82,8 @@ def shares(
 
 
 def test_ledbat_pp_shares_with_a_late_comer_that_takes_the_link_from_ledbat():
-    # LEDBAT's late-comer takes the first flow's queueing delay for a part of the path's delay (RFC 6817 §4.2). The
-    # slowdowns of LEDBAT++ empty the queue, so its late-comer measures the path's delay alone
+    # in LEDBAT, the second flow takes the queueing delay of the first flow for a part of the path's delay (RFC 6817
+    # §4.2). In LEDBAT++, slowdowns empty the queue, so the second flow measures the delay of the path alone
     (first, second), wait = shares("ledbat", 30.0)
     assert second > 2.0 * first
     assert wait > 100.0
@@ -129,5 +130,5 @@ def test_rapid_start_fills_a_long_path_sooner_and_recovers_to_beta_of_what_the_p
     flow = rapid["result"].trace("flows").filter(pl.col("direction") == "forward")
     during = flow.filter(pl.col("first_recovery"))
     assert during["cwnd_bytes"][-1] / 1448 == pytest.approx(0.7 * 2.0 * BDP, rel=0.1)
-    # the sender's own reduction has not cut the window further, so the flow continues to fill the link
+    # the sender's own reduction has not reduced the window further, so the flow still fills the link
     assert rapid["summary"]["apps"]["up"]["goodput_mbit"] > 0.95 * slow["summary"]["apps"]["up"]["goodput_mbit"]

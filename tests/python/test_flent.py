@@ -1,4 +1,4 @@
-"""flent's own plotter opens our files, and we read flent's files with the values that flent prints.
+"""Tests that flent's own plotter opens our files, and that we read the same values from flent's files as flent prints.
 
 flent is not a dependency: its wheel (by its hash, requirements/flent.txt) is installed below target/ when it is first
 needed. The wheel has sample data measured by others. flent is GPL, so nothing of it is in this repository.
@@ -139,8 +139,8 @@ def test_flents_own_tests_by_name_open_under_it(theirs: Path, name: str, plots: 
 
 
 def test_what_others_measured_is_read_with_the_means_of_their_tools(theirs: Path):
-    """The means that netperf and ping computed (MEAN_VALUE) are in flent's samples of versions 2, 3 and 4, and ours
-    agree.
+    """flent's samples of versions 2, 3 and 4 contain the means that netperf and ping computed (MEAN_VALUE); our means
+    agree with them.
     """
     for name in ("rrul-icmp", "rrul", "rrul_be-socket_stats"):
         file = theirs / "unittests" / "test_data" / f"test-{name}.flent.gz"
@@ -152,7 +152,7 @@ def test_what_others_measured_is_read_with_the_means_of_their_tools(theirs: Path
         pings = flent.read(file).tables["pings"]
         assert abs(float(pings["t_s"].min())) < 2.0  # type: ignore[arg-type]
         assert float(pings["t_s"].max()) < float(meta["TOTAL_LENGTH"]) + 2.0  # type: ignore[arg-type]
-    # in this file all pings are ICMP, so they are compared with the statistics that ping printed
+    # in this file all pings are ICMP, so they are compared with the statistics of ping
     icmp = theirs / "unittests" / "test_data" / "test-rrul-icmp.flent.gz"
     told = json.loads(gzip.decompress(icmp.read_bytes()))["metadata"]["SERIES_META"]["Ping (ms) ICMP"]
     rtts = flent.read(icmp).tables["pings"]["rtt_ms"]
@@ -191,7 +191,7 @@ def test_written_and_read_again(result: Any, tmp_path: Path):
 
 
 def written(path: Path, **changes: Any) -> Path:
-    """Writes a file by hand: 4 s of one upload with rates as netperf reports them, and two pings."""
+    """Writes a file with given values: 4 s of one upload with rates as netperf reports them, and two pings."""
     data: dict[str, Any] = {
         "version": 4,
         "metadata": {"NAME": "tcp_nup", "T0": "2020-01-01T12:00:00.000000Z", "STEP_SIZE": 1.0, "TOTAL_LENGTH": 4},
@@ -211,10 +211,11 @@ def written(path: Path, **changes: Any) -> Path:
 
 def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
     found = flent.read(written(tmp_path / "x.flent.gz"))
-    # 8 Mbit/s for 1 s are 1 MB. The next report is 16 Mbit/s over 1.5 s: 2 MB in its first second, 1 MB in the rest.
+    # 8 Mbit/s for 1 s are 1 MB. The next report is 16 Mbit/s over 1.5 s: 2 MB in the first of these 1.5 s, 1 MB in the
+    # rest
     assert found.tables["flow_series"]["goodput_bytes"].to_list() == pytest.approx([0.0, 1e6, 2e6, 1e6], abs=1.0)
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0, 2.0], abs=1e-6)
-    # the time under load, from 1 s to 4 s, has 4 MB and one ping
+    # the load lasts from 1 s to 4 s. In this time there are 4 MB and one ping
     assert found.measures()["upload (Mbit/s)"] == pytest.approx(32.0 / 3.0)
     assert found.measures()["ping max (ms)"] == found.measures()["ping min (ms)"] == 40.0
 

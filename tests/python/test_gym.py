@@ -1,4 +1,4 @@
-"""The environments: Gymnasium's conventions, equal seeds, and rewards that closed forms give."""
+"""The environments: Gymnasium's conventions, equal results for equal seeds, and rewards compared with closed forms."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_library_finds_nothing_to_say(name: str):
         warnings.simplefilter("error")
         env = made(name)
         check_env(env.unwrapped)
-        # the passive checker of `make` checks every step, too
+        # the passive checker that `make` adds also checks every step
         episode(env, 3, lambda _: env.action_space.sample())
         env.close()
 
@@ -81,7 +81,7 @@ def test_equal_seeds_give_equal_bytes(name: str):
     assert bits(first) == bits(episode(two, 7, wave))
     assert bits(second) == bits(episode(two, None, wave)), "the episode that follows a seed belongs to it"
     assert len({bits(first), bits(second), bits(third)}) == 3
-    # an episode that ends early does not change the next one
+    # an episode that is left early does not change the next episode
     two.reset(seed=1)
     two.step(REST)
     assert bits(episode(two, 7, wave)) == bits(first)
@@ -91,7 +91,7 @@ def test_equal_seeds_give_equal_bytes(name: str):
 def test_vectors_give_what_single_environments_give(name: str):
     single = made(name)
     with warnings.catch_warnings():
-        # Python 3.12 warns of forks in a process with threads; the environments have none
+        # Python 3.12 warns of forks in a process that has threads; the environments have no threads
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         vectors = [gymnasium.make_vec(name, num_envs=2, vectorization_mode=mode) for mode in ("sync", "async")]
     assert isinstance(vectors[1], AsyncVectorEnv)
@@ -163,8 +163,8 @@ def test_a_window_of_one_bandwidth_delay_product_has_the_whole_power():
 
 
 def test_a_doubled_window_doubles_the_round_trip():
-    # one action of 1 doubles the window from 41 to 82 packets. The link was busy before, so the additional 41 packets
-    # wait in the queue, which sends one per ms
+    # one action of value 1 doubles the window from 41 to 82 packets. A window of 41 already kept the link busy, so the
+    # additional 41 packets wait in the queue, and the link sends one packet per ms
     stack = {"ack_every": 1, "initial_window": {"segments": 41}}
     env = made(CC, scenario=line(link__line__rate="12mbit", link__line__queue="droptail"), stack=stack)
     env.reset(seed=1)
@@ -176,7 +176,7 @@ def test_a_doubled_window_doubles_the_round_trip():
 
 
 def test_a_pacing_rate_below_the_line_keeps_the_queue_empty():
-    # the pace, at first 10 segments per round trip, rises to 90 % of the line's rate
+    # the pacing rate is at first 10 segments per round trip, and rises to 90 % of the link's rate
     env = made(CC, scenario=line(link__line__rate="12mbit"), control="rate", stack={"ack_every": 1})
     aim = 0.9 * 12e6 * 1448 / 1500
 
@@ -190,7 +190,7 @@ def test_a_pacing_rate_below_the_line_keeps_the_queue_empty():
 
 
 def test_losses_are_the_agents_to_answer():
-    # one packet in a hundred is lost on the wire; the window that the agent has set stays
+    # one packet in a hundred is lost on the wire; the window stays as the agent has set it
     env = made(CC, scenario=ROOT / "examples/gym/lossy.toml", stack={"initial_window": {"segments": 40}})
     seen = episode(env, 1)
     windows = [one[4]["cwnd"] for one in seen[1:]]
@@ -263,8 +263,8 @@ def test_ranges_are_drawn_evenly():
     for seed in range(60):
         _, info = env.reset(seed=seed)
         rates.append(np.log(float(info["axes"]["link.line.rate"].removesuffix("mbit")) / 2) / np.log(25))
-    # the mean of 60 uniform shares is 1/2, with a standard deviation of sqrt(1 / 12 / 60) = 0.037; three of these are
-    # 0.11
+    # 60 uniform shares have a mean of 1/2 with a standard deviation of sqrt(1 / 12 / 60) = 0.037; the test allows three
+    # of these, 0.11
     assert 0.39 < np.mean(rates) < 0.61
     assert min(rates) >= 0
     assert max(rates) <= 1
@@ -328,7 +328,8 @@ def test_without_drops_the_agents_queue_is_drop_tail():
 
 
 def test_a_probability_is_the_share_of_arrivals_that_are_dropped():
-    # datagrams at a constant rate do not respond. Five actions of 1 make p' = 0.5, so a quarter of them is dropped
+    # datagrams at a constant rate do not respond to drops. Five actions of 1 make p' = 0.5, so p'^2 = a quarter of the
+    # datagrams are dropped
     home = {**HOME, "app": {"flood": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "8mbit"}}}}}
     env = made(AQM, scenario=home)
     env.reset(seed=1)
@@ -356,7 +357,8 @@ def test_capable_packets_are_marked():
 
 
 def test_the_delay_is_the_time_to_drain_the_queue():
-    # 12 Mbit/s of datagrams into 6 Mbit/s: the queue grows until its limit of 100 packets, which take 2 ms each
+    # 12 Mbit/s of datagrams enter a link of 6 Mbit/s, so the queue grows to its limit of 100 packets, each of which
+    # takes 2 ms
     home = {**HOME, "app": {"flood": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "12mbit"}}}}}
     env = made(AQM, scenario=home, axes={"link.up.rate": ["6mbit"]}, limit="100p", half="0.2s")
     *_, info = episode(env, 1)[-1]
@@ -379,7 +381,7 @@ def test_policies_are_judged_in_the_same_episodes():
     assert drawn[:3] == drawn[3:6] == drawn[6:]
     assert len(set(drawn)) == 3
     rows = {name: judged.filter(pl.col("policy") == name) for name in policies}
-    # the mean reward of a run is computed a second time, from its steps
+    # the mean reward of an episode is also computed from its steps
     steps = episode(env, 21, controller="cubic")[1:]
     whole = sum(one[4]["seconds"] for one in steps)
     assert rows["cubic"]["reward"][1] == pytest.approx(sum(one[1] * one[4]["seconds"] for one in steps) / whole)

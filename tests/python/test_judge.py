@@ -58,7 +58,7 @@ def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_p
     page = (out / "index.html").read_text()
     assert "The document" in page
     assert "scenarios/a3.toml" in page
-    # a narrow screen shows criteria as lists, and the phases are drawn
+    # on a narrow screen, criteria are shown as lists, and phases are still drawn
     assert 'class="stacked"' in page
     assert 'data-column="limit by"' in page
     assert '"title":"Phase"' in page
@@ -110,7 +110,7 @@ def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:
     assert (one.figure, one.measured) == (0.5, "0.5 (1 / 2)")
     none = [{"apps.x.rate": 0.0}, {"apps.x.rate": 0.0}]
     assert ruling(criterion, [own], [none], []).word == "cannot be judged here"
-    # 0.5 and 0.7 have a mean of 0.6, but its interval reaches below 0.5
+    # 0.5 and 0.7 have a mean of 0.6, but the interval of the mean reaches below 0.5
     over = ruling(criterion, [own, own | {"apps.x.rate": 1.4}], [rivals, rivals], [])
     assert (over.figure, over.word) == (pytest.approx(0.6), "not met")
 
@@ -135,7 +135,7 @@ def test_a_broken_controller_misses_the_cases_of_its_defect(controller: str, mis
     ("controller", "missed"), [("SmallBbr", set[str]()), ("StarvingBbr", {"A.2", "A.3", "A.8", "A.10"})]
 )
 def test_a_bbr_that_never_slows_down_misses_the_cases_that_show_it(controller: str, missed: set[str]) -> None:
-    # both trace their phases; A.1, A.4 and A.5 are about the ends of phases, which both have
+    # both controllers trace their phases; A.1, A.4 and A.5 are about the ends of phases, which both controllers have
     cases = suite("bbr").only("A.1", "A.2", "A.3", "A.4", "A.5", "A.8", "A.10")
     (done,) = judged(cases, f"{BROKEN}:{controller}")
     assert {one.case.section for one in done.tried if one.word == "not met"} == missed
@@ -146,7 +146,7 @@ def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
     code, text, err = say("judge", "--suite", "aqm", "--queue", "pie", "--case", "RFC 7928 8.2.3", "--no-store")
     assert (code, err) == (0, "")
     assert text.startswith("pie: 1 met")
-    # drop-tail is compared with itself, so its queue is not shorter
+    # drop-tail is compared with itself, so its queue is not shorter than the other
     code, text, _ = say("judge", "--suite", "aqm", "--queue", "droptail", "--case", "RFC 7928 8.2.3", "--no-store")
     assert (code, text[:24]) == (1, "droptail: 0 met, 1 not m")
 
@@ -163,7 +163,7 @@ def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
 def test_a_queue_of_the_user_is_judged_with_the_buffer_of_the_case(
     queue: str, table: dict[str, dict[str, str]]
 ) -> None:
-    # without a limit of its own, a queue has a buffer of one BDP: 10 Mbit/s times 100 ms are 84 packets of 1500 bytes
+    # if a queue is given without a limit, its buffer is one BDP: 10 Mbit/s times 100 ms are 84 packets of 1500 bytes
     (done,) = judged(suite("aqm").only("RFC 7928 5.1.1"), queue)
     scenario = done.tried[0].scenario
     assert scenario is not None
@@ -186,10 +186,12 @@ def test_a_transport_is_judged_by_its_packets(tmp_path: Path) -> None:
     cases = suite("rfc9743").only("5.1.1", "5.1.4", "6.1", "7.11")
     (sound,) = judged(cases, f"{TRANSPORTS}:Aimd")
     assert _verdicts(sound) == dict.fromkeys(("5.1.1", "5.1.4", "6.1"), "met") | {"7.11": "not applicable"}
-    # it keeps its window, whatever is lost, so a flow that comes later finds no room; it does stop if all is lost
+    # the transport does not respond to losses, so a flow that starts later gets no bandwidth; but it stops if all
+    # packets are lost
     (deaf,) = judged(cases, f"{TRANSPORTS}:Deaf")
     assert _verdicts(deaf) == {"5.1.1": "met", "5.1.4": "not met", "6.1": "not met", "7.11": "not applicable"}
-    # the four flows of 5.1.4 begin 2 s apart, so each is a flow of its own, and the page's figure has them all
+    # the four flows of 5.1.4 begin 2 s apart, so each of them is a separate application, and the figure of the page
+    # shows all four
     four = next(one for one in sound.tried if one.case.section == "5.1.4")
     assert four.rulings[0].figure == pytest.approx(1.0, abs=0.2)
     assert four.scenario is not None
@@ -210,7 +212,7 @@ def test_a_transport_has_no_phases() -> None:
 
 
 def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
-    # all data are lost from 5 s on, so the timeout comes after 6 s
+    # all data are lost from 5 s on, so the transport's timeout occurs after 6 s
     (done,) = judged(suite("rfc9743").only("5.1.1"), f"{TRANSPORTS}:Fails")
     (reason,) = {ruling.reason for ruling in done.tried[0].rulings}
     where = r'endpoint "judged" at 6\.\d+ s: broken_transports\.py:\d+: on_timeout raised ConnectionError: '
@@ -263,7 +265,7 @@ def test_runs_of_a_transport_are_stored_by_its_text(tmp_path: Path) -> None:
 
 
 def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
-    # CUBIC fills the buffer in A.5, whose condition is that nothing is lost
+    # A.5 requires that nothing is lost, but CUBIC fills the buffer and loses packets
     (done,) = judged(suite("bbr").only("A.5"), "cubic")
     assert [one.word for one in done.tried] == ["cannot be judged here"]
 

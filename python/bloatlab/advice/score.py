@@ -63,7 +63,7 @@ class Judged:
 
 
 def _kind(app: Mapping[str, Any]) -> str:
-    """Returns the points."""
+    """Returns the traffic model of an application."""
     traffic = app["traffic"]
     return traffic if isinstance(traffic, str) else str(next(iter(traffic), ""))
 

@@ -181,7 +181,7 @@ def _share_row(of: Share) -> list[TextCell]:
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
-    """The texts of fields that hold nothing but a verdict."""
+    """Makes a table of a study's claims, each with the published value and ours."""
     rows = [
         row(
             c.where,

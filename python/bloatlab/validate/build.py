@@ -4,8 +4,8 @@
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------
 
 Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
-a ping 98. The shaper releases a packet at once if its tokens suffice; the hop behind it serialises (METHOD.md). CAKE
-that replaces the shaper (ROOT) shapes by itself: its link has no rate.
+a ping 98. The shaper releases a packet at once if its tokens suffice; the hop behind it serialises (METHOD.md). If CAKE
+replaces the shaper (ROOT), it shapes itself, and its link has no rate.
 """
 
 import random
@@ -60,8 +60,8 @@ CONGESTION = ("reno", "cubic", "bbr", "dctcp")
 #: net.ipv4.tcp_ecn of a client that requests AccECN.
 ACCECN = 3
 
-#: `CE`: the value of the ECN field for congestion experienced. `DATAGRAM_ECN`: the name in a scenario of each value
-#: that datagrams may be sent with.
+#: `CE`: the value of the ECN field for congestion experienced. `DATAGRAM_ECN`: for each value with which datagrams may
+#: be sent, its name in a scenario.
 CE = 3
 DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
 
@@ -125,7 +125,7 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: Further keys that an entry may have. `sysctl` has only ECN's fallback, which matters for lost SYNs.
+#: Further keys that an entry may have. Of `sysctl`, only ECN's fallback is supported, which matters for lost SYNs.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 
 
@@ -166,7 +166,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
     access = UNLIMITED_BPS if "h1_qdisc" in entry.rest else ACCESS_BPS
     entrance = "e0" if cuts(entry) else "s0"
     if cuts(entry):
-        # this CAKE only splits bursts into segments; at this rate, its queue stays empty
+        # this CAKE only splits bursts into segments; at its rate, its queue stays empty
         links[CUT] = _wire(entrance, "s0", UNLIMITED_BPS) | {"queue": "cake besteffort flowblind"}
     for k, host in enumerate(senders.values()):
         links["nic" if k == 0 else f"nic{k}"] = _wire(host, entrance, access)
@@ -218,13 +218,14 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
 
 
 def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
-    """Returns the kernel's TCP of a group. Packets that a filter marks ECT(1) are sent as such."""
+    """Returns the kernel's TCP of a group. If a filter marks the packets of a group ECT(1), they are sent as ECT(1)."""
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
     stack |= {
         "gso_max_segs": int(_bursts(entry)),
-        # fq on h1 paces; a pfifo in its place never queues, because the link behind it is practically unlimited
+        # h1 paces if it has fq; if h1 has a pfifo instead, this never queues, because the link behind it is practically
+        # unlimited
         "paced": entry.rest.get("h1_qdisc") == "fq",
         "ack_pushed": True,
         "tso": offloads(entry) or cuts(entry),
@@ -240,9 +241,9 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 
 def cuts(entry: Entry) -> bool:
-    """Returns whether a burst crosses its host's link whole and is split before s0.
+    """Returns whether a burst crosses the link of its host whole and is split into segments before s0.
 
-    Its segments then arrive together.
+    The segments of a burst then arrive together.
     """
     return not entry.rest.get("tso") and _bursts(entry) != 1
 
@@ -258,7 +259,7 @@ def _bursts(entry: Entry) -> Any:
 
 
 def mss(flows: Flows) -> int:
-    """Returns the payload of a full segment of a group: AccECN's option takes 12 bytes."""
+    """Returns the payload of a full segment of a group, from which AccECN's option takes 12 bytes."""
     return MSS - ACCECN_OPTION if flows.rest.get("ecn") == ACCECN else MSS
 
 

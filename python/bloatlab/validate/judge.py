@@ -2,8 +2,8 @@
 
 within  iff  |ours - value| <= tol        ours, value: means over the seeds and over the kernel's runs
 
-A value outside its tolerance may have an explanation: an experiment, as changes of the scenario (`--set`s of the
-command), the value that it gives, and the conclusion. Other values outside are "not explained".
+A value outside its tolerance may have an explanation: an experiment (changes of the scenario, as in `--set`), the value
+that the experiment gives, and the conclusion. All other values outside are "not explained".
 """
 
 import math
@@ -23,7 +23,7 @@ WANTED: Mapping[Grade, float] = {"A": 0.90, "B": 0.80}
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An experiment that changes a value: its `--set`s, the value that they give, and the conclusion."""
+    """An experiment that changes a value: its `--set`s, the value with these changes, and the conclusion."""
 
     sets: tuple[str, ...]
     gives: float
@@ -59,7 +59,7 @@ class Cell:
 
     @property
     def ours(self) -> float:
-        """Our value: the mean over the seeds that have one."""
+        """Our value: the mean over the seeds that have a value."""
         known = [v for v in self.by_seed if math.isfinite(v)]
         return math.fsum(known) / len(known) if known else math.nan
 
@@ -83,13 +83,13 @@ class Cell:
         }
 
     def texts(self) -> tuple[str, str, str]:
-        """Formats the kernel's value, ours and the tolerance with four significant digits, as in the references."""
+        """Formats the kernel's value, our value and the tolerance with four significant digits, as references do."""
         return f"{self.kernel:.4g}", "-" if math.isnan(self.ours) else f"{self.ours:.4g}", f"{self.tol:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One scenario: its metrics, or the reason why it is not supported."""
+    """One scenario: its metrics, or the reason why the scenario is not supported."""
 
     entry: Entry
     cells: Sequence[Cell]

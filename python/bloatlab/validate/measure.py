@@ -1,4 +1,4 @@
-"""Reduces a run to the kernel's metrics, as METHOD.md defines them. NaN means that there is no value.
+"""Reduces a run to the metrics that METHOD.md defines for the kernel. NaN means that there is no value.
 
 window      [warm-up, duration); pings that were sent in it
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
@@ -116,7 +116,7 @@ class _Flows:
             if frame is None:
                 continue
             seen = inside(frame.sort("t_s"), window).gather_every(CWND_EVERY)
-            # the kernel's window is a whole number of segments, without Reno's fraction of the next one
+            # the kernel's window is a whole number of segments, so the fraction of Reno's window is dropped
             found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"] // mss(self.entry.flows[g]))
             found[f"g{g}_srtt_ms"] = _mean(seen["srtt_ms"])
         if "g0_cwnd_mean" in found:
@@ -124,7 +124,7 @@ class _Flows:
         return found
 
     def repairs(self) -> dict[str, float]:
-        """Returns each group's retransmitted segments, and its share of segments reported as CE-marked.
+        """Returns each group's retransmitted segments, and the share of its segments reported as CE-marked.
 
         The share is 0 without ECN.
         """
@@ -184,13 +184,13 @@ class _Flows:
 
 
 def inside(frame: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Returns the bins of a window, whose ends are whole bins."""
+    """Returns the bins of a window. The window begins and ends at edges of bins."""
     half = BIN_S / 2
     return frame.filter(pl.col("t_s") >= window[0] - half, pl.col("t_s") < window[1] - half)
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Returns Jain's index: 1 for equal shares, 1/n if one has everything."""
+    """Returns Jain's index: 1 for equal shares, 1/n if one flow has everything."""
     squares = sum(x * x for x in shares)
     return sum(shares) ** 2 / (len(shares) * squares) if squares else math.nan
 
@@ -263,7 +263,7 @@ def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
-    """Measures the flows upstream and of the bottleneck of the ACKs."""
+    """Measures the uploads and the bottleneck of the ACKs."""
     of: Mapping[str, Any] | None = result.summary.get("links", {}).get(ACKS)
     if of is None:
         return {}
@@ -276,7 +276,7 @@ def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
     }
 
 
-#: For each metric of a queue's head, the column of the trace from which it is read.
+#: The metrics of a queue's head, each with the column of the trace from which it is read.
 HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
 #: The columns of the trace that may have the law's probability.
 PROBABILITY = ("prob", "drop_prob")

@@ -1,4 +1,4 @@
-"""Linux queue disciplines in tc's syntax, which the core parses, with the words that select the kernel's behaviour.
+"""Parses Linux queue disciplines in tc's syntax, with the core, and adds the words that select the kernel's behaviour.
 
     pfifo limit 20
     fq_codel noecn target 10ms

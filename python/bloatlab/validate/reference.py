@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """`n` equal flows: their congestion control, and their other keys in the file."""
+    """`n` equal flows: their congestion control, and all other keys of these flows in the file."""
 
     n: int
     cc: str
@@ -69,7 +69,7 @@ class Entry:
     udp: Sequence[Udp]
     pings: Sequence[int]
     metrics: Mapping[str, Value]
-    #: Rate of the bottleneck on the way of the ACKs, bit/s; None without one.
+    #: Rate of the bottleneck on the path of the ACKs, bit/s; None if there is no such bottleneck.
     up_bps: int | None
     #: All other keys of the file.
     rest: Mapping[str, Any]
@@ -102,7 +102,7 @@ def load(path: Path) -> list[Entry]:
 
 
 def read(data: Any, source: str) -> list[Entry]:
-    """Reads the scenarios of a parsed file; `source` names it in messages. Raises `NoReferenceError`."""
+    """Reads the scenarios of a parsed file; messages name the file as `source`. Raises `NoReferenceError`."""
     if not isinstance(data, dict) or not data:
         raise NoReferenceError(f"{source}: not a reference: expected an object of scenarios by name")
     return [_entry(f"{source}: {str(name)[:60]}", str(name), given) for name, given in data.items()]

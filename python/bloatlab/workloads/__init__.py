@@ -23,12 +23,12 @@ WORKLOADS: Mapping[str, Workload] = {of.name: of for of in (*rrul.FAMILY, *rfc79
 
 
 def find(given: str | Path) -> Workload | None:
-    """Returns the workload of this name; None if a file has the name, or no workload does."""
+    """Returns the workload of this name; None if there is none, or if a file has the same name."""
     name = str(given)
     return WORKLOADS[name] if name in WORKLOADS and not Path(given).is_file() else None
 
 
 def near(given: str | Path) -> str:
-    """Returns '; did you mean "rrul"?' for a text that is nearly a name; otherwise an empty text."""
+    """Returns '; did you mean "rrul"?' for a text that resembles the name of a workload; otherwise an empty text."""
     ends = [name for name in WORKLOADS if name.endswith(f"-{given}")]
     return nearest(ends[0] if ends else str(given), WORKLOADS)

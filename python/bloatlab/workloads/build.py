@@ -79,9 +79,9 @@ class Workload:
     series: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def build(self, sets: Sequence[Override] = ()) -> tuple[str, list[Override]]:
-        """Returns the scenario as JSON, and those items of `sets` that are not parameters of the workload.
+        """Returns the scenario as JSON, and the items of `sets` that are not parameters of the workload.
 
-        The parameters in `sets` are used to build the scenario. Raises `WorkloadError`.
+        Items of `sets` that are parameters are used to build the scenario. Raises `WorkloadError`.
         """
         given = {path.strip(): value for path, value in sets if path.strip() in self.parameters}
         rest = [(path, value) for path, value in sets if path.strip() not in self.parameters]
@@ -135,7 +135,7 @@ def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
 
 
 def buffered(queue: Any, packets: int) -> Any:
-    """Sets the limit of a queue that has none, a name or a table of parameters, to `packets`."""
+    """Sets the limit of a queue to `packets`, if it has none. The queue is a name or a table of parameters."""
     if isinstance(queue, str) and queue in _with("limit"):
         return {queue: {"limit": f"{packets}p"}}
     if isinstance(queue, Mapping) and len(queue) == 1:

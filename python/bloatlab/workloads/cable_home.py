@@ -71,17 +71,17 @@ class Setup:
     sojourn_both: bool = False
     #: The page to use instead of the paper's.
     page: str | Mapping[str, Any] | None = None
-    #: The limit of the queue, to use instead of the case's.
+    #: The limit of the queue; if not None, it replaces the limit in the case.
     limit: str | None = None
     #: CoDel's target.
     target: str = "5ms"
-    #: The queue, as in a scenario, to use instead of the case's.
+    #: The queue, as in a scenario; if not None, it replaces the queue in the case.
     queue: Mapping[str, Mapping[str, Any]] | None = None
-    #: Difference between the round trips of the five transfers; 0 for the paper's single round trip.
+    #: Difference between the round trips of successive transfers; 0 if all five have the round trip of the paper.
     round_trip_step_ms: float = 0.0
-    #: Largest window of the bursty sender in segments; None for `bulk_window`.
+    #: Largest window of the bursty sender in segments; None: as `bulk_window`.
     bursty_window: int | None = None
-    #: Segments per acknowledgement of the bulk transfers; None for `ack_every`.
+    #: Segments per acknowledgement of the bulk transfers; None: as `ack_every`.
     bulk_ack_every: int | None = None
     seconds: int = SECONDS
 
@@ -94,7 +94,7 @@ def describe(case: Case, seed: int, setup: Setup) -> Data:
     def start(name: str, base: str) -> str:
         """Returns the start of an application: `base` plus a random share of the spread.
 
-        The share is drawn for this name and seed.
+        The share is drawn at random, and depends on the name and the seed only.
         """
         base_ns = round(float(base.removesuffix("s")) * 1e9)
         shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311

@@ -13,7 +13,7 @@ class Queue(Enum):
 
     @property
     def limit(self) -> int:
-        """Packets that the queue may hold: 1 s or 50 ms of 1500-byte packets at 5 Mbit/s."""
+        """Number of 1500-byte packets that the queue may hold: 1 s or 50 ms at 5 Mbit/s."""
         return 21 if self is Queue.DROPTAIL_21 else 417
 
 
@@ -77,12 +77,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The paper's own name: D04, C17."""
+        """The name in the paper: D04, C17."""
         return f"{'C' if self.queue is Queue.CODEL else 'D'}{self.number:02d}"
 
     @property
     def key(self) -> str:
-        """The name in results: the paper's name, and for DropTail the buffer ("D04/21")."""
+        """The name in results: the name in the paper, and for DropTail also the buffer ("D04/21")."""
         return self.name if self.queue is Queue.CODEL else f"{self.name}/{self.queue.limit}"
 
     @property
@@ -95,6 +95,6 @@ class Case:
 def grid(*, congested: bool = False) -> list[Case]:
     """Returns the nine loads, each with the three queues: the 27 runs of Tables 3 to 8.
 
-    With `congested`, the CMTS grants no more than the sustained rate in each of them.
+    With `congested`, the CMTS grants no more than the sustained rate in each of these runs.
     """
     return [Case(number + (10 if congested else 0), queue) for queue in Queue for number in NUMBERS]

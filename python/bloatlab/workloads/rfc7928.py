@@ -36,7 +36,7 @@ _TCP: Data = {
 
 
 def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more: Any) -> Data:
-    """Makes the bottleneck and the reverse link, which has ten times its rate.
+    """Makes the bottleneck, and a reverse link with ten times the bottleneck's rate.
 
     `longest` is the largest round trip, s.
     """
@@ -137,7 +137,7 @@ def _varying(p: Parameters) -> Data:
 
 
 def _capacity(p: Parameters) -> Data:
-    """Describes a rate that falls to a tenth after one `period`, rises again after the next, and so on."""
+    """Describes a rate that alternates every `period` between its full value and a tenth of it."""
     rate, period = p.quantity("rate", "rate"), p.quantity("period", "duration")
     length = p.quantity("length", "duration")
     made = _dumbbell(p, {"bulk": _bulk(_level(p, "mild"))})

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, bps, link, ns
 
 _SOURCE = "flent 2, flent/tests/{}.conf"
-#: Time before the load and after it in which only probes are sent, s.
+#: Time before the load, and again after it, in which only probes are sent, s.
 SILENCE = 5.0
 #: A UDP probe: 20 bytes of IPv4, 8 of UDP, 1 of data.
 _UDP_PROBE = "29B"
 
-#: Parameters of the line: rates down and up, base round trip, queue of both directions, senders' TCP, length of the
-#: load.
+#: Parameters of the line: rates down and up, base round trip, queue of both directions, TCP of the senders, duration of
+#: the load.
 _LINE = {"rate": "50mbit", "up": "10mbit", "rtt": "40ms", "queue": "droptail", "tcp": "linux-6", "length": "60s"}
 
 _WAYS = ("up", "down")
@@ -30,7 +30,7 @@ _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
     """Describes the line, for a run of `length` plus `beside` seconds.
 
-    `servers` has the round trips in s of the servers behind the line, by name; None for a single one at `rtt`.
+    `servers` has the round trips in s of the servers behind the line, by name; None for a single server at `rtt`.
     """
     queue, rtt = p.queue(), p.quantity("rtt", "duration")
     rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
@@ -67,7 +67,7 @@ def _icmp(server: str = "server") -> Data:
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
     """Describes a flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
 
-    `_series` has the same names.
+    `_series` uses the same names of applications.
     """
     apps = {f"{way}load_{name}": _tcp(p, way, mark=mark) for way in _WAYS for name, mark in marks}
     apps |= {f"udp_{name}": _udp(mark) for name, mark in probes}
@@ -107,7 +107,7 @@ def _torrent(p: Parameters) -> Data:
 
 
 def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
-    """Builds `number` flows in each of `ways`; if `number` is 0, the parameter `flows` gives it."""
+    """Builds `number` flows in each of `ways`, or as many as the parameter `flows` says if `number` is 0."""
 
     def make(p: Parameters) -> Data:
         flows = number or p.number("flows", 1, 1000)
@@ -137,7 +137,7 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 
 
 def _squarewave(p: Parameters) -> Data:
-    """Describes flows of `length` each, the first from the start of the run.
+    """Describes flows that each last for `length`; the first flow begins at the start of the run.
 
     flent sends no ICMP in this test; it is added here.
     """

@@ -47,7 +47,7 @@ fn count(size: usize) {
     }
 }
 
-/// Returns the live bytes, and resets the peak to them.
+/// Returns the number of live bytes, and sets the peak to this number.
 pub fn mark() -> usize {
     let live = LIVE.load(Relaxed);
     PEAK.store(live, Relaxed);

@@ -1,4 +1,4 @@
-//! The compiler's coverage counters: one byte for each edge of the program, if it was built with counters.
+//! The compiler's coverage counters: one byte for each edge of the program. They exist only in a build with counters.
 //!
 //! If built with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 -C
 //! llvm-args=-sanitizer-coverage-inline-8bit-counters`, each module registers its counters before `main`.
@@ -39,7 +39,7 @@ impl Reached {
         self.edges
     }
 
-    /// Reads and resets the counters; returns true if an edge was reached with a count in a new bucket.
+    /// Reads and resets the counters; returns true if the count of some edge is in a bucket that it has not been in before.
     pub fn take(&mut self) -> bool {
         let mut new = false;
         let mut at = 0;
@@ -47,8 +47,8 @@ impl Reached {
         for (start, len) in counters {
             self.seen.resize(self.seen.len().max(at + len), 0);
             let first: *mut u8 = std::ptr::with_exposed_provenance_mut(start);
-            // SAFETY: the counters belong to the module and live as long as the program. Only this thread runs instrumented code
-            // whose counts matter, and a torn count would only misjudge an input
+            // SAFETY: the counters belong to the module and live as long as the program. Counts matter only for code that this
+            // thread runs, and a torn count would only misjudge an input
             let bytes = unsafe { std::slice::from_raw_parts_mut(first, len) };
             // most inputs do not reach most edges, so whole words of zeros are skipped
             for (counts, seen) in bytes.chunks_mut(WORD).zip(self.seen[at..at + len].chunks_mut(WORD)) {

@@ -1,4 +1,5 @@
-//! Runs a target on the corpus, on mutations of it and on fresh inputs, all from one seed. Reduces and saves failing inputs.
+//! Runs a target on the inputs of the corpus, on mutations of these inputs, and on fresh inputs, all from one seed. Reduces and
+//! saves failing inputs.
 
 #![allow(clippy::disallowed_methods, reason = "campaigns have a duration, and a watchdog reads the clock")]
 
@@ -14,9 +15,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use units::Rng;
 
-/// Time after which an input is a finding, even on a busy machine; most inputs take milliseconds.
+/// If an input takes longer than this, it is a finding, even on a busy machine; most inputs take milliseconds.
 const HANG: Duration = Duration::from_secs(300);
-/// Longest duration of a round, whose inputs take a minute on an idle machine. A longer round is cut short with a message.
+/// Longest duration of a round. On an idle machine, the inputs of a round take a minute. A longer round is cut short with a
+/// message.
 const LONGEST_ROUND: Duration = Duration::from_secs(300);
 /// Number of attempts to reduce a failing input.
 const SMALLER: u32 = 2_000;
@@ -26,7 +28,7 @@ const SMALLER: u32 = 2_000;
 pub enum Until {
     /// After a number of inputs.
     Count(u64),
-    /// After a number of rounds, each with inputs for about a minute.
+    /// After this number of rounds. The inputs of a round take about a minute.
     Rounds(u64),
     /// After a duration.
     Time(Duration),
@@ -227,7 +229,7 @@ impl Campaign<'_> {
 
     /// Returns a fresh input, or a mutation of an input in the pool.
     fn next(&self, pool: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
-        // without counters the pool never grows, so fresh inputs find more
+        // without counters the pool never grows, so more of the inputs are fresh
         let fresh = if coverage::is_built_in() { 0.1 } else { 0.8 };
         if pool.is_empty() || rng.chance(fresh) && !self.target.text {
             let n = 16 + rng.below(self.target.longest as u64 - 16) as usize;
@@ -292,8 +294,8 @@ const WORDS: &[&str] = &[
     "1979-05-27",
 ];
 
-/// Makes one mutation: changes bits, bytes or numbers (to their limits), or moves, doubles or removes a piece, or takes a piece
-/// from another input.
+/// Makes one mutation: changes bits, bytes or numbers (to their limits); moves, doubles or removes a piece; or inserts a piece
+/// of another input.
 fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     let at = |rng: &mut Rng, n: usize| rng.below(n as u64 + 1) as usize;
     let n = input.len();

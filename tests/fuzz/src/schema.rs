@@ -7,7 +7,7 @@ use units::{BitRate, Bytes, Duration, Limit};
 /// Range of the generated values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// Defaults and common values: most scenarios are valid, and small enough to run.
+    /// Defaults and common values. Most scenarios are valid, and small enough to run.
     Usual,
     /// Any value of the right form: zeros, the largest value of each type, powers of two and their neighbours.
     Wild,
@@ -74,7 +74,7 @@ impl Schema {
         if let Some(only) = schema.get("const") {
             return only.clone();
         }
-        // the "oneOf" of a table states which of its keys exclude one another, so it is not a choice of values
+        // "oneOf" in the schema of a table says which of its keys exclude one another; it does not list alternative values
         let choices = if schema["properties"].is_object() { &[][..] } else { &["enum", "oneOf", "anyOf"] };
         for key in choices {
             let Some(choices) = schema[key].as_array() else { continue };
@@ -190,13 +190,13 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if pattern.starts_with("^(none|") {
         return (*s.pick(qdisc::LawSpec::NAMES)).to_owned();
     }
-    // the pattern of a discipline: its name, or a host with a law
+    // the pattern of a discipline matches its name, or a host together with a law
     let names: Vec<&str> = qdisc::QDISCS.iter().map(|q| q.name).collect();
     let (host, law) = (*s.pick(&names.iter().collect::<Vec<_>>()), s.pick(qdisc::LawSpec::NAMES));
     if s.chance(64) { format!("{host} + {law}") } else { host.to_owned() }
 }
 
-/// Returns a name: mostly plain, sometimes a name that needs quotes.
+/// Returns a name: mostly a plain name, sometimes one that needs quotes.
 pub fn name(s: &mut Source<'_>, range: Range) -> String {
     let plain = ["a", "b", "up", "down", "home", "net", "x1", "bulk"];
     let odd = ["", ".", "a.b", "~up", "Größe", "\u{1b}[31m", "a b", "\"", "\u{202e}x", "0"];
@@ -226,8 +226,8 @@ fn real(schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
     }
     let least = schema["minimum"].as_f64().unwrap_or(0.0);
     let most = schema["maximum"].as_f64().unwrap_or(1.0);
-    // the share of the range: 0, 1, or one drawn below a power of two from 2^-13 to 1, so that small shares are as likely as
-    // large ones
+    // the position within the range: 0, 1, or a number drawn below a power of two from 2^-13 to 1, so that small positions are
+    // as likely as large ones
     let part = match s.below(16) {
         0 => 0.0,
         1 => 1.0,

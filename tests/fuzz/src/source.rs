@@ -1,7 +1,7 @@
 //! Choices read from the bytes of an input.
 
-/// Reads choices from bytes. After the last byte, every choice is the first option. So shorter inputs are simpler, and cutting
-/// an input reduces it.
+/// Reads choices from bytes. After the last byte, every choice is the first option. So shorter inputs encode simpler choices,
+/// and an input is reduced by cutting it.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     left: &'a [u8],
@@ -71,7 +71,7 @@ impl<'a> Source<'a> {
         of[self.index(of.len())]
     }
 
-    /// Returns true for `part` of the 256 values of a byte; returns false when no byte is left.
+    /// Returns true with a probability of `part` in 256; returns false when no byte is left.
     pub fn chance(&mut self, part: u8) -> bool {
         self.byte() > 255 - part
     }

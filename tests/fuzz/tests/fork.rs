@@ -24,7 +24,7 @@ fn said(outcome: &Outcome) -> String {
     format!("{}\n{:?}", outcome.summary, outcome.tables)
 }
 
-/// Returns the text of [`said`] without the number of events, which chains and changes of links affect.
+/// Returns the text of [`said`] without the number of events, because chains and changes of links change this number.
 fn said_without_events(outcome: &Outcome) -> String {
     let mut summary: serde_json::Value = serde_json::from_str(&outcome.summary.to_string()).unwrap();
     summary["events"] = 0.into();
@@ -37,8 +37,8 @@ fn controllers() -> Vec<String> {
     all.map(|control| kind(json!(control))).collect()
 }
 
-/// Returns a scenario that can be built and run; `None` if these choices give none. The first application of every second
-/// scenario uses the next controller.
+/// Returns a scenario that can be built and run; `None` if these choices give none. In every second scenario, the first
+/// application uses the next controller of the list.
 fn scenario(number: u64, rng: &mut Rng) -> Option<Scenario> {
     let bytes: Vec<u8> = (0..128).flat_map(|_| rng.bits().to_le_bytes()).collect();
     let mut drawn = tree(&mut Source::new(&bytes), Range::Usual);
@@ -71,7 +71,7 @@ fn service(link: &scenario::Link) -> &'static str {
     }
 }
 
-/// Returns the word or the only key with which a part of a scenario names its kind.
+/// Returns the kind of a part of a scenario: its word, or its only key.
 fn kind(of: Value) -> String {
     match of {
         Value::String(word) => word,

@@ -32,7 +32,7 @@ fn scenario(rng: &mut Rng) -> Option<Scenario> {
     World::build(&scenario).is_ok().then_some(scenario)
 }
 
-/// Runs to the end; `None` for a run that is too long.
+/// Runs to the end; returns `None` if the run is too long.
 fn plain(scenario: &Scenario) -> Option<String> {
     let (mut world, mut slices) = (World::build(scenario).ok()?, 0);
     let ended = world.run(|_| {
@@ -47,7 +47,7 @@ fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
     Duration(rng.below(of.duration.0))
 }
 
-/// Gives every link a change, so that further changes do not make it a link of another type; some applications start late.
+/// Gives every link a change, so that further changes do not change the type of the link; some applications start late.
 fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     for link in base.link.values_mut() {
         let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });
@@ -62,8 +62,8 @@ fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     base
 }
 
-/// Returns a variant: one to three random differences from `base`. An application may be replaced by
-/// one of the scenario `donor`.
+/// Returns a variant: one to three random differences from `base`. An application may be replaced by an application of the
+/// scenario `donor`.
 fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
     let mut made = base.clone();
     for _ in 0..1 + rng.below(3) {
@@ -85,7 +85,7 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
             }
             4..7 => (app.start, app.stop) = (at, None),
             7..9 => app.stop = Some(at),
-            // the application gets the traffic, rows, servers and stack of the donor's, but keeps its own start
+            // the application gets the traffic, rows, servers and stack of an application of the donor, but keeps its own start
             9..13 => {
                 if let Some(other) = donor.app.values().nth(rng.below(3) as usize) {
                     app.traffic = other.traffic.clone();
@@ -105,8 +105,8 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
     made
 }
 
-/// Runs `variants` from the past that each has in common with the first; returns, for each, the time up to which the past was
-/// common, and the outcome. `skew` makes pasts longer than the common time, which is an error.
+/// Continues each of `variants` from the past that it shares with the first variant; returns, for each, the time up to which
+/// the past was shared, and the outcome. `skew` makes the shared past too long, which is an error.
 fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     let first = &variants[0];
     let timelines: Vec<_> = variants.iter().map(|v| Timeline::of(v).unwrap().unwrap()).collect();
@@ -129,7 +129,7 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     outcomes
 }
 
-/// Makes the variants of scenario `number`, and their outcomes without a common past; `None` if some cannot be run here.
+/// Makes the variants of scenario `number`, and their outcomes without a shared past; `None` if a variant cannot be run here.
 fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
     let mut rng = Rng::named(number, "past");
     let (base, donor) = (scenario(&mut rng)?, scenario(&mut rng)?);

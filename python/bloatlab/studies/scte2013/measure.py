@@ -165,7 +165,7 @@ def each_flow(result: Result) -> Measures:
     return {**{f"goodput_mbit_{name}": mbit for name, mbit in flows.items()}, "collided_share": share}
 
 
-#: Measures of extra applications, read from the summary: our name, the application, the path below it.
+#: Measures of other applications: our name, the application, and the value's path in its summary.
 BESIDE = (
     ("video_mbit", "video", "video.mean_bitrate_mbit"),
     ("video_switches", "video", "video.switches"),
@@ -264,7 +264,7 @@ def _changes(result: Result) -> Sequence[Mapping[str, Any]]:
 
 
 def cdf(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Measures of other applications: our name, the application, and the value's path in its summary."""
+    """Returns the distributions that the CDF figures draw."""
     frame = result.table("delay_histogram").filter(direction="forward")
     return {"delay": frame.select("app", "lower_ms", "upper_ms", "count")}
 

@@ -53,7 +53,7 @@ TYPES = (
 )
 NAMES = {series: name for series, name, _ in TYPES}
 
-#: The smallest advantage in the game's latency, as a share, for which one type is called better.
+#: A type of buffer management is called better only if its advantage in the game's latency is at least this share.
 CLEAR = 0.10
 
 GAME, FTP, RATE, LOSS = "gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent"

@@ -20,7 +20,7 @@ from bloatlab.tables import Spread, spread
 
 Curve = NDArray[np.float64]
 
-#: A type of buffer management is called better only if its advantage in the game's latency is at least this share.
+#: The curve of a measure: the name of a series of the figures, and the name of the measure.
 CurveName = tuple[str, str]
 
 #: The knee is where the total rate reaches this part of its value with the largest buffer.
@@ -157,7 +157,7 @@ def worst_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
 
 
 def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Compares every row of published.csv with our value."""
+    """Returns the median ratio first / second over the sizes from `least_ms` on."""
     return float(np.median(beyond(first, least_ms) / beyond(second, least_ms)))
 
 

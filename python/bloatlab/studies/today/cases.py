@@ -46,7 +46,7 @@ class Stack(StrEnum):
 
 
 class Consideration(StrEnum):
-    """The TCP parameters of today's stacks. The stack of 2012 is the one in the paper."""
+    """A situation that SCTE 2013 names under "Considerations"."""
 
     LEDBAT = "LEDBAT"
     SESSIONS = "50 sessions"
@@ -155,7 +155,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def _set_line(links: dict[str, Any], line: Equipment) -> None:
-    """Returns the upload queue of a router that shapes to this rate."""
+    """Replaces the modem of 2012, or puts a router in front of it."""
     match line:
         case Equipment.MODEM_2012:
             return

@@ -1,4 +1,5 @@
-//! Scenarios of a careless or hostile author: links without a rate, names with terminal escapes, any text as a link's trace.
+//! Scenarios of a careless or hostile author: links without a rate, names with terminal escapes, any text as the trace of a
+//! link.
 
 use super::scenario::balance;
 use super::text::{clear, judge};
@@ -33,7 +34,7 @@ pub(crate) const NAMES: Target = Target {
     start: Vec::new,
 };
 
-/// Texts as the traces of links.
+/// Any text as the trace of a link.
 pub(crate) const TRACE: Target = Target {
     name: "trace",
     minute: 500_000,
@@ -174,7 +175,7 @@ fn trace(bytes: &[u8]) -> Verdict {
             Err(bad) => {
                 let line = bad.to_string();
                 clear(&line, "");
-                // a quotation from the file comes first in the message, in quotes
+                // a message begins with a quotation from the file, in quotes
                 let given =
                     bad.message.strip_prefix('"').and_then(|rest| rest.split_once('"')).map_or("", |(word, _)| word);
                 let number = |c: char| c.is_ascii_digit() || "+-.,x".contains(c);

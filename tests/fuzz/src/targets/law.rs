@@ -1,7 +1,8 @@
-//! Sequences of calls to every control law, as made by a host with one FIFO queue.
+//! Sequences of calls to every control law, like those of a host with one FIFO queue.
 //!
 //! A law marks only ECN-capable packets. After a timer, the next timer is later than now, and an idle law without work has no
-//! timer in the past. A copy decides like the original. A law never drops more packets than there are; the host enforces this.
+//! timer in the past. A copy makes the same decisions as the original. The host ensures that a law never drops more packets
+//! than there are.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};

@@ -1,4 +1,4 @@
-//! The targets, and the invariants that hold for any input.
+//! The targets, and the invariants that each of them asserts.
 
 mod hostile;
 mod law;
@@ -23,9 +23,10 @@ pub enum Verdict {
 pub struct Target {
     /// Name, used on the command line and in the corpus.
     pub name: &'static str,
-    /// Number of inputs that take about a minute with counters. This is a round, the same on every machine.
+    /// Number of inputs that take about a minute in a build with counters. This number makes a round, and is the same on every
+    /// machine.
     pub minute: u64,
-    /// Description of its assertions, in one line.
+    /// The assertions of the target, in one line.
     pub about: &'static str,
     /// Longest input in bytes.
     pub longest: usize,

@@ -29,10 +29,10 @@ pub(crate) const QUEUE: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Largest number of timers checked in one wait. With a parameter of 1 ns there would be a billion per second.
+/// Largest number of timers that are checked in one wait. If a parameter is 1 ns, there would be a billion timers per second.
 const TICKS: u32 = 2_000;
-/// Largest number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would delay all
-/// others.
+/// Largest number of timers that are checked in one input. Some timers visit every flow, and an input that takes a minute would
+/// delay all other inputs.
 const ALL_TICKS: u32 = 20_000;
 /// Largest number of calls to empty the queue. The wait doubles after each call that returns no packet, so 64 such calls reach the
 /// largest time.
@@ -89,7 +89,7 @@ fn queue(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The results of one run of the calls, for comparison with another run.
+/// The results of a sequence of calls, which are compared with those of a second, equal sequence.
 type Ends = (Vec<u64>, Vec<(u64, DropReason)>);
 
 struct Bench<'a> {
@@ -204,7 +204,7 @@ impl Bench<'_> {
                 self.spec
             );
         }
-        // timers beyond those checked fire late, as on a busy host
+        // timers beyond this number fire late, as on a busy host
         self.now = until.max(self.now);
     }
 
@@ -214,7 +214,7 @@ impl Bench<'_> {
         assert!(self.queue.counters().balance(b), "{:?}: the books do not balance", self.spec);
         let (short, segments, instances) = match self.spec {
             Spec::Droptail(p) => (u64::from(p.ns2_off_by_one), u64::from(p.super_segment), 1),
-            // limits hold for each instance
+            // each instance has this limit
             Spec::Cake(p) => (0, 1, u64::from(p.instances)),
             _ => (0, 1, 1),
         };

@@ -12,7 +12,7 @@ use packet::Flags;
 use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
-/// Sends any segments to a receiver with the parameters of any stack.
+/// Any segments, for a receiver with the parameters of any stack.
 pub(crate) const RECEIVER: Target = Target {
     name: "receiver",
     minute: 20_000,
@@ -63,13 +63,14 @@ impl Model {
         let runs = self.here.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         self.most_runs = self.most_runs.max(runs);
     }
-    /// Returns true if the block is a complete run: all of its bytes have arrived, but neither of the bytes next to it.
+    /// Returns true if the block is a complete run: all of its bytes have arrived, but not the byte before it nor the byte
+    /// after it.
     fn is_run(&self, b: SackBlock) -> bool {
         b.start < b.end && (b.start..b.end).all(|i| self.has(i)) && !self.has(b.start - 1) && !self.has(b.end)
     }
 }
 
-/// Size of the window in bytes, chosen so small that its end is often reached.
+/// Size of the window in bytes, small enough that its end is often reached.
 const WINDOW: u64 = 4_000;
 
 fn receiver(bytes: &[u8]) -> Verdict {
@@ -162,8 +163,8 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         {
             assert!(holds(first, start), "the first block {first:?} does not hold the segment at {start}");
         }
-        // The receiver remembers only the latest four runs. Once the holes below them are filled, it reports no blocks, although
-        // older runs may remain. So this check needs an input that never has more than three runs
+        // The receiver remembers only the latest four runs. Once the holes below them are filled, it reports no blocks,
+        // although older runs may remain. So blocks are checked only if there were never more than three runs
         let above = model.most_runs <= 3 && model.here.iter().skip(next as usize).any(|here| *here);
         let sack = p.detection.recovery == tcp::Recovery::Sack;
         assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole are not reported");

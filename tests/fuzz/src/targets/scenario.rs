@@ -69,7 +69,7 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
         }
     };
     fixed_point(&scenario);
-    // foreign laws and controllers and a trace file are valid as data, but cannot be supplied here
+    // laws and controllers from outside and a trace file are valid as data, but cannot be supplied here
     let brought = |link: &scenario::Link| link.queue.ready().and(link.service.delivery().map_or(Ok(()), |d| d.ready()));
     let missing = scenario.link.values().find_map(|link| brought(link).err());
     if let Some(problem) = missing.or_else(|| scenario.tcp.values().find_map(|stack| stack.ready().err())) {
@@ -108,10 +108,10 @@ fn run(world: &mut World, events: u64) -> bool {
         at_once = if world.now() > now { 0 } else { at_once + 1 };
         assert!(at_once < MOST_AT_ONCE, "time does not advance beyond {now}");
         now = world.now();
-        // one event may deliver thousands of packets to their host, so packets count as well
+        // one event may deliver thousands of packets to a host, so packets are counted as well
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };
-        // a run stops only when time has just advanced, so that an endless sequence of events at one time is found even after
-        // `events` events
+        // a run stops only when time has just advanced. If it stopped after exactly `events` events, an endless sequence of
+        // events at one time could be missed
         if (k >= events || packets >= 2 * events) && at_once == 0 {
             break;
         }

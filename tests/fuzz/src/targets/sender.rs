@@ -1,9 +1,9 @@
 //! The sending half of TCP under scripts of ACKs, with a receiver that is a set of bytes.
 //!
 //! ACKs arrive late, repeatedly, never, out of order, with SACK blocks, with invalid blocks, and for bytes never sent. After
-//! every call, sent data lies within the written data and the peer's window, new data follows without a gap, a retransmission is
-//! of sent and unacknowledged data, and a timer runs while data is outstanding. After the script the path is perfect, and all
-//! data arrives: no sequence of ACKs stalls a connection for good.
+//! every call, sent data lies within the written data and the peer's window, new data follows without a gap, only sent and
+//! unacknowledged data is retransmitted, and a timer runs while data is outstanding. After the script the path is perfect, and
+//! all data arrives: no sequence of ACKs stalls a connection for good.
 //!
 //! Source: RFC 9293 §3.8, §3.10.7.4 (ACKs of unsent data), RFC 6298 §5, RFC 2018 §5, RFC 6675 §5.
 
@@ -48,7 +48,7 @@ impl Io for Out {
     }
 }
 
-/// Returns a stack: a preset, and sometimes further values that the schema allows.
+/// Returns a stack: a preset, and sometimes also values for other parameters, as the schema allows.
 fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
     let preset = tcp::PRESETS[s.index(tcp::PRESETS.len())].0;
     let mut tree = json!({ "preset": preset });
@@ -114,7 +114,8 @@ impl Bench {
     fn call(&mut self, call: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
         let mut out = Out::default();
         call(&mut self.end, &self.p, self.now, &mut out);
-        // segments that count against the socket's limit leave the host at once, which may allow further ones
+        // segments that count against the limit of the socket leave the host at once, and the sender may then send further
+        // segments
         let mut seen = 0;
         while seen < out.sent.len() && out.sent.len() < MOST_AT_ONCE {
             let local = out.sent[seen..].iter().filter(|s| s.flags.has(Flags::LOCAL));
@@ -271,7 +272,7 @@ impl Bench {
         ack.sack = SackBlocks::NONE;
         for _ in 0..s.below(5) {
             let (start, end) = (around(s, self), around(s, self));
-            // a block above the sent data is ignored; a false block below it may cost at most a retransmission
+            // a block above the sent data is ignored; a false block within the sent data costs at most a retransmission
             ack.sack.push(SackBlock { start, end });
         }
         if !ack.sack.is_empty() {

@@ -59,7 +59,7 @@ pub(crate) const SET: Target = Target {
     },
 };
 
-/// A scenario to which every path of the schema can be applied.
+/// A valid scenario in which every path of the schema can be set.
 const GOOD: &str = r#"
 duration = "1s"
 link.up = { from = "home", to = "server", rate = "5mbit", delay = "10ms", queue.codel = { limit = "417p" } }
@@ -107,7 +107,8 @@ pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Ver
     }
 }
 
-/// Checks that the tc words for a queue describe a discipline that can be built, and that this discipline has the same words.
+/// Checks that the tc words written for a queue describe a discipline that can be built, and that the same words are written
+/// for this discipline.
 fn said_in_tc(scenario: &Scenario) {
     for (name, link) in scenario.directed_links() {
         let said = link.queue.in_tc(link.sustained_rate()).words;
@@ -179,8 +180,8 @@ fn unescaped(text: &str) -> String {
 /// Largest number of characters in a line: a path, a value clipped to 80, and the longest list of names.
 const LONGEST: usize = 1600;
 
-/// Checks that a message is useful: a single line, of bounded length, without control characters, and in the words of the user,
-/// who wrote `given`.
+/// Checks that a message is useful: a single line, of bounded length, without control characters, and without Rust's own words,
+/// unless they are in the user's text `given`.
 pub(crate) fn clear(line: &str, given: &str) {
     assert!(!line.trim().is_empty(), "an empty message");
     let strange = |c: char| {
@@ -189,8 +190,8 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a message shows a user's name without quotes. In "\u007f64", the last three characters are not the type f64, but the end of
-    // an escape and "64"
+    // a message shows a name of the user without quotes. In "\u007f64", the last three characters are not the type f64: "7f"
+    // ends the escape, and "64" follows
     let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();
