@@ -1,4 +1,4 @@
-"""Controllers in Python: Reno and Westwood+ send the same packets as in the core; errors are one line with the place."""
+"""Controllers in Python: Reno and Westwood+ send the packets of the core; an error is one line with a place."""
 
 from __future__ import annotations
 
