@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benches" / "peers"
 SPEED = ROOT / "target" / "release" / "speed"
-#: Disciplines of S4 that we run, and those that only the peers run.
+#: Disciplines of S4 that bloatlab and the peers run, and disciplines that only the peers run.
 S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
-#: A peer's case is stopped after this number of CPU seconds, because ten thousand flows would take it many minutes.
+#: The case of a peer is stopped after this number of CPU seconds, because with ten thousand flows it would take many
+#: minutes.
 PEER_CPU_SECONDS = 120
 PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100,1000", "--runs", "1", "--cpu-limit", str(PEER_CPU_SECONDS)]
 
@@ -54,7 +55,7 @@ def lines(command: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def cell(value: Any, unit: str = "") -> str:
-    """Returns a number without decimals, or a dash for none."""
+    """Returns a number without decimals, or a dash for None."""
     return f"{value:.0f}{unit}" if isinstance(value, int | float) else "-"
 
 
@@ -86,7 +87,7 @@ def ns3_program() -> str | None:
 
 
 def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
-    """Returns a peer's row: nanoseconds per forwarded packet and the ratio to ours, or why there is no figure."""
+    """Returns a peer's row: nanoseconds per forwarded packet and the ratio to ours, or the reason for their absence."""
     case = f"{o['peer']:<18} {o['scenario']:<4} {o['n']:>6}"
     if "cpu_ns_per_pkt" not in o:
         return f"{case}  not run: more than {PEER_CPU_SECONDS} s of CPU time, or {o.get('failed', 'no result')}"
@@ -96,7 +97,7 @@ def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
 
 
 def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
-    """Runs ns-2 and ns-3, and prints a line for each that is not installed."""
+    """Runs ns-2 and ns-3; if one is not installed, prints a line that says so."""
     names, extra = [], []
     if shutil.which("ns"):
         names.append("ns2-sack")
@@ -104,7 +105,7 @@ def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
         say("ns-2: not installed (apt-get install ns2)")
     if program := ns3_program():
         names.append("ns3-reno")
-        # Debian's build has logging compiled in; a build without logging takes about 0.6 of its time
+        # Debian's build of ns-3 has logging compiled in; a build without logging takes about 0.6 of the time
         extra = ["--ns3", f"{program}:as-packaged"]
     else:
         say("ns-3: not installed (apt-get install libns3-dev g++)")

@@ -1,4 +1,4 @@
-"""Measures the speed-up by a second worker, and a run's cost outside the core. Prints a table for docs/cluster.md.
+"""Measures the speed-up by a second worker, and the cost of a run outside the core. Prints a table for docs/cluster.md.
 
     .venv/bin/python tools/bench_cluster.py [--runs 1000] [--rounds 3]
 
@@ -83,7 +83,7 @@ def worker_seconds(client: Any) -> float:
 
 
 def speedup(of: Sequence[Point[int]], duration: str, rounds: int) -> None:
-    """Prints the ratio of the wall times with one worker and with two."""
+    """Prints the wall time with one worker divided by the wall time with two."""
     took: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, times in took.items():

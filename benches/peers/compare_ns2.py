@@ -3,9 +3,9 @@
 
 Needs `ns` (Debian: ns2) and the installed bloatlab:  .venv/bin/python benches/peers/compare_ns2.py [NAME ...] [-v]
 
-Prints one line per case, with ns-2's value and ours for each quantity: goodput, first drop, mean and longest queue, drops,
-timeouts, retransmissions, and from the traces of the windows the number of sawtooth cuts and the mean window. -v also prints
-the beginning of both traces.
+Prints one line per case, with ns-2's value and ours for each quantity: goodput, first drop, mean and longest queue,
+drops, timeouts, retransmissions, number of window reductions, and mean window. -v also prints the beginning of both
+traces.
 """
 
 from __future__ import annotations

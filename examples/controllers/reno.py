@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bloatlab.controllers import Moment, Sample, Start
 
-#: A window this close to a whole number is rounded to it, so that five times a fifth of a segment are one segment.
+#: A window this close to a whole number is rounded to that number, so that five times a fifth of a segment are one
+#: segment.
 ROUNDING = 1e-9
 
 
 class Reno:
-    """Doubles the window per round trip in slow start, then adds a segment per round trip; congestion keeps `beta`."""
+    """Doubles the window per round trip in slow start, then adds a segment per round trip; loss keeps `beta` of it."""
 
     def __init__(self, beta: float = 0.5) -> None:
         self.beta = beta

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 #: Weight of the old bandwidth estimate in the filter.
 KEPT = 7 / 8
-#: A window this close to a whole number is rounded to it.
+#: A window this close to a whole number is rounded to that number.
 ROUNDING = 1e-9
 
 
@@ -65,7 +65,7 @@ class Westwood:
         self.since_ns, self.una = now_ns, una
 
     def on_congestion(self, moment: Moment, kind: str, base: float) -> float:
-        """Returns the data that fits into the path while its queue is empty."""
+        """Returns the amount of data that fits into the path when its queue is empty."""
         fits = self.bwe * self.rtt_min_us * 1e-6 / self.mss if self.bwe else 0.5 * base
         return max(fits, 2)
 

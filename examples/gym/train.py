@@ -1,4 +1,4 @@
-"""Trains an agent with PPO of Stable-Baselines3, and compares it with built-in code in episodes that it has not seen.
+"""Trains an agent with PPO of Stable-Baselines3, and compares it with built-in code in episodes it has not seen.
 
     make train                                   installs what this needs (5 GB), trains both agents, prints both tables
     train.py congestion-control [--steps N] [--seed N] [--episodes N] [--save FILE.zip]
@@ -32,13 +32,13 @@ HERE = Path(__file__).parent
 ENVIRONMENTS = 8
 #: Number of past observations that the agent sees.
 FRAMES = 4
-#: First seed of the test episodes; a training of fewer episodes than this has not seen them.
+#: First seed of the test episodes. A training of fewer episodes than this number has not used these seeds.
 UNSEEN = 1_000_000
 
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, the length of the training and of the test, the rivals, and scenarios for the test."""
+    """An environment, the duration of training and of the test, the rivals, and the scenarios of the test."""
 
     env: str
     steps: int

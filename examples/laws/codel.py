@@ -1,4 +1,4 @@
-"""CoDel by RFC 8289 §5: the loops of its pseudo-code, which take a packet at every `yield`."""
+"""CoDel by RFC 8289 §5, with the loops of its pseudo-code; each `yield` takes the next packet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAXPACKET = 1514  # bytes
 
 
 class CoDel:
-    """Drops heads while the sojourn time stays above `target` for longer than `interval`, ever faster."""
+    """Drops head packets at a growing rate, once the sojourn time has been above `target` for `interval`."""
 
     def __init__(self, target: int = 5 * MS, interval: int = 100 * MS) -> None:
         self.target, self.interval = target, interval
@@ -35,7 +35,7 @@ class CoDel:
         self.heads.send(None)
 
     def dequeue(self) -> Generator[Verdict, View | None, None]:
-        """RFC 8289 §5.5: each turn of the outer loop sends one packet, or finds none."""
+        """RFC 8289 §5.5: each turn of the outer loop sends one packet, or finds the queue empty."""
         view = yield "pass"
         while True:
             ok_to_drop = self.may_drop(view)
@@ -54,7 +54,7 @@ class CoDel:
                 view = yield "drop"
                 self.may_drop(view)
                 self.dropping = True
-                # the count of the last cycle is a good start, if that cycle was not long ago
+                # the count of the last cycle is a good start if the last cycle was recent
                 delta = self.count - self.lastcount
                 self.count = delta if delta > 1 and now - self.drop_next < 16 * self.interval else 1
                 self.drop_next = self.control_law(now)

@@ -2,7 +2,7 @@
 
 
 class Patience:
-    """Drops every head that has waited longer than `most`."""
+    """Drops every packet that has waited longer than `most` when it reaches the head of the queue."""
 
     def __init__(self, most=20_000_000):  # ns
         self.most = most

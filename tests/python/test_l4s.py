@@ -1,4 +1,4 @@
-"""The study `l4s`: its closed forms by hand, its rules, and a golden slice of its runs."""
+"""The study `l4s`: its closed forms, computed by hand; its rules; and a part of its runs with fixed values."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ from bloatlab.tables import Spread
 
 
 def test_closed_forms_by_hand():
-    # for a base round trip of 10 ms, the classic flow's is 10 + 15 ms with its queue and Prague's 10 + 1 ms: the ratio
-    # of rates is 25 / 11 / 1.2247; with scaling, Prague's counts as 25 ms, which gives 25 / 25 / 1.2247
+    # at a base round trip of 10 ms, the classic flow has 10 + 15 ms with its queue, and Prague 10 + 1 ms: the ratio of
+    # rates is 25 / 11 / 1.2247. With RTT scaling, Prague grows as at 25 ms, which gives 25 / 25 / 1.2247
     assert theory.scalable_over_classic(10.0, scaled=False) == pytest.approx(1.856, abs=0.001)
     assert theory.scalable_over_classic(20.0, scaled=False) == pytest.approx(1.361, abs=0.001)
     assert theory.scalable_over_classic(80.0, scaled=False) == pytest.approx(0.958, abs=0.001)
     assert theory.scalable_over_classic(10.0, scaled=True) == pytest.approx(1 / 1.2247, abs=0.001)
-    # in 20 ms of round trip and 15 ms of queue, a link of 20 Mbit/s sends 58.33 packets
+    # in a round trip of 20 ms and a queue of 15 ms, a link of 20 Mbit/s sends 58.33 packets
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
-    # a flood of 1.1 times the rate exceeds it by 9.09 % of its packets; then p' = sqrt(0.0909) = 0.3015, and 60.3 % are
-    # marked in L
+    # of a flood of 1.1 times the rate, 9.09 % of the packets exceed the rate. So p' = sqrt(0.0909) = 0.3015, and 60.3 %
+    # of the packets in L are marked
     assert theory.excess(1.1) == pytest.approx(0.0909, abs=1e-4)
     assert theory.coupled(theory.excess(1.1)) == pytest.approx(0.603, abs=1e-3)
-    # each of ten flows adds a 25th of a segment per round trip of 5 ms, and 0.64 of one at 20 ms
+    # each of ten flows grows by a 25th of a segment per round trip of 5 ms, and by 0.64 segments per round trip of 20
+    # ms
     assert theory.overshoot(10, 5.0, 0.24, scaled=True) == pytest.approx(0.096)
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
     assert theory.floor_wait(10, 5.0, 0.6) == pytest.approx(7.0)
-    # half of the arrivals find a packet of C in transmission, which takes 3 ms in all; its remaining time is uniform,
-    # so 1 % of all arrivals wait longer than x with 0.01 = 0.5 (1 - x / 3)
+    # half of the arrivals find a packet of C in transmission, which takes 3 ms. The rest of this time is distributed
+    # uniformly, so 1 % of all arrivals wait longer than x, where 0.01 = 0.5 (1 - x / 3)
     assert theory.under_way(3.0) == pytest.approx(2.94)
 
 
@@ -81,21 +82,21 @@ def test_the_whole_table_of_the_tests_is_there():
 def test_the_tests_are_run_as_their_scripts_have_them():
     (case,) = [x for x in c.PAIRS if str(x) == "dualpi2: cubic 20 / prague 10 at 50"]
     data = build(case, 1).data
-    # the tests take the mean of 60 s that end 2 s before the end of 180 s; a round trip of 20 ms has 10 ms in each
-    # direction, and one of 10 ms has 5 ms
+    # the tests average over 60 s, which end 2 s before the end of a run of 180 s. A round trip of 20 ms is 10 ms in
+    # each direction, and one of 10 ms is 5 ms
     assert (data["duration"], data["record"]["warm_up"]) == ("178s", "118s")
     assert [data["link"][name]["delay"] for name in ("in0", "out0", "in1", "out1")] == ["10ms", "10ms", "5ms", "5ms"]
     # HTB counts 1514 bytes for an IP packet of 1500, so IP packets have 1500 / 1514 of 50 Mbit/s
     assert data["link"]["bottleneck"]["rate"] == "49538kbit"
     assert "htb" in data["link"]["bottleneck"]["shaper"]
-    # both request AccECN, and Prague is version 0.5
+    # both flows request AccECN, and Prague has the form of version 0.5
     prague, cubic = data["tcp"]["prague"], data["tcp"]["cubic"]
     assert (prague["prague_rtt"], prague["prague_cut"]) == ("own", "marks")
     assert (cubic["ecn"], cubic["ecn_feedback"]) == (True, "accecn")
     assert data["link"]["bottleneck"]["queue"]["dualpi2"]["min_qlen_step"] == 2
     shared = build(c.SHARED[0], 1).data
     assert (shared["duration"], shared["record"]["warm_up"]) == ("58s", "18s")
-    # all other cases have the present Prague, and count only the IP header
+    # all other cases have the current form of Prague, and count only the IP header
     ours = build(c.beside(50.0, 1), 1).data
     assert not {"prague_rtt", "prague_cut"} & set(ours["tcp"]["prague7"])
     assert ours["link"]["bottleneck"]["shaper"] is None
@@ -103,7 +104,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
 
 
 def test_red_has_the_thresholds_that_tc_gives_it():
-    # with a limit of 400000, max is 100000 and min 33333; burst is (2 x 33333 + 100000) / 3000 = 55 packets
+    # for a limit of 400000, max is 100000 and min is 33333; burst is (2 x 33333 + 100000) / 3000 = 55 packets
     red = c.TEST_QUEUES["red(400000b)"]
     assert isinstance(red, dict)
     assert (red["ared"]["max"], red["ared"]["min"]) == ("100000B", "33333B")
@@ -126,7 +127,8 @@ def test_netems_slots_are_a_trace():
 
 
 def test_bursts_in_front_of_two_flows_are_of_one_link():
-    # issue 1 of the L4S tests: CUBIC beside Prague, each pair of equal round trips at both rates, in two versions
+    # issue 1 of the L4S tests: CUBIC beside Prague, with each pair of equal round trips, at both rates, for two
+    # versions of Prague
     assert [(x.rtt, x.rate) for x in c.BURSTY] == 2 * [
         (rtt, rate) for rate in (50.0, 10.0) for rtt in (10.0, 20.0, 80.0)
     ]
@@ -136,12 +138,13 @@ def test_bursts_in_front_of_two_flows_are_of_one_link():
     data = build(c.BURSTY[1], 1).data["link"]
     assert (data["in0"]["to"], data["in1"]["to"], data["slots"]["to"]) == ("slots' begin", "slots' begin", "r")
     assert (data["slots back"]["from"], data["out0"]["from"], data["out1"]["from"]) == ("r", *2 * ("slots back's end",))
-    # the delays of the flows' own links are those of a case without bursts
+    # the links of the single flows have the same delays as in a case without bursts
     assert [data[name]["delay"] for name in ("in0", "out0", "in1", "out1")] == 4 * ["10ms"]
 
 
 def test_bursts_take_the_link_from_prague_and_a_deeper_step_returns_it():
-    # a burst of 16 packets waits up to 15 * 0.24 = 3.6 ms at 50 Mbit/s, above the step of 1 ms and below one of 5 ms
+    # a burst of 16 packets waits up to 15 * 0.24 = 3.6 ms at 50 Mbit/s, which is above a step of 1 ms and below a step
+    # of 5 ms
     smooth, bursty, deeper = (measure(run(build(of[1], 1, seconds=60))) for of in (c.SMOOTH, c.BURSTY, c.DEEPER))
     assert smooth["ratio"] > 1.3 > 1 / 1.3 > bursty["ratio"]
     assert deeper["ratio"] > 1.3
@@ -152,8 +155,8 @@ def test_bursts_take_the_link_from_prague_and_a_deeper_step_returns_it():
 
 
 def test_a_step_of_the_rate_is_measured_by_its_round_trip():
-    # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured 4346 ms, and the spike lasted
-    # beyond the 30 s of the test.
+    # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured 4346 ms, and this peak lasted
+    # until after the end of their run of 30 s.
     found = measure(run(build(c.step("prague", 80.0, "fq_codel", 1.0), 1)))
     assert found["rtt_max_ms"] == pytest.approx(4346.0, rel=0.1)
     assert found["spike_s"] == pytest.approx(30.0)
@@ -162,14 +165,15 @@ def test_a_step_of_the_rate_is_measured_by_its_round_trip():
 
 
 def test_a_ratio_is_within_a_factor_and_on_the_side_that_repeats_do_not_reach():
-    # the L4S tests measured rates of 32.39 and 14.94 Mbit/s, whose ratio is 2.168; a factor of 1.5 in both directions
-    # gives 1.445 to 3.252
+    # the L4S tests measured rates of 32.39 and 14.94 Mbit/s, whose ratio is 2.168. A factor of 1.5 in both directions
+    # gives a band of 1.445 to 3.252
     assert (ratio_band(2.168).low, ratio_band(2.168).high) == pytest.approx((1.44533, 3.252), abs=1e-4)
-    # 24.89 / 22.43 = 1.110 exceeds the effect of exchanging the two flows, so the band does not go below 1
+    # the ratio of 24.89 / 22.43 = 1.110 is farther from 1 than exchanging the two flows can explain, so the band ends
+    # at 1
     assert (ratio_band(1.11).low, ratio_band(1.11).high) == pytest.approx((1.0, 1.665))
     assert ratio_band(12.24 / 35.44).high == pytest.approx(0.518, abs=0.001)
-    # 24.18 / 23.11 = 1.046 does not exceed this effect, and 4.97 / 4.26 = 1.167 is the ratio of two equal flows; so
-    # both bands go below 1
+    # 24.18 / 23.11 = 1.046 is within the effect of exchanging the two flows, and 4.97 / 4.26 = 1.167 is the ratio of
+    # two equal flows, so both bands extend below 1
     assert ratio_band(1.046).low == pytest.approx(0.697, abs=0.001)
     assert ratio_band(1.167, alike=True).low == pytest.approx(0.778, abs=0.001)
 
@@ -211,17 +215,17 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     none: Runs = {}
     limits = Band(0.0, 2.0)
     assert reason(case, "first_wait_p99_ms", limits, 4.0, none) == ""
-    # the ratio is 0.1 with simultaneous arrivals and 0.6 with arrivals shifted by a packet's time; the tests' 0.35 is
-    # between them
+    # the ratio is 0.1 if packets arrive at the same times, and 0.6 if arrivals are shifted by the time of a packet; the
+    # tests measured 0.35, which is between these
     (fifo,) = [x for x in c.JITTERED if str(x) == "pfifo(1000): cubic 20 / prague 20 at 50, jittered"]
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})
     assert between.endswith("0.60, on the other side")
-    # a reason mentions the packet of C that is being sent if the wait for it alone exceeds the limit
+    # the reason for a cell mentions the packet of C in transmission if the wait for this packet alone exceeds the limit
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
-    # the wait falls from 16 to 2.1 ms, so less than a quarter of the excess over the limit remains
+    # the wait falls from 16 to 2.1 ms, so less than a quarter of the excess over the limit is left
     slow = c.alone(4.0, 4)
     of = {str(c.alone(4.0, 4, c.HALF, mss=c.SMALL)): [{"first_wait_p99_ms": 2.1}]}
     assert reason(slow, "first_wait_p99_ms", limits, 16.0, of).startswith("for the most part: 4 flows")
@@ -241,8 +245,8 @@ def test_an_unresponsive_flood_is_arithmetic():
 
 
 def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
-    """Returns the 99th percentiles of the waits, in ms, of constant L4S streams of `each` Mbit/s beside as many CUBIC
-    flows.
+    """Returns the 99th percentiles of the waits, in ms, of constant L4S streams of `each` Mbit/s beside the same number
+    of CUBIC flows.
     """
     app: dict[str, Any] = {"cubic": {"from": "s", "to": ["home"], "traffic": {"ftp": {"flows": flows}}}}
     for n in range(flows):
@@ -263,17 +267,16 @@ def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
 
 
 def test_at_4_mbit_even_streams_wait_longer_than_2_ms_too():
-    # the streams have no bursts and do not grow, so the wait consists of packets of 3 ms: one of C before each packet
-    # of L
+    # the streams have no bursts and do not grow, so each packet of L waits for whole packets of C, which take 3 ms
     for flows, each, wait in ((1, 2.0, 6.0), (4, 0.5, 7.1), (10, 0.2, 7.5)):
         waits = waits_of_streams(4.0, flows, each)
         assert sum(waits) / flows == pytest.approx(wait, abs=1.0)
         assert min(waits) > theory.under_way(3.0)
-    # at 20 Mbit/s a packet takes 0.6 ms, and the streams wait less than 2 ms; ten Prague flows wait 4.0 ms there
+    # at 20 Mbit/s a packet takes 0.6 ms, and the streams wait less than 2 ms; ten Prague flows wait 4.0 ms at this rate
     assert sum(waits_of_streams(20.0, 10, 1.1)) / 10 == pytest.approx(1.6, abs=0.3)
 
 
-#: Values of the cases of a quick look, seed 1. A change needs a line in CHANGELOG.
+#: The values of a quick look at the cases, with seed 1. A change needs a line in CHANGELOG.
 GOLDEN: dict[str, float] = {
     "dualpi2: cubic 20 / prague 20 at 50 | second flow over first": 2.3347,
     "dualpi2: prague 20 / prague 10 at 50 | second flow over first": 2.7248,

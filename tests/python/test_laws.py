@@ -1,4 +1,4 @@
-"""Laws in Python: CoDel of the RFC equals the core's CoDel, and an error is one line that names the line of the law."""
+"""Laws in Python: the RFC's CoDel equals the core's, and an error is one line that names the line of the law."""
 
 from __future__ import annotations
 
@@ -164,9 +164,10 @@ def test_its_numbers_are_drawn_from_a_stream_of_its_own(written: Write):
     assert equal(one, same)
     drops = [r.summary["links"]["up"]["dropped_packets"] for r in (one, other)]
     assert drops[0] != drops[1] or not equal(one, other)
-    # each of 20 000 packets is dropped with probability 0.1: the mean is 2000 drops, the standard deviation 42
+    # each of 20 000 packets is dropped with probability 0.1, which gives a mean of 2000 drops with a standard deviation
+    # of 42
     assert all(abs(n - 2000) < 5 * 42 for n in drops)
-    # under a fair discipline each queue has a law and a random stream of its own, and two runs are equal again
+    # in a fair discipline, each queue has its own law and random stream; two runs are still equal
     hosted = {**sets, "link.up.queue": {"sfq_hss": {"law": {"python": {"law": "law.py:Mine", "share": 0.2}}}}}
     assert equal(bloatlab.run(file, sets=hosted), bloatlab.run(file, sets=hosted))
 

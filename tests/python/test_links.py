@@ -1,4 +1,4 @@
-"""Links that send at opportunities: a trace is part of its scenario, and packets leave by mahimahi's rule."""
+"""Links that send at opportunities: the trace is part of the scenario, and packets leave by mahimahi's rule."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ start_spread = "0s"
 traffic.cbr = { rate = "9mbit", size = 1400 }
 """
 
-#: A trace with bursts, gaps and equal lines; apart from the equal lines, at most one opportunity per ms.
+#: A trace with bursts, gaps and repeated lines; without the repetitions, there is at most one opportunity per ms.
 LINES = [t for t in range(1, 1500) if t % 700 < 550 and t % 7] + [1500, 1500, 1500, 1503]
 
 
@@ -58,7 +58,8 @@ def departures(arrivals: list[tuple[float, int]], lines: list[int], start: int, 
     schedule = [turn * lines[-1] + line - start for turn in range(end // lines[-1] + 2) for line in lines]
     for time in (t for t in schedule if 0 <= t < end):
         room = 1504
-        # the clock counts whole ms: a packet that arrives in the millisecond of an opportunity misses it
+        # the clock counts whole ms: a packet that arrives within the millisecond of an opportunity cannot use this
+        # opportunity
         while room and queue and int(queue[0][0]) < time:
             sent = min(room, queue[0][1] - part)
             part, room = part + sent, room - sent
@@ -89,7 +90,7 @@ def test_the_lines_are_part_of_the_scenario(cell: Path, tmp_path: Path) -> None:
     assert bloatlab.run(held).summary == bloatlab.run(cell).summary
     toml = parse(first.as_toml(), folder=tmp_path / "elsewhere")
     assert toml.hash == first.hash
-    # other line endings do not change the trace; another line makes another scenario
+    # different line endings do not change the scenario; one more line in the trace does
     (tmp_path / "cell.down").write_bytes("".join(f"{t}\r\n" for t in LINES).encode())
     assert bloatlab.load(cell).hash == first.hash
     (tmp_path / "cell.down").write_text("".join(f"{t}\n" for t in [*LINES, 1504]))
@@ -101,7 +102,7 @@ def test_what_the_link_could_have_sent(cell: Path) -> None:
         "down"
     ]
     told = down["delivery"]
-    # the run is two periods of 1503 ms, and starts 300 ms into the trace, so it has every opportunity twice
+    # the run lasts two periods of 1503 ms and starts 300 ms into the trace, so each opportunity occurs twice
     assert told["bytes"] == 2 * len(LINES) * 1504
     assert told["used_bytes"] + told["wasted_bytes"] == told["bytes"]
     assert told["mean_mbit"] == pytest.approx(len(LINES) * 1504 * 8 / 1503e-3 / 1e6)
@@ -113,7 +114,8 @@ def test_what_the_link_could_have_sent(cell: Path) -> None:
 
 @pytest.mark.parametrize("queue", ["pfifo limit 10", "codel"])
 def test_drops_of_gaps_are_those_of_the_packets(cell: Path, tmp_path: Path, queue: str) -> None:
-    # no line is between 549 and 701, or between 1249 and 1401; the trace starts at 300 ms and repeats every 1503 ms
+    # the trace has no line between 549 and 701, nor between 1249 and 1401; it starts at 300 ms and repeats every 1503
+    # ms
     gaps = [(t - 300 + turn, t + 152 - 300 + turn) for turn in (0, 1503, 3006) for t in (549, 1249)]
     folder = tmp_path / "out"
     assert (
@@ -210,7 +212,7 @@ def test_a_link_with_a_rate_has_no_trace_to_write(cell: Path, capsys: pytest.Cap
         assert said in capsys.readouterr().err
 
 
-#: A sweep of two disciplines and two places in the trace, with two seeds each.
+#: A sweep of two disciplines and two start times in the trace, with two seeds each.
 GRID = """
 scenario = "cell.toml"
 seeds = 2
@@ -238,8 +240,8 @@ def test_workers_have_the_lines_and_a_store_knows_them(cell: Path, capsys: pytes
     assert len(alone.splitlines()) == 1 + 8
     assert swept(cell, "two", "--jobs", "2") == alone
     capsys.readouterr()
-    # a trace with a new name makes a new scenario, without runs in the store; with its old name and the same lines, the
-    # runs are found again
+    # if a trace gets a new name, the scenario is new and the store has no runs of it; with the old name and the same
+    # lines, the stored runs are found again
     cell.with_name("cell.down").rename(cell.with_name("other.down"))
     cell.write_text(BLAST.replace("cell.down", "other.down"))
     swept(cell, "two")

@@ -96,7 +96,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
         assert result.table(name).schema == frame.schema, name
     for name, link in result.summary["links"].items():
         gone = link["delivered_packets"] + link["dropped_packets"] + link["backlog_packets"]
-        # the remaining packets are on the wire
+        # the packets that are not counted are still on the wire
         assert 0 <= link["offered_packets"] - gone < 200, name
         assert link["dropped_packets"] == sum(link["drops"].values())
     wire = result.summary["links"]["wire"]
@@ -113,7 +113,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     assert apps["ping"]["ping"]["sent"] == 20
     assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
     assert apps["talk"]["voip"]["received"] > 0
-    # every packet that crossed the bench is from an application
+    # all packets that crossed the bench belong to an application
     crossed = result.table("conversations")
     assert sorted(crossed["protocol"].unique()) == ["icmp", "tcp", "udp"]
     windows = result.table("flow_series").filter(app="long", direction="forward")["cwnd_bytes"].drop_nans()
@@ -179,7 +179,7 @@ def checksum_holds(packet: bytes) -> bool:
 def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: Path):
     """The sender's kernel passes on up to 64 KB at once; the receiver's kernel accepts joined segments as valid."""
     fast = ["--set", "link.wire.rate=400mbit", "--set", "link.wire.queue.droptail.limit=10000p", "--set", "duration=1s"]
-    # the statistics of the receiving kernel before the run ends
+    # reads the statistics of the receiving kernel before the run ends
     look = ["--side", "right", "--", "sh", "-c", "sleep 0.8; cat /proc/net/snmp"]
     done = bloatlab_live(lab, "-q", "--pcap", "-o", tmp_path / "r", *fast, *look)
     assert done.returncode in (0, EXIT_INVALID), done.stderr
@@ -193,7 +193,7 @@ def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: 
     assert len(data) > 1000
     assert max(map(len, data)) == 1500
     assert all(map(checksum_holds, data))
-    # all segments arrive as they were sent, in order, but for those still on the way
+    # all segments arrive in the order in which they were sent, except those still on the way
     there = [p for p in arrived if p[12:16] == data[0][12:16] and p[9] == 6]
     assert there == [p for p in data if p[12:16] == data[0][12:16]][: len(there)]
     assert len(there) > 1000
@@ -291,7 +291,7 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 ):
     if not Path("/proc/sys/net/ipv4/tcp_available_congestion_control").exists():
         pytest.skip("this kernel does not say which congestion controls it has")
-    # an injected error in the first step of the set-up would be reported if that step were reached
+    # an error injected into the first step of the set-up would be reported if this step were reached
     monkeypatch.setenv("BLOATLAB_LIVE_FAULT", "space")
     code, said = say(capsys, lab, *arguments)
     assert (code, len(said.strip().splitlines())) == (2, 1)
@@ -300,8 +300,8 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 
 @bench
 def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
-    """A person types into the shell: the shell runs longer than the scenario's duration, and the run ends with the
-    shell's exit code.
+    """A person types into the shell. The run lasts as long as the shell, although the scenario's duration is shorter,
+    and ends with the shell's exit code.
     """
     before = live_torture.host_state()
     pid, terminal = pty.fork()
@@ -334,15 +334,15 @@ def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
 
 @bench
 def test_a_user_namespace_is_enough(lab: Path, tmp_path: Path):
-    """If the kernel permits user namespaces, a run works in one; its root has no rights on the host, not even
-    SCHED_FIFO.
+    """If the kernel permits user namespaces, a run works in such a namespace, whose root has no rights on the host, not
+    even SCHED_FIFO.
     """
     unshare = shutil.which("unshare")
     if unshare is None:
         pytest.skip("unshare (util-linux) is not installed")
     if subprocess.run([unshare, "--user", "--map-root-user", "true"], check=False, capture_output=True).returncode:
         pytest.skip("this kernel gives users no namespaces of their own")
-    # ping succeeds if one reply arrives; the queue drops some
+    # ping succeeds if one reply arrives; the queue drops some of the packets
     script = "cat /proc/self/uid_map; ping -c 20 -i 0.2 $BLOATLAB_RIGHT >/dev/null; exit $?"
     words = ["-q", "--user", "--set", "duration=20s", "-o", tmp_path / "r", "--", "sh", "-c", script]
     done = bloatlab_live(lab, *words)
@@ -396,7 +396,9 @@ def test_clean_without_anything_to_clean(capsys: pytest.CaptureFixture[str]):
 
 @bench
 def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
-    """In this PID namespace a run's owner has another PID or none; `--clean` and other runs spare its processes."""
+    """In another PID namespace, the owner of a run has another PID or none, but `--clean` and other runs still spare
+    its processes.
+    """
     unshare = [shutil.which("unshare") or "unshare", "--pid", "--fork", "--mount-proc"]
     try:
         subprocess.run([*unshare, "true"], check=True, capture_output=True)
@@ -408,7 +410,7 @@ def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
         assert inside.stdout is not None
         assert inside.stdout.readline() == "ready\n"
         live.clean()
-        # on a busy machine the run may be invalid, but it runs to its end
+        # on a busy machine the run may be invalid, but it must reach its end
         assert bloatlab_live(lab, "-q", "--set", "duration=1s").returncode in (0, EXIT_INVALID)
         # the command in the other namespace has run to its end
         assert inside.stdout.readline() == "done\n"

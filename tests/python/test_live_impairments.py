@@ -1,6 +1,7 @@
-"""Impairments of a link on the live bench: real datagrams cross a link, and captures on both sides show what it did.
+"""Impairments on the live bench: real datagrams cross a link, and captures on both sides show what the link did.
 
-Bounds are computed: `Z` standard deviations of the count that the parameter gives, and the largest lateness of the run.
+Bounds are computed. For counts, they are `Z` standard deviations around the mean that follows from the parameter; for
+delays, they include the largest lateness of the run.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from kernel import bench
 
 pytestmark = [pytest.mark.alone, bench]
 
-#: Distance of the bounds from the mean in standard deviations. A correct count is outside with a probability below
-#: 1e-6.
+#: Distance of the bounds from the mean in standard deviations. If the code is right, a count is outside with a
+#: probability below 1e-6.
 Z = 5.0
-#: Datagrams of a run, the payload of each, its size with IP and UDP headers, and the time between two.
+#: The number of datagrams in a run, the payload of each, its size with IP and UDP headers, and the time between two
+#: datagrams.
 SENT, PAYLOAD, SIZE, GAP_S = 2000, 100, 128, 0.0002
 #: One-way delay of the link without impairments, ns.
 BASE_NS = 5_000_000
@@ -47,7 +49,9 @@ time.sleep(0.1)
 
 @dataclass(frozen=True)
 class Crossing:
-    """The datagrams of a run: when each entered the link, the arrivals in order, and the largest lateness. In ns."""
+    """The datagrams of a run: the times at which they entered the link, their arrivals in order, and the largest
+    lateness, in ns.
+    """
 
     entries: Mapping[int, int]
     arrivals: list[tuple[int, int]]
@@ -96,7 +100,7 @@ def datagrams(file: Path) -> list[tuple[int, int]]:
 def agrees(count: int, of: int, share: float, *, spread: float = 1.0) -> bool:
     """Returns whether a count agrees with a probability.
 
-    `spread` is the ratio of the variance to that of independent events.
+    `spread` is the variance of the count, divided by the variance of independent events.
     """
     return abs(count - of * share) <= Z * math.sqrt(of * share * (1 - share) * spread)
 
@@ -105,10 +109,10 @@ def agrees(count: int, of: int, share: float, *, spread: float = 1.0) -> bool:
     ("link", "lost", "spread"),
     [
         ("loss = 0.1", 0.1, 1.0),
-        # the state, which changes with the probabilities p and r, is bad for p / (p + r) of the time; its
-        # autocorrelation falls by the factor 1 - p - r per packet
+        # the state changes with the probabilities p (to bad) and r (to good), so it is bad for p / (p + r) of the time.
+        # Its autocorrelation falls by the factor 1 - p - r per packet
         ("impairments.burst_loss = { p = 0.02, r = 0.2 }", 1 / 11, 1.78 / 0.22),
-        # lost if both transmissions fail
+        # a datagram is lost if both of its transmissions fail
         ("impairments.retransmission = { failure = 0.3, delay = '1ms', attempts = 2 }", 0.09, 1.0),
     ],
 )
@@ -122,7 +126,7 @@ def test_losses_agree_with_the_parameter(link: str, lost: float, spread: float, 
     if "burst" in link:  # a burst lasts 1 / r packets on average, and its length is geometric
         assert abs(sum(missing) / bursts - 5) <= Z * math.sqrt(0.8 / 0.2**2 / bursts)
     if "retransmission" in link:
-        # of the datagrams that arrived, those that were sent twice are at least 1 ms late
+        # among the datagrams that arrived, those that were sent twice are at least 1 ms late
         late = sum(delay >= BASE_NS + 1_000_000 for delay in run.delays.values())
         assert late >= SENT * 0.21 - Z * math.sqrt(SENT * 0.21 * 0.79)
 
@@ -142,12 +146,13 @@ def test_packets_held_back_agree_with_the_parameter(tmp_path: Path) -> None:
     numbers = [number for _, number in run.arrivals]
     newest = itertools.accumulate(numbers, max)
     overtaken = {number for number, most in zip(numbers, newest, strict=True) if number < most}
-    # a late packet may look like one that was held back; a held packet is not overtaken if none is sent for 10 ms
+    # a packet that the bench sends late may look like one that was held back, and a held packet is not overtaken if no
+    # other packet is sent for 10 ms
     room = Z * math.sqrt(SENT * 0.1 * 0.9)
     assert len(held) >= SENT * 0.1 - room
     assert len(overtaken) <= SENT * 0.1 + room
     assert overtaken <= held
-    # the others keep their order
+    # the packets that were not held back keep their order
     others = [number for _, number in run.arrivals if number not in held]
     assert others == sorted(others)
 
@@ -160,7 +165,7 @@ def test_jitter_is_uniform(tmp_path: Path) -> None:
     assert max(delays) <= 20_000_000 + run.late_ns + 100_000
     for share in (0.25, 0.5, 0.75):
         limit, room = share * 20_000_000, Z * math.sqrt(SENT * share * (1 - share))
-        # a delay includes the lateness of its packet, and the 10 us that it takes at 100 Mbit/s
+        # a delay includes the lateness of the packet, and its 10 us of transmission at 100 Mbit/s
         assert sum(delay < limit for delay in delays) <= SENT * share + room
         assert sum(delay < limit + run.late_ns + 100_000 for delay in delays) >= SENT * share - room
 
@@ -176,12 +181,12 @@ def test_batches_arrive_at_multiples_of_their_time(tmp_path: Path) -> None:
 
 
 def test_a_policer_passes_its_rate_and_its_burst(tmp_path: Path) -> None:
-    # 640 kB/s arrive at a token bucket that has 20 kB at first and gets 250 kB/s
+    # 640 kB/s arrive at a token bucket, which has 20 kB at the start and is filled at 250 kB/s
     run = crossing("impairments.policer = { rate = '2mbit', burst = '20KB' }", tmp_path)
     passed, full_ns = [], 0
     start = min(run.entries.values())
     for number, at in sorted(run.entries.items()):
-        # the time at which the bucket is full again, if this packet passes
+        # the time at which the bucket would be full again if this packet passed
         next_ns = max(full_ns, at - start) + SIZE * 8 * 500
         if next_ns - (at - start) <= 20_000 * 8 * 500:
             passed.append(number)
@@ -189,5 +194,5 @@ def test_a_policer_passes_its_rate_and_its_burst(tmp_path: Path) -> None:
     found = [number for _, number in run.arrivals]
     assert found == sorted(set(found))
     assert 0 < len(found) < SENT
-    # the policer sees a packet slightly later than its time of entry, so one decision may differ
+    # the policer handles a packet slightly later than the capture shows, so one decision may differ
     assert abs(len(found) - len(passed)) <= 1

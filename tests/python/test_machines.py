@@ -88,7 +88,7 @@ def test_a_probe_lists_the_queues_of_flows():
 
 
 def test_addresses_and_dscp_reach_the_discipline():
-    # one host has nine flows and another has a single flow; each host gets half of the link nevertheless
+    # one host has nine flows and another has a single flow, but each host gets half of the link
     queue = machines.discipline("cake", isolation="dual_srchost")
     for n in range(200):
         for flow in range(10):
@@ -178,7 +178,9 @@ def test_ecn_is_given_and_told_by_code_or_word():
 
 
 def test_a_sender_knows_its_handshake_and_reports_its_state():
-    """RACK's window is a quarter of the round trip, so one SACK indicates no loss before 100 / 4 + 2 ms (RFC 8985)."""
+    """RACK's reordering window is a quarter of the round trip, so a single SACK indicates a loss only after 100 / 4 + 2
+    ms (RFC 8985).
+    """
     sender = machines.tcp_sender("linux-6", mss=1000, congestion_control="reno", timer_tick="0s")
     assert (sender.srtt_ms, sender.rto_ms, sender.state) == (100.0, 300.0, "open")
     first, second, *_ = sender.write(0, 10_000)
@@ -186,13 +188,13 @@ def test_a_sender_knows_its_handshake_and_reports_its_state():
     assert (sender.deadline_ns, sender.lost_segments) == (127 * MS, 0)
     assert [s.seq for s in sender.timer(127 * MS)] == [first.seq]
     assert (sender.state, sender.lost_segments, sender.retransmits, sender.ssthresh_bytes) == ("recovery", 1, 1, 5000)
-    # without a handshake, the first ACK gives the first round trip, from the segment that it SACKs
+    # without a handshake, the first ACK gives the first RTT sample, from the segment that it SACKs
     sender = machines.tcp_sender("linux-6", rtt=None)
     first, second, *_ = sender.write(0, 10_000)
     assert sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)]) == []
     assert sender.srtt_ms == 100.0
-    # a sender that measures only by echoes has no round trip yet: RACK's window is 0, and the first SACK indicates a
-    # loss
+    # a sender that measures RTTs only by echoed time stamps has no sample yet, so RACK's window is 0, and the first
+    # SACK indicates a loss
     sender = machines.tcp_sender("linux-6", rtt=None, rtt_source="echo")
     first, second, *_ = sender.write(0, 10_000)
     assert [s.seq for s in sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)])] == [first.seq]

@@ -1,4 +1,4 @@
-"""Measures of runs: each number is compared with a series whose answer has a closed form."""
+"""Measures of runs: each is computed from a series for which the right number has a closed form."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def made_up(
 
 
 def test_full_burst_lasts_five_and_a_third_seconds():
-    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of it are used 0.107 s earlier, which is
-    detected at the end of a bin.
+    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of the bucket are used 0.107 s earlier, which
+    is detected at the end of a bin.
     """
     rate = np.full(300, 20.0)
     found = measure.burst(made_up(rate))
@@ -55,7 +55,9 @@ def test_full_burst_lasts_five_and_a_third_seconds():
 
 
 def test_slow_ramp_refills_nothing_beyond_the_bucket():
-    """10 s at 5 Mbit/s leave the bucket full, so the burst begins at 10 s; 98 % of it are used 5.227 s later."""
+    """After 10 s at 5 Mbit/s the bucket is still full, so the burst begins at 10 s; 98 % of the bucket are used 5.227 s
+    later.
+    """
     rate = np.concatenate([np.full(100, 5.0), np.full(200, 20.0)])
     assert measure.burst(made_up(rate))["burst_s"] == pytest.approx(10.0 + 5.227, abs=2 * BIN)
 
@@ -90,7 +92,9 @@ def test_at_most_five_free_slots_of_21():
 
 
 def test_a_drop_tail_of_21_as_ns2_has_it_stores_20():
-    """A queue with room for 20 packets has at most 5 free places when 15 packets or more wait; with room for 21, 16."""
+    """If a queue has room for 20 packets, at most 5 places are free once 15 packets wait; with room for 21, once 16
+    wait.
+    """
     assert measure.queueing(made_up(np.full(300, 20.0), ns2=True))["free5_share"] == pytest.approx(1.0)
 
 

@@ -39,7 +39,7 @@ def series(result: bloatlab.Result, after: float) -> dict[str, float]:
 def test_a_fixed_rate_above_the_line_fills_the_queue() -> None:
     """3 Mbit/s of payload are 12 500 B per frame, 10 packets of 1200 B and one of 940: 3.106 Mbit/s on the wire.
 
-    A line of 2 Mbit/s loses 35.6 % of it, and what arrives has waited for the 300 ms of the queue.
+    A line of 2 Mbit/s loses 35.6 % of this rate, and the packets that arrive have waited 300 ms in the full queue.
     """
     result = run("fixed", **{f"app.video.traffic.media.{key}": value for key, value in FLAT.items()})
     media = result.summary["apps"]["video"]["media"]
@@ -52,10 +52,10 @@ def test_a_fixed_rate_above_the_line_fills_the_queue() -> None:
 def test_a_controller_uses_the_line_without_a_standing_queue(control: str) -> None:
     result = run(control, **{"app.video.traffic.media.key_size": "1"})
     seen = series(result, 30)
-    # the rate on the wire is at most that of the line, and most of it is used
+    # the rate on the wire does not exceed the rate of the line, and uses most of it
     assert 0.85 * 2 * PAYLOAD < seen["received_mbit"] < 2 * PAYLOAD * 1.001
     assert seen["sent_mbit"] == pytest.approx(seen["received_mbit"], rel=0.02)
-    # the mean wait is below a tenth of the wait in a full queue
+    # the mean wait is below a tenth of the wait in a full queue, which is 300 ms
     assert result.summary["links"]["up"]["sojourn_ms"]["mean"] < 30
 
 
@@ -68,7 +68,9 @@ def test_gcc_takes_key_frames_for_overuse() -> None:
 
 
 def test_scream_keeps_the_delay_near_its_target() -> None:
-    """Cuts begin at half of the target, so the mean of the queue lies below the target and grows with it."""
+    """SCReAM reduces its window from half of the target on, so the mean of the queue lies below the target and grows
+    with it.
+    """
     means = []
     for target in ("30ms", "60ms", "120ms"):
         control = f'{{ screamv2 = {{ qdelay_target = "{target}" }} }}'
@@ -132,7 +134,7 @@ def test_the_controller_is_traced() -> None:
 
 
 def test_rfc_8867_tells_controllers_apart() -> None:
-    """A flow that keeps 0.3 Mbit/s misses the rates of 5.1; SCReAM follows in 5.1 and 5.3."""
+    """A flow that keeps 0.3 Mbit/s fails the rates of case 5.1; SCReAM follows the available rate in 5.1 and 5.3."""
     cases = suite("rfc8867")
     assert [case.section for case in cases.cases] == [f"5.{n}" for n in range(1, 9)]
     verdicts = {

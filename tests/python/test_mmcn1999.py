@@ -1,4 +1,4 @@
-"""The study `mmcn1999`: its theory in short runs, its rows, its rules."""
+"""The study `mmcn1999`: its theory in short runs, the rows of its tables, and its rules."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def case(key: str) -> Case:
 
 @pytest.mark.parametrize("key", [LAW, "red"])
 def test_tcp_has_what_equal_loss_leaves(key: str):
-    """If a queue drops all flows alike, TCP gets C - U (1 - p) beside a flood U, which alone is 11.26 Mbit/s on a link
-    of 10 Mbit/s.
+    """If a queue drops packets of all flows with the same probability p, TCP gets C - U (1 - p) beside a flood U.
+    Without TCP, the flood is 11.26 Mbit/s on a link of 10 Mbit/s.
     """
     ours = measured(case(key))
     p = ours["udp_drop_percent"] / 100.0
     assert ours["tcp_kbs"] == pytest.approx(LINK_KBS - OFFERED_KBS * (1.0 - p), rel=0.05)
-    # the multimedia sessions have the same loss as the flood, within 4 points
+    # the loss of the multimedia sessions differs from the flood's by less than 4 points
     assert ours["mm_drop_percent"] == pytest.approx(ours["blast_drop_percent"], abs=4.0)
 
 
@@ -56,10 +56,10 @@ def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
     total = ours["tcp_kbs"] + ours["mm_kbs"] + ours["blast_kbs"]
     for rate, share in (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent")):
         assert ours[rate] / total == pytest.approx(ours[share] / 100.0, rel=0.05)
-    # The law assumes that all classes wait equally long. The flood comes in bursts, which are accepted while its
-    # average is low, so its packets wait a tenth less. It has only a seventeenth of the link, so its shares of the rate
-    # and of the queue differ by half a percentage point. The law holds for every class if sources have no bursts:
-    # tests/class.rs.
+    # The law assumes that all classes wait equally long. The flood arrives in bursts, which are accepted while its
+    # average is low, so packets of the flood wait a tenth less. The flood has only a seventeenth of the link, so its
+    # share of the rate and its share of the queue differ by half a percentage point. The law holds for every class if
+    # sources have no bursts: tests/class.rs.
     assert ours["blast_kbs"] / total == pytest.approx(ours["share_udp_percent"] / 100.0, abs=0.01)
     assert ours["tcp_kbs"] == pytest.approx(1030.0, rel=0.05)
     assert ours["mm_drop_percent"] < 2.0
@@ -98,7 +98,7 @@ def test_a_number_of_the_chart_is_explained_by_an_experiment_with_its_value_or_n
     )
     assert explain(fred, {}) == explain(fifo, {}) == "not explained"
     assert f"(-e sensitivity: {LAW}: 169 kB/s)" in explain(fifo, {LAW: [{"tcp_kbs": 169.0}]})
-    # an experiment that shows another result explains nothing
+    # an experiment whose result is different explains nothing
     assert explain(fifo, {LAW: [{"tcp_kbs": 60.0}]}) == "not explained"
 
 
@@ -112,7 +112,7 @@ def test_only_the_chart_s_rankings_are_the_papers_and_the_rescued_one_is_not_jud
     rescued = [c for c in card.cells if c.verdict is Verdict.CALIBRATION]
     assert [c.case for c in rescued] == ["cbt over red"]
     assert "limited transmit" in rescued[0].reason
-    # the table also has the reading that failed
+    # the table also contains the reading that explains nothing
     assert any(c.case == "cbt, limited transmit over red, limited transmit" for c in card.cells)
     assert card.shares[0].cells == 4
 
@@ -165,7 +165,7 @@ def test_a_ranking_counts_its_worst_seed():
     bad: Any = {"a": [{"x": 1.0}, {"x": 1.6}], "b": [{"x": 3.0}, {"x": 3.0}]}
     cell = ranking.cell(bad)
     assert (cell.verdict, cell.agrees) == (Verdict.OUTSIDE, False)
-    # 1 is not below half of 0, so this ranking fails
+    # the ranking says that the first is below half of the second; 1 is not below half of 0, so it fails
     assert ranking.cell({"a": [{"x": 1.0}], "b": [{"x": 0.0}]}).verdict is Verdict.OUTSIDE
 
 

@@ -110,7 +110,8 @@ def test_bytes_and_marks_arrive():
     assert (row["datagrams_sent"], row["goodput_bytes"]) == (sender.sent, 1000 * len(receiver.log)) == (800, 798_000)
     number = [int.from_bytes(data[:8], "big") for *_, data in receiver.log]
     assert number == sorted(number)
-    # 1028 bytes at 10 Mbit/s take 822.4 us, and propagation 10 ms; CUBIC's SYN of 74 bytes may be sent first (59.2 us)
+    # a datagram of 1028 bytes takes 822.4 us at 10 Mbit/s, and 10 ms of propagation; CUBIC's SYN of 74 bytes may be
+    # sent before it (59.2 us)
     assert 10_822_400 <= receiver.log[0][0] <= 10_881_600
     assert receiver.log[0][1:3] == (("10.0.0.0", 4434), 2)
     marked = sum(ecn == 3 for _, _, ecn, _ in receiver.log)
@@ -125,7 +126,7 @@ def test_a_run_in_steps_is_the_same_run():
     for time in (0, "1ms", 0.5, 1.2345, "3s", 3):
         stepped.run_until(time)
     assert (stepped.now, two.sent) == (3, 600)
-    # before the end, a result has the datagrams sent so far
+    # a result before the end has the datagrams sent so far
     assert stepped.result().summary["apps"]["client"]["datagrams_sent"] == 600
     assert digest(straight.finish()) == digest(stepped.finish())
     assert one.log == two.log
@@ -163,7 +164,7 @@ def test_a_result_is_saved_and_opened_again_but_not_run_from_its_scenario(tmp_pa
 
 
 def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
-    """A network whose sender misbehaves; the error's one line."""
+    """A network whose sender misbehaves, and the one line of the error."""
     network = Network(bloatlab.parse(LINE))
     sender = of(network.add_endpoint("server", Ticker()))
     sender.fault = fault
@@ -175,7 +176,7 @@ def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
     (line,) = first.value.args
     assert second.value.args == (line,)
     assert "\n" not in line
-    # the other results are kept: for 2 s, the CUBIC flow could use the 10 Mbit/s except for the endpoint's 1.6
+    # the other results are kept: for 2 s, the CUBIC flow could use the 10 Mbit/s, less the 1.6 Mbit/s of the endpoint
     assert network.result().summary["apps"]["cubic"]["goodput_mbit"] > 5
     assert network.now == 2
     return network, line
@@ -340,7 +341,7 @@ def test_the_example_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "transports.md", "exec"), {"__name__": "page"})  # noqa: S102
     *marks, goodput = capsys.readouterr().out.splitlines()
-    # 1200 bytes every millisecond are 9.6 Mbit/s; the packets of at least the last 10 ms are still under way
+    # 1200 bytes every millisecond are 9.6 Mbit/s; of these, at least the packets of the last 10 ms have not arrived
     assert 9.5 < float(goodput) < 9.6
     assert marks
     assert all(line.endswith(" s: marked") for line in marks)
@@ -408,7 +409,7 @@ def test_a_stack_that_cannot_be_copied_is_named():
 
 
 class Alone(Ticker):
-    """Returns itself as its copy."""
+    """A stack whose copy is the stack itself."""
 
     def __deepcopy__(self, _memo: object) -> Alone:
         return self

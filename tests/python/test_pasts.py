@@ -1,4 +1,4 @@
-"""Common pasts of a sweep: which runs share one, and that sharing changes no byte of any result."""
+"""Common pasts of a sweep: which runs share a past, and that sharing changes no byte of any result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def scenario(*sets: tuple[str, str]) -> Scenario:
 
 
 def plan(*sets: Sequence[tuple[str, str]]) -> list[tuple[int, float | None]]:
-    """Returns the order of runs with these values, each with the time in s until which it is shared."""
+    """Returns runs with these values, in the order in which they are made, each with the time in s up to which its past
+    is shared.
+    """
     found = pasts.planned([scenario(*given) for given in sets])
     return [(index, None if past is None else past.at_ns / 1e9) for index, past in found]
 
@@ -65,14 +67,14 @@ MEASURE = Measure("all", everything, series)
 
 
 def measured(scenarios: Sequence[Scenario], **options: Any) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Returns everything about each run: its row, and its series as bytes."""
+    """Returns all data about each run: its row, and its series as bytes."""
     points = [Point(index, of, of.seed) for index, of in enumerate(scenarios)]
     values = gather(points, MEASURE, **options).values
     return [(value.row, value.frames["queue"].write_csv().encode()) for value in values]
 
 
 def alone(scenarios: Sequence[Scenario], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Returns the same as `measured`, but for runs that share nothing."""
+    """Like `measured`, but with runs that share nothing."""
     with monkeypatch.context() as patched:
         patched.setattr(pasts, "planned", lambda of: [(index, None) for index in range(len(of))])
         return measured(scenarios)
@@ -97,7 +99,7 @@ def test_what_acts_when():
 def test_runs_share_what_comes_before_their_first_difference():
     rates = [[("link.up.changes.0.rate", f"{n}mbit")] for n in (1, 2, 3)]
     assert plan(*rates) == [(0, 3.0), (1, 3.0), (2, 3.0)]
-    # the load differs from 2 s on, so runs with the same load share more
+    # the load differs from 2 s on, so runs with the same load share a longer past
     ping, voip = ("app.load.traffic", "{ ping = {} }"), ("app.load.traffic", "{ voip = {} }")
     assert plan([*rates[0], ping], [*rates[0], voip], [*rates[1], voip], [*rates[1], ping]) == [
         (0, 3.0), (3, 3.0), (1, 3.0), (2, 3.0)
@@ -189,7 +191,7 @@ def test_a_shared_past_changes_no_byte(number: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
-    """If the timeline says that values take effect 300 ms later than they do, these tests find other bytes."""
+    """These tests find different bytes if the timeline says that values take effect 300 ms later than they do."""
     honest = _core.timeline
 
     def late(text: str) -> Any:

@@ -33,7 +33,7 @@ PRESETS = {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.
 
 
 def one_of_each() -> dict[str, Scenario]:
-    """Returns every example, and the first case of each study, by the name of its preset."""
+    """Returns every example, and the first case of each study, keyed by the name of its preset."""
     examples = (load(file) for file in EXAMPLES)
     found = {f"Examples: {scenario.name}": scenario for scenario in examples}
     for study, title, scenario in playground_presets.studies():
@@ -61,7 +61,7 @@ def in_node(tool: str, given: str = "") -> Any:
 
 @pytest.fixture(scope="module")
 def by_wasm() -> dict[str, str]:
-    """Returns each preset's summary as text, from WebAssembly in Node: as in the page, TOML is read and then run."""
+    """Returns each preset's summary as text, from WebAssembly in Node. TOML is read and then run, as in the page."""
     return dict(zip(PRESETS, in_node("summaries.mjs", json.dumps(list(PRESETS.values()))), strict=True))
 
 
@@ -93,7 +93,7 @@ def test_webassembly_refuses_what_the_native_core_refuses():
 
 
 def test_presets_are_the_scenarios_that_they_name(tmp_path: Path):
-    # the folder is empty, because a preset may not name a file that the page would have to read
+    # the folder is empty, so a preset fails if it names a file, which the page could not read
     for name, scenario in (CASES | one_of_each()).items():
         assert parse(PRESETS[name], folder=tmp_path) == scenario
     assert [p for p in PRESETS if p.startswith("Examples: ")] == [f"Examples: {load(f).name}" for f in EXAMPLES]
@@ -120,7 +120,7 @@ def unpacked(address: str) -> Any:
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Writes a page in place of the real one, which may not have been built."""
+    """Writes a placeholder for the page, which may not have been built."""
     page = tmp_path / "a folder" / "index.html"
     page.parent.mkdir()
     page.write_text("<!doctype html>")

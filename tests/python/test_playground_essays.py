@@ -1,4 +1,4 @@
-"""The playground's essays: every step runs in Chromium, and its claims and numbers agree with the native simulator."""
+"""The playground's essays: every step runs in Chromium, and its claims and numbers agree with the native core's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Tree:
 
 
 class Names(dict[str, Any]):
-    """The names in an expression: those of the essay, and the keys of a summary."""
+    """The names in an expression: names that the essay defines, and the keys of a summary."""
 
     def __init__(self, scenario: dict[str, Any], before: dict[str, Any] | None, names: dict[str, str]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Names(dict[str, Any]):
 
 
 class Earlier:
-    """The values of `before.NAME` in an expression: those of the previous step."""
+    """The values of `before.NAME` in an expression: the values of the previous step."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -81,7 +81,7 @@ def value(expression: str, names: Names) -> float:
 
 
 def essay(name: str) -> dict[str, Any]:
-    """Returns the essay as the page has it."""
+    """Returns the essay as the page contains it."""
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     (texts,) = re.findall(r'<script type="application/json" id="essays">(.*?)</script>', PAGE.read_text(), re.DOTALL)
@@ -112,7 +112,7 @@ def check_numbers(template: list[str], shown: str, names: Names) -> int:
 
 
 def answered(found: Any, step: dict[str, Any]) -> None:
-    """Waits for the step's numbers, after a guess if it has a question."""
+    """Waits for the numbers of a step. If the step has a question, it is first answered with a guess."""
     if "guess" in step:
         until(found, "document.querySelector('[data-option=\"0\"]').textContent !== ''")
         assert found.page.locator(".answer").is_hidden()
@@ -162,7 +162,7 @@ def test_every_number_of_a_text_is_computed(name: str):
         guess = step.get("guess", {"question": "", "options": []})
         texts = [*step["text"], *step.get("look", []), *step.get("try", []), guess["question"]]
         texts += [o["text"] for o in guess["options"]]
-        # an answer with a number of the run would give itself away
+        # the right answer would be recognisable if it were the only one with a number of the run
         assert not any(HOLE.search(o["text"]) for o in guess["options"]), step["title"]
         for text in texts:
             assert not re.search(r"\d", NAMES.sub("", HOLE.sub("", text))), (step["title"], text)

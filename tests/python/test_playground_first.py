@@ -1,4 +1,6 @@
-"""The playground's first minute: a call, an upload that breaks it, and what mends it, by eye, ear and keyboard."""
+"""The first minute in the playground: a call, an upload that spoils it, and the setting that repairs it; by eye, ear
+and keyboard.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def test_the_picture_of_a_call_is_its_summary(page: Open):
     )
     late = "123,45,139"
     assert {"0,158,115", late} <= set(colours)
-    # late frames do not differ by colour alone: their row has diagonal lines, and half of it is clear
+    # late frames differ not only in colour: their row is hatched with diagonal lines, which cover half of it
     assert [sum(column) for column in columns] == [6, 6]
     assert columns[0] != columns[1]
     # no flow has the colour of late frames
@@ -99,7 +101,7 @@ def test_the_colours_of_flows_stand_out(scheme: str, page: Open):
     *drawn, ground = ([int(part) for part in re.findall(r"\d+", colour)[:3]] for colour in colours)
     assert len(drawn) == 3
     contrasts = [contrast(colour, ground) for colour in drawn]
-    # of Okabe and Ito's palette, only orange on white has less contrast
+    # of the palette of Okabe and Ito, only orange has less contrast than 3 on white
     assert sum(ratio >= 3 for ratio in contrasts) >= (3 if scheme == "dark" else 2)
     assert contrasts[0] >= 4.5
 
@@ -128,7 +130,7 @@ def test_a_call_is_heard_only_after_a_press(page: Open):
     hear.click()
     assert found.page.evaluate("window.begun") == 1
     assert hear.inner_text() == "Stop"
-    # from second 3 on: two seconds of speech, then silence
+    # the samples from second 3 on are two seconds of speech, then silence
     loud = found.page.evaluate(
         "[...Array(9).keys()].map(s => Math.max(...window.sound.slice(16000 * s, 16000 * s + 16000)))"
     )
@@ -154,7 +156,7 @@ def stage(found: Any) -> dict[str, Any]:
 def test_the_first_picture_shows_a_packet_of_the_call(motion: Any, page: Open):
     found = page(motion=motion)
     until(found, "document.getElementById('stage').stage.read().panes[0]?.packets.length > 0")
-    # a clock that plays may be between two packets at the moment of a reading
+    # while the playback runs, a single reading may fall between two packets, so there are several readings
     readings = (stage(found) for _ in range(2000))
     shown = next(reading for reading in readings if reading["panes"][0]["packets"])
     (packet,) = shown["panes"][0]["packets"]
@@ -166,7 +168,7 @@ def test_the_first_picture_shows_a_packet_of_the_call(motion: Any, page: Open):
 
 def test_a_start_of_the_upload_shows_a_full_queue_within_20_seconds(page: Open):
     found = page(motion="no-preference")
-    # the clock of the screen goes on only when the test says so
+    # the clock of the page advances only when the test advances it
     found.page.evaluate(
         """() => { let now = performance.now(); const waiting = []; performance.now = () => now;
         window.requestAnimationFrame = act => waiting.push(act);

@@ -1,4 +1,6 @@
-"""Hostile input of the playground: cut and enormous addresses, markup in names, other files. Nothing is executed."""
+"""Hostile input to the playground: addresses that are cut off or enormous, markup in names, other files. None of it is
+executed.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ REFUSED = {
 
 
 def notice_after(found: Opened, act: Callable[[], object]) -> str:
-    """Clears the notice, does something that the page refuses, and returns the new notice."""
+    """Clears the notice, performs an act that the page refuses, and returns the new notice."""
     found.page.evaluate("document.getElementById('notice').replaceChildren()")
     act()
     until(found, "document.getElementById('notice').textContent !== ''")
@@ -62,7 +64,7 @@ def goes_to(found: Opened, end: str) -> None:
     found.page.evaluate("end => { location.hash = end; }", end)
 
 
-#: One address for each message, opened as the first address of the page.
+#: For each message there is an address that causes it, opened as the first address of the page.
 @pytest.mark.parametrize("name", ["cut", "a bomb", "a preset that is not there"])
 def test_an_address_is_refused_in_a_line(name: str, page: Open):
     end, line = REFUSED[name]
@@ -131,7 +133,7 @@ def test_names_full_of_markup_are_text_everywhere_and_the_policy_is_strict(page:
 
 
 def drop(found: Opened, *files: tuple[str, bytes | int]) -> None:
-    """Drops files on the page; each has a name, and its bytes or their number."""
+    """Drops files on the page. A file is a name and its content, given as bytes or as a number of bytes."""
     found.page.evaluate(
         """files => { const carried = new DataTransfer();
         for (const [name, bytes] of files)

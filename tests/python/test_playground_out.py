@@ -28,7 +28,7 @@ def native(scenario: dict[str, Any]) -> Any:
 
 
 def saved(found: Opened, chart: str, kind: str) -> tuple[str, bytes]:
-    """Presses the button that saves a chart; returns the file's name and bytes."""
+    """Presses the button that saves a chart; returns the name of the saved file and its bytes."""
     with found.page.expect_download() as waiting, tempfile.TemporaryDirectory() as folder:
         found.page.get_by_label(f"save the {chart} chart as {kind}", exact=True).click()
         download = waiting.value
@@ -63,7 +63,7 @@ def check_drawing(found: Opened, chart: str) -> None:
     name, data = saved(found, chart, "SVG")
     assert name == f"bloatlab-{chart}.svg"
     root = ET.fromstring(data)  # noqa: S314 - the page's own file
-    # names are text; nothing but shapes is drawn
+    # names appear as text, and everything else that is drawn is a shape
     assert {e.tag.removeprefix(SVG) for e in root.iter()} == {"svg", "rect", "text", "path"}
     texts = [e.text for e in root.iter(f"{SVG}text")]
     assert found.page.inner_text(f"#{chart}-title") in texts
@@ -105,7 +105,7 @@ def test_a_script_is_told_what_is_wrong(page: Open):
         "() => { bloatlab.set('link.up.rate', '5mbi'); return bloatlab.run().then(() => '', (e) => e.message); }"
     )
     assert line.startswith("link.up.rate: ")
-    # a script gets copies, and no path in `set` leads to the page's own objects
+    # scripts get copies, and no path in `set` leads to an object of the page
     found.page.evaluate("() => { bloatlab.set('__proto__.polluted', 1); bloatlab.scenario().seed = 9; }")
     assert found.page.evaluate("({}).polluted === undefined && bloatlab.scenario().seed === undefined")
 

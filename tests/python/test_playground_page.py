@@ -18,12 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def greatest(found: Opened, chart: str = "delay-chart") -> float:
-    """Returns the greatest value that a chart shows, without dashed lines."""
+    """Returns the greatest value in a chart, leaving out dashed lines."""
     return float(found.page.get_attribute(f"#{chart}", "data-greatest"))
 
 
 def slide(found: Opened, label: str, step: int) -> None:
-    """Moves a slider to a step, as a user does."""
+    """Moves a slider to a step, like a user."""
     found.page.get_by_role("slider", name=label, exact=True).first.fill(str(step))
 
 
@@ -107,7 +107,8 @@ def test_words_of_the_field_are_explained(page: Open):
     tip = found.page.locator("#tip")
     for word, means in entries.items():
         term = found.page.locator(".term:visible", has_text=word).first
-        # by keyboard, by a tap, by the pointer; a screen reader reads the entry as the word's description
+        # the explanation opens by keyboard, by a tap and by the pointer; a screen reader reads it as the description of
+        # the word
         term.focus()
         assert tip.inner_text() == means
         found.page.keyboard.press("Escape")
@@ -224,7 +225,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     found = page(HOME)
     shown = {s: found.page.inner_text(s) for s in ("#sentence", "#cards", "#delay-title")}
     assert not found.page.is_visible("#stale")
-    # the slowest link of the new scenario is also in the old one, where another link is the slowest
+    # the slowest link of the new scenario also exists in the old one, but there another link is the slowest
     other = {
         "name": "other",
         "duration": "5s",
@@ -243,7 +244,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     assert found.page.inner_text("#sentence").startswith("Queue of link down")
 
 
-#: Hours of a fast link: valid, and much too long to wait for.
+#: Hours on a fast link: a valid scenario that takes much too long to run.
 ENDLESS = {
     "name": "endless",
     "duration": "100000s",
@@ -262,7 +263,7 @@ def test_a_run_that_takes_long_can_be_stopped(page: Open):
     stopped = "The run was stopped. Change the scenario, or open another one, to go on."
     assert found.page.inner_text("#problems") == stopped
     assert not found.page.is_visible("#stop")
-    # the new worker runs what comes next
+    # the new worker runs the next experiment
     found.page.evaluate("end => { location.hash = end; }", packed({"scenario": HOME}))
     until(found, "document.body.dataset.runs === '1'")
     assert not found.page.is_visible("#problems")

@@ -1,4 +1,4 @@
-"""Plots draw the values of the tables, which are computed here in another way; no texts overlap."""
+"""Plots draw the values of the tables; the tests compute these values in another way. No texts overlap."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def _hidden(figure: Figure) -> set[Text]:
-    """Returns the labels of ticks that are not drawn: beyond the limits, or on axes without labels."""
+    """Returns the labels of ticks that are not drawn: ticks beyond the limits, and ticks on axes without labels."""
     hidden: set[Text] = set()
     for axes in figure.axes:
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
@@ -248,7 +248,7 @@ def test_overview_says_what_happened(folders: tuple[Path, Path]):
 
 
 def test_ellipse_is_the_covariance():
-    # the points are on a rising line, so the ellipse is a segment of that line
+    # the points lie on a rising line, so the ellipse is a segment of this line
     along = Cloud("x", np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
     x, y = along.contour()
     assert np.allclose(y, 2.0 * x)
@@ -289,10 +289,10 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
     counts = {
         k: int("".join(c for c in v if c.isdigit())) for k, v in words.items() if "time" not in k and "seq" not in k
     }
-    # After every drop of this run, a later packet arrived, so every drop is certain. Packets that wait at the end do
-    # not count as dropped.
+    # After every drop in this run, a later packet arrived, so all drops are counted with certainty. Packets that wait
+    # at the end do not count as dropped.
     assert counts["dropped"] == flow["dropped_packets"][0] > 0
-    # all packets that arrived except the SYN, which has no data
+    # these are all packets that arrived, except the SYN, which has no data
     assert counts["sent"] + counts["sent again"] == flow["packets"][0] - 1
     link = result.summary["links"]["up"]
     assert 0 < counts["not arrived"] <= link["backlog_packets"] + link["in_flight_packets"]
@@ -305,8 +305,8 @@ def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     assert list(x) == [1.0, 5.0, 20.0]  # sorted by the rate, not by its text
     assert list(y) == [2.0, 3.0, 4.0]  # codel's points are the means of i + 1, i + 2, i + 3
     band = figure.axes[0].collections[0].get_paths()[0].vertices
-    # three seeds have the values 1, 2, 3 at one rate and 3, 4, 5 at another; both intervals are the mean -+ t / sqrt(3)
-    # with t(2, 97.5 %) = 4.3027, and the lower one is cut off at 0
+    # three seeds have the values 1, 2, 3 at one rate, and 3, 4, 5 at the other. Both intervals are mean -+ t / sqrt(3)
+    # with t(2, 97.5 %) = 4.3027, and the lower interval is cut off at 0
     assert band[:, 1].min() == 0.0  # type: ignore[index]
     assert band[:, 1].max() == pytest.approx(4.0 + 4.3027 / 3**0.5, abs=1e-4)  # type: ignore[index]
     assert figure.axes[0].get_ylabel() == "link up: time in queue, 99 % (ms)"
@@ -382,7 +382,7 @@ def test_any_name_is_text_everywhere(name: str, tmp_path: Path, recwarn: pytest.
     plot(folder, kind="series", output=tmp_path / "x.png")
     drawn = [t.get_text() for t in texts(plot(folder, kind="series"))]
     assert any(name[:12].strip() in text for text in drawn)
-    # only warnings of this test's own drawing are counted
+    # only warnings from the drawing in this test are counted
     assert [str(w.message) for w in recwarn if "Glyph" not in str(w.message)] == []
 
 

@@ -1,4 +1,4 @@
-"""The prose checker finds sentences that had to be rewritten, and nothing in those that replaced them."""
+"""The prose checker finds the sentences that had to be rewritten, and nothing in the sentences that replaced them."""
 
 from __future__ import annotations
 

@@ -45,12 +45,13 @@ def test_lost_and_late_add_up():
     for c in grid():
         lost, late, plr = (p.by_key()[c.key, m].values for m in (p.LOST, p.LATE, p.PLR))
         for a, b, total in zip(lost, late, plr, strict=True):
-            # some rows of the paper differ by 0.01, because their parts are rounded separately
+            # the total in some rows of the paper differs by 0.01 from the sum of the parts, which are rounded
+            # separately
             assert total == pytest.approx(a + b, abs=0.0101), c.key
 
 
 def test_mos_follows_from_loss_alone():
-    """In CableLabs 2012, every printed MOS equals the E-model with the loss of run 1 and no delay."""
+    """In CableLabs 2012, every printed MOS equals the value of the E-model for the loss of run 1 and no delay."""
     for c in grid():
         loss = p.by_key()[c.key, p.PLR].values[0] / 100.0
         r = 94.2 - 30.0 * math.log(1.0 + 15.0 * loss)

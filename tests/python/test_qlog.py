@@ -45,10 +45,10 @@ tcp = "bbr"
 traffic.ftp = { direction = "down" }
 """
 
-#: A short run, whose file the reader of quiche opens in examples/transports/tests/qlog.rs.
+#: A short run. examples/transports/tests/qlog.rs opens its file with quiche's reader.
 SHORT = ROOT / "examples" / "transports" / "tests" / "qlog.toml"
 
-#: `EVENTS`: the fields of each event as the drafts declare them in CDDL, each with its type, and true if it is
+#: `EVENTS`: for each event, the fields that the drafts declare in CDDL, each with its type, and true if the field is
 #: required. Source: draft-ietf-quic-qlog-quic-events-12.
 UINT, FLOAT, TEXT = int, (int, float), str
 EVENTS: dict[str, dict[str, tuple[Any, bool]]] = {
@@ -106,7 +106,7 @@ def test_files_follow_the_schema(folder: Path):
         assert header["file_schema"] == "urn:ietf:params:qlog:file:sequential"
         assert header["serialization_format"] == "application/qlog+json-seq"
         assert header["trace"]["event_schemas"] == ["urn:ietf:params:qlog:events:quic-12"]
-        # a monotonic clock has an unknown epoch
+        # the epoch of a monotonic clock is unknown
         assert header["trace"]["common_fields"]["reference_time"] == {"clock_type": "monotonic", "epoch": "unknown"}
         assert header["trace"]["vantage_point"]["type"] == ("server" if "reverse" in file.name else "client")
         times = [event["time"] for event in events]
@@ -120,7 +120,7 @@ def test_files_follow_the_schema(folder: Path):
             assert {name for name, (_, required) in fields.items() if required} <= set(event["data"])
             for name, value in event["data"].items():
                 assert isinstance(value, fields[name][0]), (event, name)
-        # BBR leaves no queue that overflows, so it loses nothing here
+        # with BBR the queue does not overflow, so no packet is lost here
         assert set(EVENTS) - {event["name"] for event in events} <= {"quic:packet_lost"}
 
 
@@ -155,7 +155,8 @@ def test_losses_are_the_retransmissions_and_bytes_are_those_that_were_acknowledg
 
 
 def test_the_round_trip_is_that_of_the_packets(folder: Path):
-    # the first segment finds empty queues, so its ACK comes after 40 ms and the transmission of a segment and an ACK
+    # the queues are empty for the first segment, so its ACK arrives after 40 ms plus the transmission of a segment and
+    # of an ACK
     file = folder / "qlog" / "upload-1.sqlog"
     times = {data["header"]["packet_number"]: time for time, data in of_kind(file, "packet_sent") if "frames" in data}
     first = min(times)

@@ -20,7 +20,7 @@ from bloatlab.advice.score import Judged
 from bloatlab.always_valid import bounds
 from bloatlab.statistics import interval
 
-#: The scatter that the sequences assume here, and the probability with which they may miss.
+#: The scatter that the sequences assume in these tests, and the probability with which they may miss the mean.
 SCATTER, ERROR = 2.0, 0.05
 
 Draw = Callable[[np.random.Generator, int], Any]
@@ -31,7 +31,8 @@ KNOWN: Mapping[str, Draw] = {
     "narrow normal": lambda rng, n: rng.normal(0.0, SCATTER / 4.0, n),
     "uniform": lambda rng, n: rng.uniform(-math.sqrt(3.0) * SCATTER, math.sqrt(3.0) * SCATTER, n),
     "two points": lambda rng, n: rng.choice([-SCATTER, SCATTER], n),
-    # skewed: 9 of 10 values are slightly below the mean and one is far above it; the standard deviation is SCATTER
+    # skewed: 9 of 10 values are slightly below the mean, and one is far above the mean; the standard deviation is
+    # SCATTER
     "rare jumps": lambda rng, n: SCATTER / 3.0 * (10.0 * (rng.random(n) < 0.1) - 1.0),
     "nothing": lambda _rng, n: np.zeros(n),
 }
@@ -49,7 +50,7 @@ def test_the_sequence_holds_the_mean_at_every_look(name: str):
 
 
 def test_a_fixed_interval_would_not_hold():
-    """The reason for the sequences: Student's interval, tested after each value, misses the mean far too often."""
+    """The reason for using sequences: Student's interval, tested after each value, misses the mean far too often."""
     rng, missed = np.random.default_rng(22), 0
     for _ in range(200):
         values = rng.normal(0.0, SCATTER, 30).tolist()
@@ -62,7 +63,8 @@ def test_the_sequence_narrows_and_knows_no_scatter_for_many_values():
     values = rng.normal(3.0, 0.5, 400).tolist()
     widths = [b.high - b.low for n in (1, 2, 5, 20, 100, 400) for b in [bounds(values[:n], ERROR, 1.5)]]
     assert widths == sorted(widths, reverse=True)
-    # the assumed scatter is three times the true one; even after many values, at least half of it is used
+    # the assumed scatter is three times the true scatter; even after many values, at least half of the assumed scatter
+    # is used
     assert widths[-1] < 9.0 * 0.75 / math.sqrt(400)
     assert widths[0] > 2.0 * 1.96 * 1.5
 
@@ -79,8 +81,8 @@ def test_nothing_to_bound_is_refused(values: list[float], error: float, scatter:
 class Course:
     """Options with known means.
 
-    The points of an option with a seed are its mean, plus the seed's effect on all options, plus its effect on this
-    one.
+    The points of an option with a seed are the sum of the option's mean, the seed's effect on all options, and the
+    seed's effect on this option.
     """
 
     def __init__(self, means: Sequence[float], scatter: float, seed: int = 1, device: str = "docsis3.0") -> None:
@@ -129,13 +131,13 @@ def test_near_equals_go_on_while_the_beaten_stop():
 def test_a_race_ends_at_its_budget():
     done = Course([90.0, 89.0, 88.5, 10.0], scatter=1.5).run(runs=40)
     assert done.end == "runs"
-    # a seed of an option takes three runs. The first round has four options, and each later one three: 12 + 9 + 9 + 9 =
-    # 39 of at most 40 runs
+    # one seed of an option takes three runs. The first round has four options, and each later round has three: 12 + 9 +
+    # 9 + 9 = 39 runs, of at most 40
     assert done.lead.points.n == 4
 
 
 def test_a_tie_is_shown_and_not_assumed():
-    """Two options are equal. After enough seeds it is certain that their difference is less than what is noticeable."""
+    """Two options are equal. With enough seeds, it becomes certain that their difference is too small to notice."""
     course = Course([90.0, 90.0, 20.0], scatter=0.7)
     done = course.run(seeds=100)
     assert done.end == "separated"
@@ -144,8 +146,8 @@ def test_a_tie_is_shown_and_not_assumed():
 
 
 def test_the_best_is_called_behind_in_few_races():
-    """With six equal options, the first is called behind in at most 5 % of the races, although they test after every
-    round.
+    """With six equal options, the first option is called behind in at most 5 % of the races, although each race tests
+    after every round.
     """
     wrong = 0
     for seed in range(150):
@@ -175,11 +177,11 @@ def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
     # 100 ms is the default of DOCSIS 3.1, and a standard names it
     assert preferred(course.question, done).option.name == "docsis-pie 100 ms"
     old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
-    # CM-GL-Buffer names 50 ms; today's buffer of 1 s is too large
+    # CM-GL-Buffer names 50 ms; the default buffer of 1 s is too large
     assert preferred(old.question, old.run(seeds=5)).option.name == "droptail 50 ms"
     far = Course([90.0, 90.0 - CLOSE - 3.0], scatter=4.0, device="docsis3.1")
     far.options.reverse()
-    # the default is far behind the leader, so it is not chosen, although so few runs cannot separate the two
+    # the default is far behind the leader, so it is not chosen, even if so few runs cannot separate the two
     assert preferred(far.question, far.run(seeds=1)).option.name == "docsis-pie 50 ms"
 
 

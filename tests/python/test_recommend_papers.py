@@ -19,7 +19,7 @@ CABLELABS: dict[str, Any] = {
 }  # fmt: skip
 ARRIS: dict[str, Any] = {"up": "5mbit", "rtt": "50ms", "load": "scte2013", "objective": "scte2013"}
 
-#: The full cases take a minute or two. `BLOATLAB_SLOW=1 make test` runs them.
+#: All cases of a paper take a minute or two. `BLOATLAB_SLOW=1 make test` runs them.
 slow = pytest.mark.skipif(not os.environ.get("BLOATLAB_SLOW"), reason="takes minutes: BLOATLAB_SLOW=1")
 
 
@@ -39,8 +39,8 @@ def test_cablelabs_2012_in_short():
 
 
 def test_arris_2013_in_short():
-    """For type C the choice is near the bandwidth-delay product (50 ms), not a second. For type A, a law in SFQ's
-    queues is better than none.
+    """For type C the choice is near the bandwidth-delay product (50 ms), and not a second. For type A, a law in the
+    queues of SFQ is better than no law.
     """
     tail = recommend(**ARRIS, device="scte2013-c", seeds=4, seconds=60.0)
     assert 25.0 <= tail.best.option.ms <= 200.0
@@ -53,7 +53,7 @@ def test_arris_2013_in_short():
 
 @slow
 def test_the_examples_choice_is_the_same_with_other_seeds():
-    """The example of docs/recommend.md makes the same choice in 50 repetitions, each with seeds of its own."""
+    """The example of docs/recommend.md makes the same choice in 50 repetitions with different seeds."""
     question = asked(up="10mbit", peak="20mbit", burst="10MB", rtt="20ms..200ms", device="docsis3.0", load="home")
     found = Counter(
         answered(replace(question, first=1 + n * question.seeds), jobs=1).best.option.name for n in range(1, 51)
@@ -79,8 +79,8 @@ def test_arris_2013_type_c():
 
 @slow
 def test_arris_2013_type_a():
-    # the options are 2 points apart, and a confidence sequence needs more seeds than an interval for a fixed number of
-    # seeds
+    # the options differ by 2 points, and a confidence sequence needs more seeds than an interval that is valid for one
+    # fixed number of seeds
     done = recommend(**ARRIS, device="scte2013-a", seeds=60, runs=500)
     assert done.best.option.name.startswith("sfq+lred")
     assert {b.judged.option.name for b in done.behind} >= {

@@ -1,5 +1,5 @@
-"""The rate of a link from flent's data or a capture: bytes over time by hand, and a simulation that is recorded and
-replayed.
+"""The rate of a link from flent's data or a capture: bytes over time, computed by hand, and a simulation that is
+recorded and replayed.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def capture(path: Path, packets: list[tuple[float, str, int]], *, link: int = 10
 
 @pytest.mark.parametrize(("link", "order"), [(101, "<"), (1, "<"), (101, ">")])
 def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> None:
-    # packets of 1000 B arrive every 10 ms for 1 s, then every 5 ms, then a last one; answers of 40 B do not count
+    # packets of 1000 B arrive every 10 ms for 1 s, then every 5 ms, and then one more; answers of 40 B do not count
     packets = [(100.0 + k * 0.01, "10.0.0.2", 1000) for k in range(100)]
     packets += [(101.0 + k * 0.005, "10.0.0.2", 1000) for k in range(200)]
     packets += [(100.5 + k * 0.01, "10.0.0.1", 40) for k in range(50)]
     file = capture(tmp_path / "a.pcap", [*sorted(packets), (102.0, "10.0.0.2", 1000)], link=link, order=order)
     found = of_file(file, step=1.0)
-    # the steps have 100 kB and 200 kB; the last step has a single packet, is incomplete and left out
+    # the steps have 100 kB and 200 kB; the last step has a single packet, so it is incomplete and left out
     assert list(found.rates) == [800_000, 1_600_000]
     assert found.changes() == [{"at": "1000ms", "rate": "1600000bit"}]
     assert list(of_file(file, step=0.1, to="10.0.0.1").rates) == [10 * 40 * 80] * 4
@@ -69,8 +69,8 @@ def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> No
 
 
 def test_payload_of_flent_by_hand(tmp_path: Path) -> None:
-    # the payload is 14.48 Mbit/s in 4 bins of 0.5 s and 7.24 in the next 6, with silence before and after; with headers
-    # the rates are 15 and 7.5 Mbit/s
+    # the payload is 14.48 Mbit/s in 4 bins of 0.5 s and 7.24 Mbit/s in the next 6 bins, with silence before and after;
+    # with headers, the rates are 15 and 7.5 Mbit/s
     values: list[float | None] = [None, 14.48, 14.48, 14.48, 14.48, 7.24, 7.24, 7.24, 7.24, 7.24, 7.24, None]
     data: dict[str, Any] = {
         "version": 4,
@@ -103,8 +103,8 @@ def test_a_line_is_found_again(tmp_path: Path, form: str, capsys: pytest.Capture
     rates = {0.0: bloatlab.scenario.quantity(again["rate"])}
     rates |= {bloatlab.scenario.quantity(c["at"]): bloatlab.scenario.quantity(c["rate"]) for c in again["changes"]}
     at = lambda t: rates[max(k for k in rates if k <= t)]  # noqa: E731
-    # steps begin with the first byte, some ms after the start of the run; away from changes, the rates agree within a
-    # few packets
+    # steps begin with the first byte, which is some ms after the start of the run; except near changes, the rates agree
+    # within a few packets
     for t, rate in ((5.0, 10e6), (15.0, 4e6), (25.0, 8e6)):
         assert at(t) == pytest.approx(rate, rel=0.01)
     first, second = (
@@ -204,8 +204,8 @@ def test_wireshark_s_own_format(tmp_path: Path, link: int, head: bytes) -> None:
 
 @pytest.mark.parametrize("end", [-5, -30, -60])
 def test_a_file_that_is_cut_off_says_so(tmp_path: Path, end: int, capsys: pytest.CaptureFixture[str]) -> None:
-    # packets have headers of 16 and 20 bytes: the file is cut off in the last packet, in its header, or in the packet
-    # before it
+    # packets have headers of 16 and 20 bytes. The file is cut off in the last packet, in the header of that packet, or
+    # in the packet before it
     whole = capture(tmp_path / "a.pcap", [(k * 0.01, "10.0.0.2", 1000) for k in range(300)])
     part = tmp_path / "part.pcap"
     part.write_bytes(whole.read_bytes()[:end])

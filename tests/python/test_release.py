@@ -1,4 +1,4 @@
-"""The parts of tools/release.py that need no compiler; `make release` runs the rest."""
+"""The parts of tools/release.py that need no compiler; `make release` runs the other parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHANGELOG = "# Changelog\n\n## Unreleased\n\n* new\n\n## 0.2.0, 2026-11-24\n\n* 
 def test_the_notes_are_the_section_of_one_version():
     assert release.notes(CHANGELOG, "0.2.0") == "* one\n* two\n\n"
     assert release.notes(CHANGELOG, "0.1.0") == "* first\n"
-    # the dot of a version matches only a dot
+    # the dots in a version match only dots
     assert "no section for 0x2" in release.notes(CHANGELOG, "0x2")
 
 

@@ -1,4 +1,4 @@
-"""Reports in Chromium: charts follow the pointer, reasons open by keyboard, no page makes requests, no text is cut."""
+"""Reports in Chromium: charts follow the pointer, reasons open by keyboard, pages make no requests, no text is cut."""
 
 from __future__ import annotations
 

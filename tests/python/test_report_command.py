@@ -90,11 +90,11 @@ def test_a_run_says_what_happened(ran: Path):
     assert parsed.text["h1"] == ["What happened in home <b>?"]
     summary = json.loads((ran / "plain" / "summary.json").read_text())
     (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
-    # the sentence names the median wait of the summary
+    # the sentence states the median wait that the summary has
     assert f"{summary['links']['up']['sojourn_ms']['p50']:.0f} ms" in sentence
     titles = {panel["title"] for chart in data_of(html) for panel in chart["panels"]}
     assert {"Longest wait in the queue of up", "Rate of each flow", "Round-trip time", "One-way delay"} <= titles
-    # the charts over time are linked to each other, and so are the distributions
+    # the charts over time are linked to each other, and the distributions are linked to each other
     assert len({chart["link"] for chart in data_of(html)}) == 2
     assert "seed 7" in html
     # the page has the grade and its scale

@@ -59,7 +59,8 @@ def test_median_in_the_band_agrees_however_wide_the_interval():
 
 def test_interval_rule_needs_both_the_value_inside_and_a_narrow_interval():
     band = [symmetric(10.0, 1.0)]
-    # the median 11.5 is outside 9..11, but the interval 9.9..11.8 contains 10 and has a width of 1.9, which is below 2
+    # the median 11.5 is outside 9..11, but the interval 9.9..11.8 contains 10, and is 1.9 wide, which is less than the
+    # band's width of 2
     assert judge([10.0], band, Spread(11.5, 9.9, 11.8)).agrees
     # the width equals twice the tolerance, so the interval is not narrow enough
     assert not judge([10.0], band, Spread(11.5, 9.9, 11.9)).agrees
@@ -159,7 +160,7 @@ def test_asymmetric_bands_keep_their_width():
 
 
 def test_a_band_is_printed_as_a_band():
-    """CSC458's band of 0.5 to 0.85 s is not a value +- 0.175 s."""
+    """The band of CSC458, 0.5 to 0.85 s, is not printed as a value +- 0.175 s."""
     assert Band(0.5, 0.85).words() == "0.5 to 0.85"
     assert Band(-math.inf, 230.0).words() == "at most 230"
     assert Band(10.0, math.inf).words() == "at least 10"
@@ -204,7 +205,7 @@ def test_claims_are_counted_by_origin():
 
 
 def test_a_claim_shows_the_digits_that_decide():
-    """1.0004 against a limit of 1 is not printed as 1.00."""
+    """A value of 1.0004 that is compared with a limit of 1 is not printed as 1.00."""
     claim = Quantity("x", "text", "at most 1 %", "1 %", "case", "loss", Band(0.0, 1.0), "%", 2)
     found = claim.check({"case": [{"loss": 1.0004}]})
     assert (found.ours, found.holds) == ("1.0004 %", False)

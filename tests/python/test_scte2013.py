@@ -1,5 +1,5 @@
-"""The study `scte2013`: every statement has a rule, the network is the paper's, readings by hand, and a golden slice of
-runs.
+"""The study `scte2013`: every statement has a rule, the network is the paper's, readings computed by hand, and a part
+of its runs with fixed values.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_numbers_in_printed_values(text: str, number: float | None):
 
 
 def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.MonkeyPatch):
-    """The values are read from the scenario, not written next to the paper's: if the scenario changes, so do they."""
+    """Our values are read from the scenario, not written next to the paper's values: they change with the scenario."""
     assert quantity("90MB", "KB") == 90_000.0
     assert quantity("1400ms", "s") == pytest.approx(1.4)
     assert quantity(0.05, "%") == pytest.approx(5.0)
@@ -81,7 +81,7 @@ def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.Mon
     for metric, ours in (("groups", 32.0), ("queues per group", 8.0), ("sessions in one group before collision", 9.0)):
         cell = cells["set-assoc 64x4", metric]
         assert (cell.ours, cell.verdict) == (ours, Verdict.OUTSIDE), metric
-    # a message behind 120 others waits 120 turns, as computed by the program's own queue
+    # a message behind 120 others waits for 120 transmissions, as measured with the program's own queue
     assert queue_wait(120, 1.0) == 120.0
 
 
@@ -117,7 +117,7 @@ def test_every_place_of_every_grid_resolves():
         places = grid.places()
         assert places
         assert len({key(at) for at in places}) == len(places), experiment.name
-        # resolving all places would take long, so only the first, the middle and the last one are resolved
+        # to resolve all places would take long, so only the first, the middle and the last place are resolved
         for at in (places[0], places[len(places) // 2], places[-1]):
             assert grid.build(**at, seed=1).name.endswith(key(at))
 
@@ -150,8 +150,8 @@ def test_readings_by_hand():
     assert place("fig2", 960) == "figures fig2 960"
 
 
-#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) of 60 s with seed 1, which are the same
-#: on any machine. A change needs a line in CHANGELOG.
+#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) in 60 s with seed 1. They are the same on
+#: any machine. A change needs a line in CHANGELOG.
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "ared": (37.545, 4.93, 4.709),
     "blue": (75.731, 4.993, 2.746),
@@ -193,7 +193,9 @@ def test_a_slice_of_each_discipline(discipline: str):
 
 
 def test_identities_of_a_run():
-    """A packet that joins an empty queue waits for a round: 10 packets of other queues and itself, 2.4 ms each."""
+    """A packet that joins an empty queue waits for a round of the scheduler: 10 packets of other queues and the packet
+    itself, 2.4 ms each.
+    """
     found = measure(bloatlab.run(build(Case("sfq", buffer_ms=960, seconds=60), 1)))
     assert found["gamer_p1_ms"] == pytest.approx(25.0 + 11 * 2.4, rel=1 / 64)
     # a message has 7 segments
@@ -207,13 +209,13 @@ def test_identities_of_a_run():
 
 
 def test_a_viewer_and_a_swarm():
-    # Two downloads and a viewer share 5 Mbit/s, each in a queue of its own. A third is 1.67 Mbit/s. The viewer uses at
-    # most 0.8 of it, which is 1.33. The next rates of the ladder are 1 Mbit/s below and 1.5 above.
+    # Two downloads and a viewer share 5 Mbit/s, each with its own queue, so each has 1.67 Mbit/s. The viewer requests
+    # at most 0.8 of its share, 1.33 Mbit/s. The rate of the ladder below this is 1 Mbit/s; the next rate is 1.5 Mbit/s.
     video = ASKED["video"].grid((1,), 60).build(discipline="fq_codel", sessions=2, seed=1)
     seen = measure(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5
     assert (seen["video_stalls"], seen["video_stalled_s"]) == (0.0, 0.0)
-    # ten Reno uploads fill half a second of buffer; LEDBAT uploads do not in the first minute
+    # ten Reno uploads fill the buffer of half a second; LEDBAT uploads do not fill it in the first minute
     grid = ASKED["swarm"].grid((1,), 60)
     reno, ledbat = (
         measure(bloatlab.run(grid.build(discipline="droptail", swarm=swarm, seed=1))) for swarm in ("reno", "ledbat")
@@ -229,8 +231,8 @@ def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
 
 
 def test_table_1_by_tcp_runs():
-    """The rate is window / round trip = 8 x 64 kB / 100 ms = 5.12 Mbit/s, and a buffer of one BDP keeps the printed
-    rate.
+    """The rate is window / round trip = 8 x 64 kB / 100 ms = 5.12 Mbit/s. A buffer of one BDP gives the printed rate as
+    well.
     """
     assert told("table1", limit="window", buffer_kb=64, rtt_ms=100)["goodput_mbit"] == pytest.approx(5.12, rel=0.01)
     assert told("table1", limit="window", buffer_kb=8, rtt_ms=20)["goodput_mbit"] == pytest.approx(3.2, rel=0.01)
@@ -238,8 +240,8 @@ def test_table_1_by_tcp_runs():
 
 
 def test_depth_does_not_follow_tmax_and_time_does():
-    """Thresholds in bytes that are for 20 Mbit/s mean four times the wait at 5 Mbit/s; the propagation delay, which
-    does not change, makes the ratio of the latencies smaller.
+    """Thresholds in bytes that are set for 20 Mbit/s mean four times the wait at 5 Mbit/s. The ratio of the latencies
+    is smaller, because the propagation delay does not change.
     """
     depth, time = (told("effective_tmax", 120, curve=c, queue="fifo") for c in ("10a", "10b"))
     assert 2.5 <= depth["fall_ratio"] <= 4.0
@@ -249,7 +251,7 @@ def test_depth_does_not_follow_tmax_and_time_does():
 def test_a_queue_of_their_own_brings_acks_back():
     waiting, first = (told("ack_acceleration", discipline=d, buffer_ms=2000) for d in ("droptail", "ack_class"))
     assert waiting["download_mbit"] < 5.0
-    # 1460 of 1500 bytes are payload, so a full link of 20 Mbit/s carries 19.47
+    # 1460 of 1500 bytes are payload, so a full link of 20 Mbit/s carries 19.47 Mbit/s of payload
     assert first["download_mbit"] == pytest.approx(19.47, rel=0.05)
 
 
@@ -276,7 +278,8 @@ def test_priority_of_latency_based_wred_is_in_the_scenario():
 def test_figure_10_is_what_the_law_drops():
     words, holds = curves.check()
     assert holds, words
-    # at 300 ms, midway between the thresholds, 10b drops half of Pa, and 10c the step of 1 % plus half the way to 5 %
+    # at 300 ms, midway between the thresholds, 10b drops the share Pa / 2, and 10c the step of 1 % plus half of the way
+    # to 5 %
     assert dict(curves.dropped("10b"))[300.0] == pytest.approx(0.2, abs=0.02)
     assert dict(curves.dropped("10c"))[300.0] == pytest.approx(0.03, abs=0.008)
     assert [len(p.series) for p in curves.draw().panels] == [2, 2, 2]
@@ -288,7 +291,7 @@ def test_every_explanation_names_an_experiment_that_computes_it():
         # without runs nothing is explained
         assert entry.words({}) == f"{NOT_EXPLAINED}: -e {entry.experiment} was not run"
     assert explain("set-assoc 64x4, 20 sessions", "P(collision)", {}) == NOT_EXPLAINED
-    # runs whose value does not support the cause explain nothing
+    # runs whose value does not support the cause give no explanation
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 205.0}] for p in (0.01, 0.05, 0.2, 1.0)}
     assert explain("Fig12 x", "latency range", runs).startswith("not explained: -e sharpness shows p99 205 ms with 1%")
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 227.0}] for p in (0.01, 0.05, 0.2, 1.0)}

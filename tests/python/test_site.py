@@ -1,4 +1,4 @@
-"""The docs site (tools/docs_site.py): its contents, and that its links lead to a page."""
+"""The docs site (tools/docs_site.py): its contents, and that each link leads to a page."""
 
 from __future__ import annotations
 
@@ -102,16 +102,17 @@ def test_everything_has_a_page(site: Path):
 def test_every_controller_and_guide_is_in_the_menu():
     module = load()
     files = {f.stem for f in (ROOT / "crates/tcp/src/cc").glob("*.rs")}
-    # linux.rs has arithmetic that the two CUBICs share, and cubic.rs selects one of them; control.rs and list.rs are
-    # the interface and its implementations; params.rs and shared.rs have their parameters; foreign.rs calls a class in
-    # Python; first_start.rs selects the algorithm of the first slow start; both LEDBATs share delay_filters.rs
+    # linux.rs has the arithmetic that both forms of CUBIC share, and cubic.rs selects a form; control.rs and list.rs
+    # are the interface and its implementations; params.rs and shared.rs have the parameters of controllers; foreign.rs
+    # calls a class in Python; first_start.rs selects the algorithm of the first slow start; both LEDBATs share
+    # delay_filters.rs
     others = {
         *("mod", "linux", "cubic", "control", "foreign", "list", "params", "shared", "tests"),
         *("first_start", "delay_filters"),
     }
     assert set(module.NAMED) == files - others
     guides = {name for group in module.GUIDES.values() for name in group}
-    # on GitHub, docs/README.md lists the pages, as the menu does on the site
+    # docs/README.md lists the pages for readers on GitHub, and the menu lists them on the site
     assert guides == {f.stem for f in (ROOT / "docs").glob("*.md")} - {"README"}
 
 
@@ -130,7 +131,7 @@ def test_a_discipline_has_a_figure_and_is_tried_in_the_playground(site: Path):
 
 
 def in_order(page: Path, *words: str) -> bool:
-    """Returns whether the page has these words in this order, the first one directly after its title."""
+    """Returns whether the page has these words in this order; the first word must directly follow the title."""
     text = page.read_text()
     places = [text.find(word, text.index("</h1>")) for word in words]
     return -1 not in places and places == sorted(places)

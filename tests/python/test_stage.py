@@ -1,4 +1,6 @@
-"""The playground's stage in Chromium draws the packet table that the native core records for the same scenario."""
+"""In Chromium, the stage of the playground draws the packets in the table that the native core records for the same
+scenario.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def at(found: Opened, second: float) -> dict[str, Any]:
 
 
 def at_each(found: Opened, seconds: list[float]) -> list[dict[str, Any]]:
-    """Returns the packets on the stage at each of these seconds; as text, because this costs a tenth of objects."""
+    """Returns the packets on the stage at each of these seconds. They are returned as text, which takes a tenth of the
+    time of objects.
+    """
     script = """async (seconds) => { const { stage } = document.getElementById('stage'), all = [];
         for (const s of seconds) { await stage.seek(s); all.push(stage.read()); }
         return JSON.stringify(all); }"""
@@ -80,9 +84,9 @@ def recorded(scenario: Scenario, folder: Path) -> pl.DataFrame:
 
 
 def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
-    """Returns, for each instant, the packets in each queue by arrival, and how far each packet on the wire has come.
+    """Returns, for each instant, the packets in each queue by arrival, and the position of each packet on the wire.
 
-    Only packets with payload have a delivery, and here these pass a single link.
+    Only packets with payload have a record of their delivery; in these scenarios they cross a single link.
     """
     found: list[dict[str, Any]] = []
     waiting: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
@@ -139,7 +143,7 @@ CASES = [
 def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, rate: str, stage: Open, tmp_path: Path):
     scenario = home(queue, rate)
     rows = recorded(scenario, tmp_path)
-    # the instants are between events, so it does not matter which side of an event counts
+    # no event happens at these instants, so it does not matter whether an event at an instant is included
     instants = [0.5 + 0.1131357 * i for i in range(INSTANTS)]
     found = stage(scenario)
     most, differences, travelling, shortened = 0, 0, 0, False
@@ -151,7 +155,7 @@ def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, rate: s
             wait = by_core["waiting"].get(link, [])
             shown = on_stage["waiting"].get(link, [])
             differences += sorted(wait) != sorted(key for _, _, key in shown)
-            # the places of a line are 0, 1, 2 ... in the order of arrival
+            # the places in a waiting line are 0, 1, 2 ... in the order of arrival
             for line in {line for line, _, _ in shown}:
                 own = sorted((place, key) for of, place, key in shown if of == line)
                 keys = [key for _, key in own]
@@ -244,7 +248,7 @@ def test_waiting_packets_keep_their_distance(stage: Open):
     for instant in (6.01, 6.0123, 7.3, 8.0071, 9.005, 10.0099):
         packets = [p for p in at(found, instant)["panes"][0]["packets"] if p["kind"] == "waiting" and p["link"] == "up"]
         assert len(packets) > 60
-        # packets that have just come slide in from the sender, above the others
+        # a packet that has just arrived slides in from the sender, above the waiting packets
         still = [p for p in packets if p["entered"] < 1e9 * instant - 4e7]
         nearest = sorted(
             min(max(abs(p["x"] - q["x"]), abs(p["y"] - q["y"])) for q in still if q is not p) for p in still

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_students_interval_by_hand():
-    # the mean is 5; the squared deviations from it are 9, 1, 1, 1, 0, 0, 4 and 16, so the standard deviation is
-    # sqrt(32 / 7) = 2.13809; Student's t(7, 97.5 %) is 2.3646
+    # the mean is 5. The squared deviations are 9, 1, 1, 1, 0, 0, 4 and 16, so the standard deviation is sqrt(32 / 7) =
+    # 2.13809. Student's t(7, 97.5 %) is 2.3646
     found = interval([2, 4, 4, 4, 5, 5, 7, 9])
     half = 2.3646 * 2.13809 / math.sqrt(8)
     assert (found.mean, found.n, found.method) == (5.0, 8, "t")
@@ -37,7 +37,7 @@ def test_the_bootstrap_is_reproducible_and_near_the_normal_interval_of_many_valu
     half = 1.96 * float(np.std(values)) / 20.0
     assert found.half == pytest.approx(half, rel=0.05)
     skewed = interval([1.0, 1.1, 1.2, 1.3, 1.4, 9.0], "bootstrap")
-    # the long tail is on the right, so the bootstrap's interval is wider there; that of t is symmetric
+    # the long tail is on the right, so the bootstrap's interval is wider on the right; the interval by t is symmetric
     assert skewed.high - skewed.mean > skewed.mean - skewed.low
 
 
@@ -89,8 +89,8 @@ def frame(rows: list[tuple[str, str, int, float]]) -> pl.DataFrame:
 
 
 def test_variance_is_shared_out_by_hand():
-    # y = 3 a + a b with a and b at -1 and 1, and the seeds add +-0.5. The sums of squares of the 8 values are 8 x 9 for
-    # a, 8 x 1 for a b, and 8 x 0.25 for the seeds.
+    # y = 3 a + a b, where a and b are -1 or 1, and the seeds add +-0.5. For the 8 values, the sums of squares are 8 x 9
+    # for a, 8 x 1 for a b, and 8 x 0.25 for the seeds.
     rows = [
         (f"{a}", f"{b}", seed, 3.0 * a + a * b + noise)
         for a in (-1, 1)
@@ -104,7 +104,7 @@ def test_variance_is_shared_out_by_hand():
     assert found["rate × queue"].share == pytest.approx(8.0 / total)
     assert found["seeds"].share == pytest.approx(2.0 / total)
     assert found["rest"].share == pytest.approx(0.0, abs=1e-12)
-    # for a, F(1, 4) = 72 / (2 / 4) = 144, whose p is 0.0003; for b, which alone has no effect, p is 1
+    # for a, F(1, 4) = 72 / (2 / 4) = 144, which gives p = 0.0003; b alone has no effect, so its p is 1
     assert found["rate"].p == pytest.approx(0.000276, rel=0.01)
     assert found["queue"].p == pytest.approx(1.0)
     assert dict(levels(frame(rows), "rate", "mos")) == {"-1": -3.0, "1": 3.0}
@@ -123,7 +123,7 @@ def test_differences_are_of_common_seeds():
     rows = [("1", "codel", s, 10.0 + s) for s in (1, 2, 3)] + [("1", "pie", s, 11.0 + s + 0.1 * s) for s in (1, 3, 9)]
     (found,) = differences(frame(rows), ["rate", "queue"], "mos", "queue=codel")
     assert dict(found.place) == {"rate": "1", "queue": "pie"}
-    # pie minus codel: 12.1 - 11 with seed 1, 14.3 - 13 with seed 3
+    # the differences pie minus codel are 12.1 - 11 with seed 1 and 14.3 - 13 with seed 3
     assert (found.interval.n, found.interval.mean) == (2, pytest.approx(1.2))
     over = intervals(frame(rows), ["rate", "queue"], ["mos"], "queue=codel")
     assert over["n"].to_list() == [3, 3]
@@ -145,7 +145,7 @@ def test_seeds_that_are_all_alike_are_seen():
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    """A part of `tools/coverage.py`, whose 500 repetitions are in docs/sweeps.md: the mean wait of M/D/1."""
+    """A part of `tools/coverage.py` (docs/sweeps.md has the results of its 500 repetitions): the mean wait of M/D/1."""
     done = subprocess.run(
         [sys.executable, "tools/coverage.py", "-n", "40"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -155,5 +155,5 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert mean == pytest.approx(0.5, rel=0.01)
     assert lines[1].startswith("t: ")
     held = int(re.findall(r"t: (\d+) of 40", lines[1])[0])
-    # the number is binomial(40, 0.95), so it is 34 or less with a probability of 1 %
+    # the number of intervals that contain the mean is binomial(40, 0.95), so it is 34 or less with a probability of 1 %
     assert held >= 34

@@ -1,4 +1,4 @@
-"""Grids, the store, `gather`: no run is repeated, no old or damaged result is used, Ctrl-C keeps finished runs."""
+"""Grids, the store, `gather`: no run is repeated, no outdated or damaged result is used, Ctrl-C keeps finished runs."""
 
 from __future__ import annotations
 
@@ -158,9 +158,7 @@ def test_core_fingerprint_is_the_hash_of_the_loaded_file():
 
 
 def code_of(folder: Path, helper: str, measure: str = "row") -> str:
-    """Returns the fingerprint of a module's function, computed in another process after writing the module that it
-    imports.
-    """
+    """Writes the module that a function imports; returns the function's fingerprint, computed in a new process."""
     (folder / "mine.py").write_text(
         "import helper\nfrom functools import partial\n"
         "def make(n):\n    def row(result):\n        return {'x': helper.f() + n}\n    return row\n"
@@ -246,7 +244,7 @@ def test_rows_hold_plain_values():
 
 
 class Stopping:
-    """Runs points on this machine, and acts like Ctrl-C after a number of runs."""
+    """Runs points on this machine, and acts as if Ctrl-C were pressed after a number of runs."""
 
     def __init__(self, after: int) -> None:
         self.after = after

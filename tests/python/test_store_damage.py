@@ -1,5 +1,5 @@
-"""No result of a store is lost: damaged files are moved aside, unreadable ones stay, and writers may be killed at any
-time.
+"""No result of a store is lost: damaged files are moved aside, unreadable files stay where they are, and writers may be
+killed at any time.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def test_a_part_that_is_gone_costs_its_own_runs_only(store: Store, notices: list
 def test_a_part_whose_runs_are_in_another_goes_if_the_other_is_whole(
     store: Store, notices: list[str], damage: str | None
 ):
-    """A process that joins the first part with new runs dies before it removes the first part."""
+    """A process joins the first part with new runs, and dies before it removes the first part."""
     fill(store, range(20))
     shelf(store).compact()
     first = max(parquet.parts(folder(store)), key=lambda part: part.path.name)
@@ -133,7 +133,9 @@ def open_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def harmed(part: Path, harm: str, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Harms a part: it is cut in half, replaced by a folder, on a disk with an error, or unreadable for this user."""
+    """Harms a part in one of four ways: it is cut in half, replaced by a folder, on a disk with an error, or unreadable
+    for this user.
+    """
     match harm:
         case "torn":
             part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
@@ -244,7 +246,7 @@ MANY = range(250)
 
 
 def write(folder: Path) -> None:
-    """Runs as a writer, unless it is killed: each run that is not stored takes 2 ms and is then stored."""
+    """Acts as a writer until it is killed: each run that is not stored yet takes 2 ms and is then stored."""
     one = shelf(Store(folder, lambda _: None))
     for seed in MANY:
         if one.get(scenario(seed)) is None:

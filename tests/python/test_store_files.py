@@ -1,5 +1,5 @@
-"""The files of a store: journals become parts, even if processes are killed, files damaged or disks full; SQL has each
-run once.
+"""The files of a store: journals become parts, even if processes are killed, files damaged or disks full; SQL returns
+each run once.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def folder(store: Store) -> Path:
 
 
 def holds(store: Store, seeds: Collection[int]) -> bool:
-    """Returns whether each of these runs is found with its values, and SQL has each of them once."""
+    """Returns whether each of these runs is found with its values, and SQL returns each of them once."""
     one = shelf(store)
     found = all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
     with Views(store, CORE) as db:
@@ -136,11 +136,11 @@ def test_a_journal_is_finished_and_packed_when_it_is_long(store: Store, monkeypa
 
 
 class Killed(BaseException):
-    """Replaces the end of the process: no code after this exception runs."""
+    """Stands for the death of the process: no code after this exception runs."""
 
 
 def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """The process is killed before and after each file that is written, renamed or removed."""
+    """The process is killed before and after each step that writes, renames or removes a file."""
     real_write, real_unlink, real_replace = files.write, Path.unlink, Path.replace
     left = 0
 
@@ -194,7 +194,9 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """Space is reserved ahead: the run during which the disk becomes full is stored, and so are runs in progress."""
+    """Space is reserved ahead, so the run during which the disk becomes full is stored, and so are other runs in
+    progress.
+    """
     one = shelf(store)
     assert one.put(scenario(0), value(0))
     monkeypatch.setattr(journal, "RESERVE", 4096)

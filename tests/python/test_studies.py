@@ -1,4 +1,4 @@
-"""A study is a value in one file: docs/adding-a-study.md has a complete one, which is run here.
+"""A study is a value in one file. docs/adding-a-study.md has a complete study, which is run here.
 
 Its published values are a closed form (Villamizar & Song 1994) that leaves out the round trips of a recovery: one or
 two in a cycle of P/2 or more. The tolerance was two points at first; it was set to half a point after the first run,
@@ -84,12 +84,12 @@ def test_the_study_of_the_document_is_run_by_the_path_of_its_file(
     }
     assert data["summary"]["claims"]["paper"] == {"claims": 1, "checked": 1, "hold": 1}
     shown = (out / "report.html").read_text()
-    # the printed tolerance is the one that is used
+    # the printed tolerance is the tolerance that is used
     assert "0.5 % of the link" in shown
     assert "a buffer of one BDP fills the link" in shown
     left = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
     assert {"runs.parquet", "provenance.json", "scenarios/1.0.json"} <= left
-    # a value outside the tolerance gives exit code 1 and is named
+    # a value outside its tolerance is named, and makes the exit code 1
     (tmp_path / "buffers.py").write_text(WHOLE.replace("return 100 * 0.75", "return 90 * 0.75"))
     assert call(["reproduce", "./buffers.py", "--seeds", "1"]) == 1
     assert "Outside: utilisation 3." in capsys.readouterr().out
@@ -226,7 +226,7 @@ def test_a_quick_look_has_no_verdict(tmp_path: Path, buffers: Study):
 def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     tmp_path: Path, buffers: Study, monkeypatch: pytest.MonkeyPatch
 ):
-    """A simulation replaces the bench; its summary says whether the run is valid."""
+    """A simulation replaces the run on the bench; its summary says whether the run is valid."""
     reasons = {"b 0.25": None, "b 0.5": "late by 3 ms"}
 
     def on_bench(scenario: Scenario) -> Result:
@@ -261,7 +261,9 @@ def printed(done: Results, width: int, *, full: bool = False) -> list[str]:
 
 
 def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path, buffers: Study):
-    """With `reproduce --set`, every scenario has the value, and the study has no verdict, as after a quick look."""
+    """With `reproduce --set`, the value is set in every scenario, and the study gives no verdict, as after a quick
+    look.
+    """
     console = Console(file=StringIO())
     options = Options(tmp_path, seeds=1, jobs=1, console=console, sets=(("duration", "2s"), ("record.warm_up", "0s")))
     (batch,) = buffers.plan(options)
@@ -273,7 +275,9 @@ def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path
 
 
 class _Every(dict[str, Any]):
-    """The runs of every case, with every measure: a number from 1 to 2 that depends on both."""
+    """The runs of every case, with a value for every measure: a number from 1 to 2 that depends on the case and the
+    measure.
+    """
 
     def __init__(self, case: str = "") -> None:
         self.case = case

@@ -55,7 +55,7 @@ def test_each_kind_of_application_has_its_table_and_no_other_has_it(traffic: str
 def test_a_ping_is_printed_with_its_round_trips():
     pings = printed(LINK + app("p", '{ ping = { interval = "1s" } }'))["Pings"]
     assert (column(pings, "lost %"), column(pings, "answered")) == (["0.00"], column(pings, "sent"))
-    # the smallest round trip is twice 10 ms of propagation, and twice the time for 98 bytes at 2 Mbit/s
+    # the smallest round trip is 10 ms of propagation and the time of 98 bytes at 2 Mbit/s, both twice
     assert [float(v) for v in column(pings, "min")] == [pytest.approx(20.784, abs=0.01)]
 
 
@@ -95,7 +95,7 @@ def test_grade_and_fairness_are_printed():
 
 
 def test_the_grade_is_of_what_a_person_feels():
-    # two equal pings: one in a band of its own, the other in the same band as a transfer, where it waits far longer
+    # two equal pings: one has its own band, and the other waits far longer, in the band of a transfer
     filters = "[{ match = { dscp = [1, 8] }, band = 1 }]"
     classifier = f"{{ prio = {{ bands = 2, priomap = {[0] * 16}, filters = {filters} }} }}"
     bands = f'queue = {{ fair = {{ classifier = {classifier}, scheduler = "strict_priority" }} }}\n'
@@ -122,8 +122,8 @@ def test_the_price_of_grants_is_a_rate_and_two_shares():
     modem = f'duration = "10s"\n[link.up]\n{up}[link.down]\nfrom = "b"\nto = "a"\n'
     result = bloatlab.run(bloatlab.parse(modem + app("p", '{ ping = { interval = "1s" } }')))
     told = result.summary["links"]["up"]["grants"]["L"]
-    # 5 Mbit/s x 1.05 need 1329 bytes per interval of 2.025 ms, so 28 minislots of 48 bytes are granted in each; all of
-    # them are unused
+    # 5 Mbit/s x 1.05 need 1329 bytes per interval of 2.025 ms, so each interval has grants for 28 minislots of 48
+    # bytes, and all grants are unused
     assert told["unused_mbit"] == pytest.approx(28 * 48 * 8 / 2.025e-3 / 1e6, rel=1e-3)
     assert told["unused_of_rate_percent"] == pytest.approx(100 * told["unused_mbit"] / 20)
     assert told["unused_percent"] == pytest.approx(100 * told["unused_bytes"] / told["granted_bytes"])

@@ -16,7 +16,7 @@ from bloatlab.sweep import Cancelled, Point, RunError, Watch, pool, sweep
 
 @pytest.fixture
 def fake_run(monkeypatch: pytest.MonkeyPatch):
-    """Replaces runs by short sleeps, shorter for later runs; each result has the scenario and the seed of its call."""
+    """Replaces runs by sleeps, shorter for later runs; each result has the scenario and the seed of its call."""
 
     def run(scenario: Scenario, seed: int, progress, trace: bool):
         for step in range(5):
@@ -97,7 +97,9 @@ def test_ctrl_c_cancels_the_runs_under_way(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_numpy_is_loaded_before_threads_can_be():
-    """When two threads make Polars import numpy, the import can fail; this once caused a `TypeError` in a sweep."""
+    """If two threads make Polars import numpy at the same time, the import can fail; this once caused a `TypeError` in
+    a sweep.
+    """
     look = "import sys, bloatlab.simulation; print(type(sys.modules['polars._dependencies'].numpy).__name__)"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert done.stdout == "module\n"

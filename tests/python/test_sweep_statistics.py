@@ -1,4 +1,4 @@
-"""The output of `bloatlab sweep` over seeds: intervals, differences, effects, and the estimate of the time."""
+"""The output of `bloatlab sweep` with several seeds: intervals, differences, effects, and the estimated time."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_words_and_tables_are_one_scenario(dumbbell: bloatlab.Scenario):
 
 
 def test_a_bare_congestion_control_is_the_current_linux_stack(dumbbell: bloatlab.Scenario):
-    # "cubic" and linux-6 name the same stack; "reno" and "bbr" are other controllers on it
+    # "cubic" and linux-6 name the same stack; "reno" and "bbr" name the same stack with another controller
     runs = {
         tcp: bloatlab.run(dumbbell, sets={"app.file.tcp": tcp}).summary["apps"] for tcp in ("cubic", "linux-6", "reno")
     }
@@ -117,8 +117,8 @@ QUEUES = (
 
 
 def _in_a_namespace(script: str) -> str:
-    """Returns the output of `script`, run by a shell as root of a new network namespace; skips the test if that is not
-    possible.
+    """Returns the output of `script`, run by a shell as root of a new network namespace; skips the test if such a
+    namespace is not possible.
     """
     programs = [shutil.which(name) for name in ("unshare", "tc", "ip", "bash")]
     if None in programs:
@@ -133,14 +133,14 @@ def _in_a_namespace(script: str) -> str:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
-    """tc(8) itself parses the commands. If the kernel lacks a discipline, it refuses only after tc has parsed the whole
-    command.
+    """tc(8) itself parses the commands. If the kernel lacks a discipline, tc has parsed the whole command before the
+    kernel refuses it.
     """
     sets = {"link.up.queue": queue, "link.up.jitter": "4ms", "link.up.loss": "1%"}
     text = bloatlab.load(scenario_file, sets).tc("up")
     commands = [c for c in text.splitlines() if c.startswith(("tc qdisc", "tc class")) and "ingress" not in c]
     assert any("netem" in c for c in commands)
-    # there is only one interface, so each later command replaces the shaper and its class at the root
+    # the namespace has only one interface, so each further command replaces the shaper and its class at the root
     one = [re.sub(r"dev ifb\d+", "dev eth0", c).replace("parent 1:1 ", "root ") for c in commands]
     bare = "\ntc qdisc del dev eth0 root 2>/dev/null\n"
     script = "DEV=eth0\n" + "\n".join(one[:2]) + bare + bare.join(one[2:])

@@ -110,7 +110,7 @@ def test_no_digit_is_cut_and_no_row_is_without_its_label(drawn: TextTable, width
             assert any(cell.text in line.split() for line in printed), (cell.text, printed)
     label = max(len(row[0].text) for row in drawn.rows)
     number = max(len(text) for row in [drawn.columns, *([c.text for c in r] for r in drawn.rows)] for text in row[1:])
-    # the line has room for a label and for any single number
+    # the line has room for a label and any one number
     if width >= 2 * max(label, len(drawn.columns[0])) + 2 + number:
         assert max(map(len, printed)) <= width
         blocks = "\n".join(printed).split("\n\n")
@@ -126,7 +126,7 @@ def test_wrapping_loses_nothing_but_blanks(text: str, width: int):
 
 @pytest.mark.parametrize("columns", ["80", "40", None])
 def test_a_run_is_printed_whole_on_a_pipe(columns: str | None, scenario_file: Path):
-    """The output has every number of the summary's first link in full, without COLUMNS and with 80 columns."""
+    """The output has every number of the summary's first link in full, both without COLUMNS and with 80 columns."""
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", "run", str(scenario_file)]
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": columns} if columns else {})
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)

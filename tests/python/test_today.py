@@ -1,4 +1,4 @@
-"""The study `today`: its scenarios, its identities, and a golden slice."""
+"""The study `today`: its scenarios, its identities, and a part of its runs with fixed values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
     cake = build(Case(Equipment.CAKE, Stack.PRAGUE, 4), 1).data
     assert cake["app"] == modern["app"]
     assert cake["link"][UP] == modern["link"][UP]
-    # the router shapes to 95 % of the line's 5 Mbit/s up and 20 Mbit/s down
+    # the router shapes to 95 % of the rates of the line, 5 Mbit/s up and 20 Mbit/s down
     assert cake["link"]["wan"]["queue"]["cake"]["bandwidth"] == "4750kbit"
     assert cake["link"]["wan_down"]["queue"]["cake"]["bandwidth"] == "19mbit"
     assert cake["link"][DOWN] == modern["link"][DOWN]
@@ -55,26 +55,26 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
             assert ("downstream" in link["docsis31"]) == (way == DOWN)
             assert list(link["queue"]) == [discipline]
             assert discipline == "docsis_pie" or link["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
-    # the game's code point is for non-queue-building traffic, and the call's is for expedited forwarding
+    # the code point of the game means non-queue-building traffic, and that of the call means expedited forwarding
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 
 
 def test_a_lone_packet_through_the_modem_of_2012_by_hand():
-    """A packet waits two to three MAP intervals of 2 ms and travels for 1 ms; there is no other traffic before the
+    """A packet waits for two to three MAP intervals of 2 ms and travels for 1 ms. There is no other traffic before the
     first page.
     """
     found = measure(run(build(Case(Equipment.MODEM_2012, Stack.CUBIC, 1), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(5.0, abs=0.05)
     assert 5.0 < found["game_p99_ms"] <= 7.05
     assert found["unaccounted"] == 0
-    # if the buffer of 417 packets and the transmit queue of 32 are full, a packet waits for 449 packets of 2.4 ms; the
-    # rest is its 7.05 ms on an empty path
+    # if the buffer of 417 packets and the transmit queue of 32 are full, a packet waits for 449 packets of 2.4 ms each;
+    # the remaining 7.05 ms are the delay on an empty path
     assert pytest.approx(449 * 2.4 + 7.05) == FULL
 
 
 def test_a_proactive_grant_comes_within_two_intervals_under_load():
-    """A packet needs 0.135 ms each for preparation and its frame, 1 ms of travel, and at most two intervals of 2.025
-    ms.
+    """A packet takes 0.135 ms for its preparation, 0.135 ms for its frame, 1 ms of travel, and at most two intervals of
+    2.025 ms.
     """
     found = measure(run(build(Case(Equipment.LLD, Stack.CUBIC, 6), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(1.27, abs=0.05)
@@ -97,16 +97,16 @@ def test_considerations_are_what_they_say():
         Consideration.RATE: [],
     }
     assert apps[Consideration.SESSIONS]["ftp"]["traffic"]["ftp"]["flows"] == 50
-    # sizes from 3 kB to 1 MB with shape 1.2: the mean is the integral of the size times its density
+    # sizes are from 3 kB to 1 MB with shape 1.2; their mean is the integral of the size times its density
     xs = np.geomspace(3e3, 1e6, 200_001)
     density = 1.2 * 3e3**1.2 * xs**-2.2 / (1 - (3e3 / 1e6) ** 1.2)
     assert pareto_mean(1.2, 3e3, 1e6) == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
-    # at 1 Mbit/s the router shapes to 95 %, and a grant of 253 bytes every 8.1 ms is 250 kbit/s
+    # at 1 Mbit/s, the router shapes to 95 % of this rate, and a grant of 253 bytes every 8.1 ms is 250 kbit/s
     low = {line: data(line, Consideration.LOW_RATE)["link"] for line in Equipment}
     assert low[Equipment.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"
     assert low[Equipment.FQ_CODEL]["wan"]["shaper"]["htb"]["rate"] == "950kbit"
     assert low[Equipment.LLD][UP]["docsis31"]["low_latency"]["guaranteed_grant_interval"] == "8100us"
-    # the rate of the line falls at 10 s, but the router is not changed
+    # the rate of the line falls at 10 s, but the router keeps its rate
     changing = data(Equipment.CAKE, Consideration.RATE)["link"]
     assert [(c["at"], c["max_sustained_rate"]) for c in changing[UP]["changes"]] == [
         ("10s", "1250kbit"), ("20s", "5mbit"), ("30s", "1250kbit"), ("40s", "5mbit"), ("50s", "1250kbit")
@@ -136,7 +136,9 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 
 
 def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
-    """The bound is 38 kB at 230/256 of the rate, the request loop, two grants, and preparation, frame and travel."""
+    """The bound is the sum of 38 kB at 230/256 of the rate, the request loop, two grants, preparation, frame and
+    travel.
+    """
     high = {law.name: law.band.high for law in LAWS}
     # 38 kB take 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms
     assert high["Low Latency, shared"] == pytest.approx(67.673 + 3.645 + 4.05 + 1.27, abs=1e-3)
@@ -164,7 +166,7 @@ PRAGUE = {"tcp.sender.preset": "prague"}
 
 
 def fifty(changes: dict[str, str], seed: int = 1) -> dict[str, Any]:
-    """Returns the measures of the applications of the example, with some of its values changed."""
+    """Returns the measures of the applications in the example, some of whose values are changed."""
     return run(load(FIFTY, [("seed", str(seed)), *changes.items()])).summary["apps"]
 
 
@@ -173,7 +175,7 @@ def lost_percent(game: dict[str, Any]) -> float:
 
 
 def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_its_target():
-    """N uploads send one packet each in N x 2.573 ms, which exceeds 20 ms + 4 x 2.55 ms from 12 uploads on."""
+    """N uploads take N x 2.573 ms to send one packet each. From 12 uploads on, this exceeds 20 ms + 4 x 2.55 ms."""
 
     def goodput(changes: dict[str, str]) -> float:
         return fifty(changes)["ftp"]["goodput_mbit"]
@@ -182,7 +184,7 @@ def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_
     assert 0.5 < goodput({"app.ftp.traffic.ftp.flows": "12"}) < 4.0
     assert goodput({"app.ftp.traffic.ftp.flows": "14"}) == 0.0
     assert goodput({}) == 0.0
-    # a packet waits for 50 x 2.573 - 20 = 109 ms, which is less than this target, so CAKE does not drop
+    # a packet waits for 50 x 2.573 - 20 = 109 ms, which is less than the target set here, so CAKE does not drop
     assert goodput({"link.up.queue.cake.target": "115ms"}) > 4.4
     # with either change, each upload sends single packets, and CAKE does not drop the last packet of a queue
     assert goodput({"tcp.sender.reduction": "rate-halving"}) > 4.4
@@ -191,14 +193,15 @@ def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_
 
 @pytest.mark.parametrize("preset", ["ns2-cubic-2.6.22", "bbr3"])
 def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(preset: str):
-    """A turn is 300 / 50 = 6 bytes, so a packet of 146 bytes takes 25 turns."""
+    """A turn of the scheduler is 300 / 50 = 6 bytes, so a packet of 146 bytes takes 25 turns."""
     sender = {"tcp.sender.preset": preset}
     assert lost_percent(fifty(sender)["game"]) > 5.0
     for change in ({"app.game.from": "console"}, {"link.up.queue.cake.isolation": "flows"}):
         game = fifty(sender | change)["game"]
         assert game["dropped_packets"] == 0
         if preset != "bbr3":  # for CAKE, flows of bbr3 are sometimes new and come before the game
-            # 10 ms are propagation, 0.25 ms the packet's own transmission, and 2.57 ms that of the packet before it
+            # 10 ms are propagation, 0.25 ms the transmission of the packet, and 2.57 ms the transmission of the packet
+            # before it
             assert game["delay_ms"]["max"] < 10.0 + 0.25 + 2.57
 
 
@@ -206,7 +209,7 @@ def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(
 def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(preset: str):
     sender = FQ_CODEL | {"tcp.sender.preset": preset}
     assert lost_percent(fifty(sender, 9)["game"]) == 0.0
-    # uploads with ECN are marked, so all drops are those of the game
+    # packets of uploads with ECN are marked, so all dropped packets belong to the game
     assert lost_percent(fifty(sender, 10)["game"]) > (95.0 if preset == "prague" else 30.0)
     more = sender | {"link.up.queue": "{ fq_codel = { flows = 65536 } }"}
     assert lost_percent(fifty(more, 10)["game"]) == 0.0
@@ -220,7 +223,9 @@ def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
 
 
 def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
-    """45 flows of 100 kbit/s of payload fill the line; with 50 flows, 4 segments of 1518 bytes per flow take 511 ms."""
+    """45 flows with 100 kbit/s of payload each fill the line. With 50 flows, 4 segments of 1518 bytes per flow take 511
+    ms.
+    """
 
     def median(flows: int) -> float:
         return fifty(PRAGUE | {"app.ftp.traffic.ftp.flows": str(flows)})["ftp"]["delay_ms"]["p50"]
@@ -265,7 +270,7 @@ def test_the_answer_is_computed_from_the_runs():
     runs |= {Case(Equipment.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
     runs |= {Case(Equipment.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
-    # the sentence names the line whose largest delay over all TCPs is smallest: with CAKE the delays are 14 to 25 ms,
+    # the sentence names the line with the smallest worst delay over all TCPs: with CAKE the delays are 14 to 25 ms,
     # with Low Latency 11 ms
     assert said.sentence.startswith(
         "DOCSIS 3.1, Low Latency (CUBIC, BBRv3 or Prague): 99 of 100 packets of a game take 11 instead of 805 ms"
@@ -274,7 +279,7 @@ def test_the_answer_is_computed_from_the_runs():
     points = {point.who: point for point in said.points}
     assert points["2012 modem, router with CAKE"].verdict == "14 to 25 ms"
     assert "(CUBIC 25, BBRv3 14, Prague 25)" in points["2012 modem, router with CAKE"].text
-    # the median is taken over the loads for each seed, then over the seeds
+    # for each seed, the median over the loads is taken, and then the median over the seeds
     found = over_loads(runs, Equipment.CAKE, Stack.BBR3, "game_p99_ms")
     assert found is not None
     assert found.median == 14.0
@@ -294,8 +299,8 @@ def test_tables_leave_out_what_did_not_run():
     assert "short flow s" not in heads
 
 
-#: Values of a quick look with seed 1: the 99th percentile of the game in ms, and the MOS of the call. A change needs a
-#: line in CHANGELOG.
+#: Values of a quick look with seed 1: the 99th percentile of the game's delay in ms, and the MOS of the call. A change
+#: needs a line in CHANGELOG.
 GOLDEN: dict[str, tuple[float, float]] = {
     "2012 modem / Prague / 2": (634.65, 1),
     "2012 modem / Prague / 6": (645.14, 1),

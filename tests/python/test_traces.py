@@ -1,4 +1,4 @@
-"""Traces have the right contents, change no other result, and have every column documented."""
+"""Traces have the right contents and change no other result, and every column is documented."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
         assert call(["run", str(file), "-o", str(tmp_path / folder), "-q", "--trace", "links,flows,packets"]) == 0
     assert digest(tmp_path / "one") == digest(tmp_path / "two")
     result = bloatlab.open_result(tmp_path / "one")
-    # 5 s with a sample every 10 ms are 500 rows for each of the two links, and almost as many for each of two senders,
-    # which start later
+    # in 5 s there are 500 samples, one every 10 ms, so each of the two links has 500 rows. Each of the two senders has
+    # almost as many, because it starts later
     assert len(result.trace("links")) == 1000
     assert 900 < len(result.trace("flows")) <= 1000
     fates = packets(tmp_path / "one")
@@ -123,7 +123,8 @@ def test_a_trace_that_was_not_kept_says_how():
 
 def test_every_column_is_explained():
     words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
-    # an average may be in packets, bytes or ms, as the thresholds are, so the page has its name without a unit
+    # an average may be in packets, bytes or ms, like the thresholds, so the page has the name of the column without a
+    # unit
     units = ("_packets", "_bytes", "_ms")
 
     def explained(column: str) -> bool:

@@ -24,7 +24,7 @@ to = "b"
 rate = "{}mbit"
 """
 
-#: The standard deviation of the runs by rate, with a mean of 10: each rate needs a different number of seeds.
+#: The standard deviation of the runs at each rate, with a mean of 10. Each rate needs a different number of seeds.
 DEVIATIONS = {1: 0.1, 2: 1.0, 3: 3.0, 4: 30.0}
 
 
@@ -42,7 +42,7 @@ def build(rate: int, seed: int) -> Scenario:
 
 
 def width(rate: int, n: int) -> float:
-    """Returns half the 95 % interval relative to the mean, computed by scipy instead of our code."""
+    """Returns half the 95 % interval relative to the mean, computed with scipy instead of our code."""
     x = [value(rate, seed) for seed in range(1, n + 1)]
     low, high = scipy.stats.t.interval(0.95, n - 1, loc=np.mean(x), scale=scipy.stats.sem(x))
     return (high - low) / 2.0 / abs(float(np.mean(x)))

@@ -1,4 +1,6 @@
-"""`bloatlab validate`: tc's syntax, the network of METHOD.md, metrics by hand, and a part of the real comparison."""
+"""`bloatlab validate`: tc's syntax, the network of METHOD.md, metrics computed by hand, and a part of the real
+comparison.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ ALL: dict[str, Any] = {name: given for path in public() for name, given in json.
 
 
 def entry(name: str, **other: Any) -> Entry:
-    """Returns an included scenario of the reference, with some of its values replaced."""
+    """Returns a scenario of the packaged reference, with some of its values replaced."""
     given = {**ALL[name], **other}
     return one(given, name)
 
@@ -96,11 +98,11 @@ def test_what_tc_would_refuse_is_refused_in_a_line(text: str, says: str):
 def test_kernel_defaults():
     assert queue("pfifo limit 20")["limit"] == "20p"
     assert queue("bfifo limit 30000")["limit"] == "30KB"
-    # tc-fq_codel(8): 10240 packets, 1024 flows, 32 MiB, and ECN is on; tc-codel(8): ECN is off
+    # tc-fq_codel(8): 10240 packets, 1024 flows, 32 MiB, and ECN is on by default; tc-codel(8): ECN is off by default
     fq = queue("fq_codel")
     assert (fq["limit"], fq["flows"], fq["memory_limit"], fq["ecn"]) == ("10240p", 1024, "33554432B", True)
     assert (queue("fq_codel noecn")["ecn"], queue("codel")["ecn"]) == (False, False)
-    # tc-fq_codel(8): above ce_threshold, only packets that have VALUE under MASK are marked
+    # tc-fq_codel(8): above ce_threshold, a packet is marked only if its field has VALUE under MASK
     chosen = queue("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3")
     assert (chosen["ce_threshold"], chosen["ce_threshold_selector"]) == ("1ms", "0x1/0x3")
     # tc-pie(8): alpha is 2 and beta 20, in units of 1/16
@@ -112,7 +114,7 @@ def test_kernel_defaults():
     # tc-red(8): bandwidth is 10mbit, whatever the rate of the link
     assert queue("red limit 90kb")["bandwidth"] == "10mbit"
     assert queue("red limit 90kb bandwidth 5mbit")["bandwidth"] == "5mbit"
-    # sizes include 14 bytes of Ethernet; overhead counts from the IP header on
+    # sizes include 14 bytes of Ethernet, but overhead is added to the size from the IP header on
     root = queue("ROOT cake bandwidth 5mbit besteffort", 5_000_000)
     assert (root["header"], root["diffserv"], root["bandwidth"]) == (14, "besteffort", "5mbit")
     cake = queue("cake docsis ack-filter dual-srchost rtt 50ms memlimit 4Mb")
@@ -201,7 +203,7 @@ def test_the_network_is_the_kernels():
 
 
 def test_frames_have_the_kernels_sizes():
-    # the buffer exceeds a window, so one flow keeps the link busy: its goodput is 0.9564 R (METHOD.md)
+    # the buffer is larger than a window, so one flow keeps the link busy, and its goodput is 0.9564 R (METHOD.md)
     quiet = entry("sf-e1-fq_pie-reno", qdisc="pfifo limit 60")
     result = run(build(quiet, 1))
     values = measure(result, quiet)
@@ -214,7 +216,9 @@ def test_cake_in_the_place_of_the_shaper_shapes_by_itself():
 
 
 def test_a_lone_ping_takes_the_base_round_trip():
-    """HTB sends a lone ping at once: the round trip is 98 B at 1.02 R, twice 98 B at 1 Gbit/s, and 4 ms."""
+    """HTB sends a lone ping at once. The round trip is the time of 98 B at 1.02 R, twice the time of 98 B at 1 Gbit/s,
+    and 4 ms.
+    """
     given = entry("sf-a-pfifo5-reno", group="x", duration_s=6, warmup_s=2)
     quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
     (rtt,) = set(run(quiet).table("pings").filter(pl.col("t_s") < 4)["rtt_ms"].round(6).to_list())
@@ -231,7 +235,9 @@ def test_ecn_by_group():
 
 
 def test_a_bottleneck_of_the_acks():
-    """ACKs pass h2, the delay, the discipline with its own shaper, a hop of 1.02 times the shaper's rate, and h1."""
+    """ACKs pass h2, the delay, the discipline with its own shaper, a hop with 1.02 times the rate of the shaper, and
+    h1.
+    """
     links = build(ENTRIES["sf-B-asym20-04-d4-ack-on"], 1).data["link"]
     way = [(links[k]["from"], links[k]["to"], links[k]["rate"]) for k in ("back", "acks", "acks_hop")]
     assert way == [("h2", "s2", "1gbit"), ("s2", "s3", None), ("s3", "h1", "408kbit")]
@@ -264,14 +270,16 @@ def test_senders_have_the_kernels_bursts():
 
 
 def test_a_discipline_of_h1_paces_or_not():
-    """The rate of h1's access link has no effect: 1514 bytes take 0.12 us at 100 Gbit/s."""
+    """The rate of h1's access link has no effect: it is 100 Gbit/s, at which 1514 bytes take 0.12 us."""
     for h1_qdisc, paced in (("fq", True), ("pfifo", False), ("pfifo limit 1000", False)):
         data = build(entry("sf-D-hystart-20M-40-fq", h1_qdisc=h1_qdisc), 1).data
         assert (data["link"]["nic"]["rate"], data["tcp"]["kernel0"]["paced"]) == ("100gbit", paced)
 
 
 def test_the_state_of_the_law_is_looked_at():
-    """A flood of 1.1 times the rate through dualpi2 holds p' at sqrt(1 - C/A), and the head of C near the target."""
+    """A flood of 1.1 times the rate through dualpi2 holds p' at sqrt(1 - C/A), and the age of C's first packet near the
+    target.
+    """
     given = entry(
         "sf-A-40M-40-cu1",
         udp=[{"start_s": 0, "stop_s": 20, "bps": 44e6 * 1472 / 1514, "payload": 1472, "tos": 0}],
@@ -320,7 +328,7 @@ def test_metrics_by_hand():
         cwnd_bytes=[1448.0 * 4.7] * 200,
         srtt_ms=[20.0] * 200,
     )
-    # 99 drops are before the end of the warm-up and do not count; afterwards, one packet of four is dropped
+    # 99 drops happen before the end of the warm-up and do not count; after it, one packet of four is dropped
     queue_series = series(
         link=["up"] * 100,
         t_s=t,
@@ -329,7 +337,7 @@ def test_metrics_by_hand():
         sent_packets=[0.0 if x < 0.5 else 3.0 for x in t],
         marked_packets=[7.0 if x < 0.5 else 0.6 for x in t],
     )
-    # of 100 packets in L, the law marks 5 and the step 20; the law marks 4 in C
+    # of 100 packets in L, the law marks 5 and the step marks 20; in C, the law marks 4
     classes = {
         "L": {"offered_packets": 100, "marked_packets": {"law": 5, "step": 20}},
         "C": {"offered_packets": 900, "marked_packets": {"law": 4, "step": 0}},
@@ -357,7 +365,7 @@ def test_metrics_by_hand():
     assert (found["backlog_mean_pkts"], found["backlog_max_pkts"]) == (2.0, 2.0)
     assert found["ping_mean_ms"] == pytest.approx(70 / 3)
     assert found["ping_median_ms"] == 20.0
-    # interpolated between order statistics: the 95th percentile of three values is at 0.95 * 2 = 1.9
+    # percentiles are interpolated between order statistics: the 95th percentile of three values is at 0.95 * 2 = 1.9
     assert found["ping_p95_ms"] == pytest.approx(20 + 0.9 * 20)
     assert (found["page_mean_s"], found["cwnd0_mean"]) == (1.5, 4.0)
 
@@ -462,15 +470,15 @@ def test_packets_of_several_segments():
     assert data["tcp"]["kernel0"]["tso"] is True
     split = build(entry(name, qdisc="ROOT cake bandwidth 10mbit besteffort split-gso"), 1).data
     assert split["link"]["up"]["queue"]["cake"]["split_gso"] is True
-    # with gso_max_segs = 1, no packet has several segments; tso must be 0 or 1
+    # with gso_max_segs = 1, no packet has more than one segment; tso must be 0 or 1
     assert build(entry(name, gso_max_segs=1), 1).data["tcp"]["kernel0"]["tso"] is False
     with pytest.raises(NotSupportedError, match="tso 2"):
         build(entry(name, tso=2), 1)
 
 
 def test_a_burst_is_cut_before_the_queue():
-    """All segments of a burst join the queue at the same time. If they were 12 us apart (1 Gbit/s), the step would mark
-    fewer of them.
+    """All segments of a burst join the queue at the same time. If they arrived 12 us apart (at 1 Gbit/s), the step
+    would mark fewer of them.
     """
     for name, bursts in (("sf-A-40M-10-dc1", True), ("sf-A-40M-10-dc1-gso1", False), ("sf-b-pie-reno", True)):
         data = build(ENTRIES[name], 1).data

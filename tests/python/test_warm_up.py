@@ -1,4 +1,4 @@
-"""`record.warm_up = "auto"`: found by MSER-5, reported, and equal to writing the number."""
+"""`record.warm_up = "auto"`: the warm-up is found by MSER-5 and reported, and gives the same run as the number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.warm_up import asked, find
 
-#: For 4 s nothing is sent; then a constant overload fills a queue in 0.4 s and keeps it full: 20 packets of 10 ms.
+#: For 4 s nothing is sent. Then a constant overload fills a queue of 20 packets of 10 ms in 0.4 s, and keeps it full.
 LATE = """
 duration = "20s"
 record.interval = "20ms"
@@ -74,7 +74,7 @@ def test_a_sweep_finds_one_for_each_place(tmp_path: Path, capsys: pytest.Capture
     assert 6.3 <= float(high) <= 6.6
     assert call(arguments) == 0
     assert "4 runs, 4 of them from the store" in capsys.readouterr().err
-    # of several values for a key, the last one applies
+    # if a key has several values, the last value applies
     assert call([*arguments, "--force", "--set", "record.warm_up=3s"]) == 0
     assert set(pl.read_parquet(out)["warm_up_s"]) == {3.0}
 

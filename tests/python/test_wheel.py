@@ -1,4 +1,4 @@
-"""A wheel as people install it: in an empty environment without Rust, README's commands do what README says.
+"""A wheel as users install it: in an empty environment without Rust, README's commands do what README says.
 
 By itself, this test uses the build of `make venv` and the packages of its environment. `make test-wheel` uses the wheel
 that `make wheel` wrote to dist/ (BLOATLAB_DIST) and installs it with its packages from the package index, in an
@@ -69,7 +69,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if DIST is not None:
         return built("*manylinux*_x86_64.whl", DIST)
     folder = tmp_path_factory.mktemp("wheel")
-    # the files compiled by `make venv` are reused, so this takes a second
+    # the files compiled by `make venv` are reused, so the build takes a second
     maturin("build", "--quiet", "--profile", "editable", "--compatibility", "linux", "--out", folder)
     return built("*.whl", folder)
 
@@ -102,7 +102,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path):
     assert {n.partition("/")[0].partition("-")[0] for n in names} == {"bloatlab"}
     compiled = {n for n in names if n.endswith(".so")}
     assert compiled == {"bloatlab/_core.abi3.so"}
-    # files that are not committed yet also count
+    # files that are not committed yet are part of the source, too
     source = done(run("git", "ls-files", "--cached", "--others", "--exclude-standard", "python/bloatlab")).split()
     wanted = {name.removeprefix("python/") for name in source if (ROOT / name).exists()}
     if (ROOT / "python" / PAGE).exists():
@@ -124,8 +124,8 @@ def test_the_sdist_has_what_a_build_needs(sdist: Path):
 
 
 def pythons() -> dict[str, Path]:
-    """Returns every Python from 3.11 on that can make an environment, by its version; of each version the first on the
-    path.
+    """Returns every Python from 3.11 on that can make an environment, keyed by its version. Of equal versions, the
+    first on the path is used.
     """
     names = [shutil.which(f"python3.{minor}") for minor in range(11, 31)]
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -151,8 +151,8 @@ class Place:
         done(run(self.bin / "python", "-m", "pip", "install", "--quiet", *more, wheel))
         if DIST is None:
             (lib,) = (folder / ".venv" / "lib").glob("python*/site-packages")
-            # the packages of this environment, without the source tree: the .pth file that adds the tree is not read
-            # here
+            # the packages of this test's environment, without the source tree: the .pth file that adds the tree is not
+            # read through this path
             places = [p for p in sys.path if p.endswith("site-packages")]
             (lib / "neighbours.pth").write_text("\n".join(places) + "\n")
         tools = folder / "tools"
@@ -163,7 +163,7 @@ class Place:
         self.path = f"{self.bin}{os.pathsep}{tools}"
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
-        # `true` takes the place of a browser, so no page opens
+        # `true` replaces the browser, so no page opens
         return run(*words, cwd=self.folder, PATH=self.path, BROWSER="true", MPLBACKEND="agg")
 
 
@@ -197,7 +197,7 @@ def blocks(section: str) -> list[str]:
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
 
 
-#: Commands in the text that take minutes, need a kernel, or are tested below by name.
+#: Commands in the text that take minutes or need a kernel, and commands that have their own test below.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
 #: A word in capitals, which the reader replaces.
@@ -224,13 +224,15 @@ def test_readme_names_commands():
 
 @pytest.fixture(scope="module")
 def ready(place: Place) -> Place:
-    """Runs README's first command and its Python in the environment. The other commands read the results."""
+    """Runs the first command of README and its Python code in the environment. The other commands read the results of
+    these.
+    """
     text, command, shown = blocks("A scenario")
     (place.folder / "upload.toml").write_text(text)
     assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
     code, *_ = blocks("From Python")
     assert done(place.call("python", "-c", code)).splitlines() == re.findall(r"# prints (.*)", code)
-    # this export takes the place of the reader's own measurement with flent
+    # this export replaces a measurement that the reader would make with flent
     done(place.call("bloatlab", "export", "runs/upload", "-o", "home.flent.gz"))
     return place
 

@@ -1,4 +1,4 @@
-"""Scenarios by name: their contents, and that a name works wherever a file does."""
+"""Scenarios by name: their contents, and that a name works wherever a file works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from bloatlab.scenario import load
 from bloatlab.workloads import WORKLOADS
 from bloatlab.workloads.build import flows_for
 
-#: The smallest run of each: a slow line, and a load that is only slightly longer than the silence before it.
+#: The smallest run of each workload: a slow line, and a load that lasts only slightly longer than the silence before
+#: it.
 SHORT = {"rate": "2mbit", "length": "3s"}
 
 
@@ -33,7 +34,8 @@ def test_every_workload_runs_and_carries_something(name: str):
 
 
 def test_flows_for_a_loss_are_those_of_the_rfc():
-    # by RFC 7928, n = 1.147 S sqrt(l) flows cause the loss l; for S = 166 packets, n is 6.02, 13.46 and 19.04
+    # by RFC 7928, n = 1.147 S sqrt(l) flows cause the loss l; for S = 166 packets and the three losses, n is 6.02,
+    # 13.46 and 19.04
     assert [flows_for(loss, 166) for loss in (0.001, 0.005, 0.01)] == [6, 13, 19]
     assert flows_for(0.001, 2) == 1
     # 10 Mbit/s x 100 ms are 83.3 packets; with a buffer of the same size, S = 2 x 84 = 168
@@ -77,8 +79,8 @@ def test_rrul_has_four_classes_each_way():
 def test_the_idle_line_answers_request_and_response_at_its_round_trip():
     result = bloatlab.run("rrul", sets={"length": "1ms"})
     ping = result.summary["apps"]["udp_BE"]["ping"]
-    # a round trip is 40 ms of propagation and 28 us of transmission (29 bytes at 50 and at 10 Mbit/s), and the next
-    # probe follows at once: about 250 in 10 s
+    # a round trip is 40 ms of propagation and 28 us of transmission (29 bytes at 50 and at 10 Mbit/s). The next probe
+    # follows at once, so there are about 250 in 10 s
     assert ping["rtt_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
     assert 245 <= ping["answered"] <= 250
     assert ping["rtt_over_time_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
@@ -94,7 +96,7 @@ def test_a_test_lasts_as_long_as_flents(name: str, beside: int):
 def test_five_seconds_of_silence_follow_the_load():
     result = bloatlab.run("rrul", sets={"length": "10s", "rate": "20mbit", "queue": "fq_codel"})
     sent = result.table("queue_series").group_by("t_s").agg(pl.col("sent_bytes").sum()).sort("t_s")
-    # the load ends at 15 s, but packets in flight and retransmissions take some time more
+    # the load ends at 15 s, but packets in flight and retransmissions arrive a little later
     under_load = sent.filter(pl.col("t_s").is_between(13.9, 14.9))["sent_bytes"].sum()
     after = sent.filter(pl.col("t_s") >= 17.0)["sent_bytes"].sum()
     assert under_load > 0.8 * 30e6 / 8
@@ -106,10 +108,10 @@ def test_probes_over_time_say_more_of_the_queue_than_samples():
     result = bloatlab.run("rrul", sets={"length": "20s"})
     ping = result.summary["apps"]["udp_BE"]["ping"]
     rtts = result.table("pings").filter(pl.col("app") == "udp_BE")["rtt_ms"].drop_nans().to_list()
-    # each sample is weighted by its own duration: the sum of squares divided by the sum
+    # each sample is weighted by its own duration, so the mean is the sum of squares divided by the sum
     assert ping["rtt_over_time_ms"]["mean"] == pytest.approx(sum(x * x for x in rtts) / sum(rtts), rel=0.01)
     assert ping["rtt_over_time_ms"]["mean"] > 1.1 * ping["rtt_ms"]["mean"]
-    # the median over time by hand; a histogram with bins of 2 % may count one sample more or fewer before it
+    # the median over time, computed by hand; a histogram with bins of 2 % may count one sample more or fewer below it
     ordered = sorted(rtts)
     at = next(n for n, seen in enumerate(accumulate(ordered)) if seen >= sum(ordered) / 2)
     assert ordered[at - 1] * 0.98 <= ping["rtt_over_time_ms"]["p50"] <= ordered[at + 1] * 1.02

@@ -9,9 +9,9 @@
 //! it is enqueued, and keeps the packet in its ring. Only the head of each ring is in the event set ("perlink": one event per hop
 //! of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
 //!
-//! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, both measured
-//! in one process, because on a busy machine CPU times vary by up to 45 %, but their ratio varies much less. docs/speed.md has
-//! the figures.
+//! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, both measured in
+//! one process, because on a busy machine CPU times vary by up to 45 %, but the ratio of two times varies much less.
+//! docs/speed.md has the figures.
 
 use std::collections::VecDeque;
 
@@ -297,9 +297,9 @@ mod tests {
 
     #[test]
     fn a_full_bottleneck_sends_its_rate() {
-        // the bottleneck sends 5 Mbit/s / (1500 * 8 bit) = 416.67 packets/s, 25 000 in 60 s
+        // in 60 s, the bottleneck sends 60 * 5 Mbit/s / (1500 * 8 bit) = 25 000 packets
         let r = dumbbell(5_000_000, 1_000_000_000, 10, 40, 60.0);
-        // packets count when they are enqueued, and at most 10 windows of 40 wait at the end
+        // packets are counted when they are enqueued; at the end, at most 10 windows of 40 packets wait
         assert!((25_000..25_500).contains(&r.bottleneck_packets), "{r:?}");
         // each data packet takes 3 hops, and an ACK for every two data packets takes 3 more: 4.5 events per data packet
         let per_packet = r.events as f64 / r.bottleneck_packets as f64;
@@ -309,10 +309,10 @@ mod tests {
 
     #[test]
     fn a_small_window_sends_its_window_per_round_trip() {
-        // one flow with a window of 2: its RTT is 50 ms of propagation plus the serialisation of two data packets (12 us on an
-        // access link, 120 us on the bottleneck) and an ACK (5 us in all)
+        // one flow with a window of 2: its RTT is 50 ms of propagation, the transmission of two data packets (12 us each on an
+        // access link, 120 us each on the bottleneck) and of an ACK (5 us in all)
         let r = dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0);
-        // 50 ms + 12 us + 2 * 120 us + 12 us + 5 us = 50.27 ms, so 1989 round trips in 100 s with 2 packets each
+        // 50 ms + 12 us + 2 * 120 us + 12 us + 5 us = 50.27 ms, so there are 1989 round trips in 100 s, with 2 packets each
         assert!((3960..3990).contains(&r.bottleneck_packets), "{r:?}");
         assert_eq!(dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0).events, r.events);
     }

@@ -193,7 +193,8 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Memory at the fullest sample of a run: heap bytes allocated since the start, and the memory for segments in flight.
+/// Memory at the fullest sample of a run: the heap bytes allocated since the start, and how much of them is for segments in
+/// flight.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,
@@ -257,7 +258,7 @@ fn start(
     Ok((printed, said))
 }
 
-/// Measures instructions per packet in the second half of `seconds`.   Errors: the reason why there is no number.
+/// Measures instructions per packet in the second half of `seconds`.   Errors: the reason why they cannot be measured.
 fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
     let count = |seconds: f64| -> Result<(f64, f64), String> {
         let tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
@@ -295,8 +296,8 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Returns the window that keeps the bottleneck of the floor's dumbbell busy: base RTT and half of the buffer, divided by the
-/// flows.
+/// Returns the window that keeps the bottleneck of the floor's dumbbell busy: the packets of a base RTT and of half the buffer,
+/// divided by the number of flows.
 fn floor_window(case: &Case, flows: u32) -> u32 {
     let bdp = case.rate as f64 * 0.05 / 8.0 / 1500.0;
     ((bdp + case.buffer as f64 / 3000.0) / f64::from(flows)).ceil().max(2.0) as u32

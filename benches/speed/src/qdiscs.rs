@@ -1,12 +1,12 @@
 //! Measures the cost of each discipline alone: CPU nanoseconds per packet through `Queue`, for every registered name with its
 //! defaults.
 //!
-//! pass: for each arrival a packet leaves, with 64 packets waiting at first and sojourn times below every target. Laws that
+//! pass: one packet leaves for each arrival. At first 64 packets wait, and sojourn times stay below every target. Laws that
 //! control the length of the queue (red, ared, wred, fred, cbt, dcbt, cbq) drop until few or no packets wait, and then decay an
 //! average on every arrival. full: two packets arrive for each that leaves, with a limit of 100 packets, so that every second
 //! arrival finds a full queue; the cost is per arrival. Packets have 1500 bytes at 1 Gbit/s, flows take turns, and the law's
-//! timers are called. The fastest of several rounds counts, because other processes can only slow a round down. Disciplines with
-//! a separate queue for ECT(1) have a second line for such packets.
+//! timers are called. The fastest of several rounds counts, because other processes can only slow a round down. Disciplines
+//! with a separate queue for ECT(1) have a second line for such packets.
 //!
 //! ```text
 //! qdiscs [NAME ...]     all disciplines, or the named ones
@@ -86,7 +86,7 @@ fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
 /// Returns the discipline with its defaults and a limit of `packets`.
 fn limited(name: &str, packets: u32) -> Option<Spec> {
     let spec = match Spec::named(name)? {
-        // every class has its own limit; here all packets are in one class, because all are TCP
+        // every class has its own limit; all packets here are TCP, so they are in one class
         Spec::Cbq(mut p) => {
             p.classes.iter_mut().for_each(|class| class.limit = Limit::Packets(packets));
             Spec::Cbq(p)
@@ -106,7 +106,7 @@ fn main() {
     println!("|---|---|---|---|---|---|---|");
     let names: Vec<String> = std::env::args().skip(1).collect();
     for info in QDISCS.iter().filter(|info| names.is_empty() || names.iter().any(|name| name == info.name)) {
-        // `pass` has room for all packets that wait, `full` for 100
+        // in `pass`, all waiting packets have room; in `full`, only 100 packets
         let (Some(pass), Some(full)) = (limited(info.name, 1000), limited(info.name, 100)) else {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);
             continue;

@@ -1,4 +1,4 @@
-"""Runs aioquic behind each queue, alone and beside our CUBIC: its rows in the table of docs/transports.md.
+"""Runs aioquic behind each queue, alone and beside our CUBIC, for its rows in the table of docs/transports.md.
 
 The line and the queues are those of src/bench.rs.
 """

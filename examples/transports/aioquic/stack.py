@@ -1,7 +1,7 @@
 """aioquic as an endpoint: a client that sends one stream without end, and a server that reads it.
 
 aioquic is sans-I/O. It draws random bytes from `os.urandom`, and keys from `cryptography`. Here both come from seeded
-streams, and the time of day is constant, so that two runs give the same bytes, encryption included. It has no ECN.
+streams, and the time of day is constant, so that two runs give the same bytes, encryption included. aioquic has no ECN.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from bloatlab.network import Address, Datagram
 
-#: Data that the client writes ahead of what it has sent, in bytes.
+#: Bytes that the client writes ahead of those that it has sent.
 AHEAD = 1 << 20
 #: The time of day, within the validity of the server's certificate.
 NOW = dt.datetime(2026, 11, 24, tzinfo=dt.UTC)
@@ -30,7 +30,7 @@ NOW = dt.datetime(2026, 11, 24, tzinfo=dt.UTC)
 class Source:
     """The source of aioquic's random numbers, and of the time in its log.
 
-    `random` is the stream of the stack that is running, and `now` the time of the network in s.
+    `random` is the random stream of the stack that is running, and `now` the time of the network in s.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ SOURCE.install()
 
 
 def certificate() -> tuple[x509.Certificate, ed25519.Ed25519PrivateKey]:
-    """Returns the server's certificate and key. Signatures of Ed25519 contain no random number."""
+    """Returns the server's certificate and key. Signatures of Ed25519 use no random numbers."""
     key = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
     day = dt.timedelta(days=1)
@@ -79,7 +79,7 @@ class Aioquic:
     """A QUIC stack with at most one connection."""
 
     def __init__(self, server: Address | None = None, **configuration: object) -> None:
-        """Makes a client that sends to `server`, or a server if this is None. `configuration` is passed to aioquic."""
+        """Makes a client that sends to `server`, or a server if it is None. `configuration` is passed to aioquic."""
         self._server = server
         self._random = Random(1 if server else 2)
         self._configuration = QuicConfiguration(is_client=server is not None, alpn_protocols=["x"], **configuration)
@@ -159,7 +159,7 @@ class Aioquic:
                     pass
 
     def _write(self) -> None:
-        """Writes so that `AHEAD` bytes wait, or more, because `_sent` also counts headers and retransmissions."""
+        """Keeps at least `AHEAD` bytes waiting; often more, because `_sent` also counts headers and retransmissions."""
         if self._stream is not None and self._written < self._sent + AHEAD:
             self._connection.send_stream_data(self._stream, bytes(AHEAD))
             self._written += AHEAD

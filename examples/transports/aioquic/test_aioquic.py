@@ -20,7 +20,7 @@ def test_a_transfer_fills_the_line(queue: str):
     own = network(queue, 10, 10, beside_cubic=False).finish().summary["apps"]["client"]
     assert 8 < own["goodput_mbit"] < 10
     assert own["ce_packets"] == 0
-    # its loss recovery retransmits only lost data, so queues drop few packets
+    # aioquic's loss recovery retransmits only lost data, so queues drop few packets
     assert 0 < own["dropped_packets"] < 0.02 * own["datagrams_sent"]
 
 

@@ -1,4 +1,4 @@
-"""docs/ci-for-your-transport.md, followed to the letter in an empty directory. `make transports` runs it.
+"""Follows docs/ci-for-your-transport.md to the letter in an empty directory. `make transports` runs this test.
 
 Departs: the submodule is a clone of this repository, and `.venv` is the environment of this test, because the
 installation would compile the simulator again.
@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "ci-for-your-transport.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^    (\S.*)$", re.MULTILINE)
 LIMIT = "apps.ping.ping.rtt_ms.p95"
-#: Environment of this test, instead of a new one.
+#: Commands for a new environment, which are skipped: this test has an environment.
 SKIPPED = ("python3 -m venv ", ".venv/bin/pip ", "pip ", "test -d wheels ")
 
 
@@ -65,7 +65,7 @@ class Reader:
         return found
 
     def measured(self) -> tuple[bool, float, float]:
-        """Runs `bloatlab check` as the page does; returns whether all is met, and the two numbers from JUnit's file."""
+        """Runs `bloatlab check` like the page; returns whether all is met, and the two numbers from JUnit's file."""
         code, output = self.run(".venv/bin/bloatlab check runs/line --junit line.xml")
         failures = ET.parse(self.folder / "line.xml").getroot().get("failures")  # noqa: S314
         assert (code, failures) in {(0, "0"), (1, "1")}, output
@@ -86,7 +86,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 def breaks(reader: Reader, title: str, test: str) -> None:
-    """Follows a section: its test passes, then fails with the lines and numbers that the page shows."""
+    """Follows a section: the test passes, and then fails with the lines and numbers that the page shows."""
     (passed, good), (failed, bad) = reader.follow(title, test)
     (section,) = [s for s in PAGE.split("\n## ") if s.startswith(f"{title}\n")]
     (line,) = re.findall(r"^```text\n(.*)\n```$", section, re.MULTILINE)

@@ -59,7 +59,8 @@ impl HeaderKey for Plain {
 }
 
 impl HmacKey for Plain {
-    // a stateless reset is recognised by its last bytes; they must not be zeros, because every packet here ends in zeros
+    // a stateless reset is recognised by its last bytes; they must not be zeros, because every packet of this session ends in
+    // zeros
     fn sign(&self, data: &[u8], out: &mut [u8]) {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for (i, byte) in out.iter_mut().enumerate() {

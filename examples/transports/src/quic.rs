@@ -12,10 +12,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Data that the client writes, as often as there is room.
+/// Data that the client writes whenever there is room.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Generates connection IDs by counting, so that two runs have the same IDs. The start of the count distinguishes the endpoints.
+/// Generates connection IDs by counting, so that two runs have the same IDs. Each endpoint starts its count at a different
+/// number.
 struct Numbered(u64);
 
 impl ConnectionIdGenerator for Numbered {
@@ -33,14 +34,14 @@ impl ConnectionIdGenerator for Numbered {
 
 /// A QUIC stack with at most one connection.
 pub struct Quic {
-    /// The `Instant` that is virtual time 0. Any value is suitable, because only differences count.
+    /// The `Instant` that is virtual time 0. Any value will do, because only differences are used.
     epoch: Instant,
     endpoint: quinn_proto::Endpoint,
     /// The server that the client connects to at its start.
     server: Option<(SocketAddr, ClientConfig)>,
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
-    /// Datagrams with which the endpoint itself answers.
+    /// Datagrams that the endpoint itself sends as answers.
     answers: VecDeque<Transmit>,
     /// Bytes that the server has read.
     pub read: u64,
@@ -68,7 +69,7 @@ impl Quic {
         let mut own = EndpointConfig::new(Arc::new(Plain));
         own.rng_seed(Some([number; 32])).cid_generator(move || Box::new(Numbered(u64::from(number) << 56)));
         let endpoint = quinn_proto::Endpoint::new(Arc::new(own), config, true, None);
-        // this reads the clock once, for an origin
+        // this reads the clock once, to fix the origin of time
         #[allow(clippy::disallowed_methods)]
         let epoch = Instant::now();
         Self { epoch, endpoint, server, connection: None, stream: None, answers: VecDeque::new(), read: 0 }
@@ -78,7 +79,7 @@ impl Quic {
         self.epoch + Duration::from_nanos(now.0)
     }
 
-    /// Handles the events of the connection, and writes as much as there is room for.
+    /// Handles the events of the connection, and writes as much data as there is room for.
     fn handle_events(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {

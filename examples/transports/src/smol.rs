@@ -17,7 +17,7 @@ const PORT: u16 = 80;
 const CLIENT_PORT: u16 = 49_152;
 /// Size of each buffer in bytes. It limits the window.
 const BUFFER: usize = 1 << 20;
-/// Data that the client writes, as often as there is room.
+/// Data that the client writes whenever there is room.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// A device without limits: two queues of IP packets.
@@ -76,7 +76,7 @@ pub struct Smol {
     /// The server that the client connects to at its start.
     server: Option<Ipv4Addr>,
     is_client: bool,
-    /// True until the first call, in which the stack opens its socket.
+    /// True until the first call. In this call, the stack opens its socket.
     is_new: bool,
     /// Bytes that the server has read.
     pub read: u64,

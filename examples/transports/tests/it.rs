@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use transports::bench::{Bench, QUEUES, Stack, number};
 
 const STACKS: [Stack; 2] = [Stack::Quinn, Stack::Smoltcp];
-/// SHA-256 of the captures, by stack and queue. Debug and release builds have the same ones.
+/// SHA-256 of the captures, by stack and queue. Debug and release builds give the same captures.
 const HASHES: &str = include_str!("captures.sha256");
 
 fn bench(stack: Stack, queue: &str, beside_cubic: bool) -> Bench<'_> {
@@ -18,11 +18,12 @@ fn a_transfer_fills_the_line_behind_every_queue() {
         for (name, queue) in QUEUES {
             let outcome = bench(stack, queue, false).run().unwrap();
             let goodput = number(&outcome, "client", "goodput_mbit");
-            // smoltcp sends its whole window again after each loss, so a queue with early drops starves it (docs/transports.md)
+            // smoltcp sends its whole window again after each loss, so it gets little throughput from a queue with early drops
+            // (docs/transports.md)
             let least = if stack == Stack::Quinn { 8.0 } else { 1.0 };
             assert!((least..10.0).contains(&goodput), "{stack:?} behind {name}: {goodput}");
             let marked = number(&outcome, "client", "ce_packets");
-            // only quinn has ECN, and drop-tail marks nothing
+            // only quinn has ECN, and drop-tail never marks
             assert_eq!(marked > 0.0, stack == Stack::Quinn && name != "droptail", "{stack:?} behind {name}: {marked}");
         }
     }

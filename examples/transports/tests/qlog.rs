@@ -25,7 +25,7 @@ fn quiche_reads_every_event() {
             EventData::QuicPacketLost(_) => lost += 1,
             EventData::QuicPacketsAcked(packets) => acked += packets.packet_numbers.unwrap().len(),
             EventData::QuicMetricsUpdated(metrics) => {
-                // quiche puts fields that its type lacks into `ex_data`
+                // quiche puts the fields that its own type lacks into `ex_data`
                 assert!(metrics.ex_data.is_empty());
                 largest_window = largest_window.max(metrics.congestion_window.unwrap_or_default());
                 least_rtt = least_rtt.min(metrics.smoothed_rtt.unwrap_or(f32::INFINITY));
@@ -37,7 +37,8 @@ fn quiche_reads_every_event() {
     // the file has 277 lines with `packet_sent` and 20 with `packet_lost` (grep -c)
     assert_eq!((sent, lost), (277, 20));
     assert!(acked > 200 && acked < 277 - 20, "{acked}");
-    // The first window is ten segments (14 480 bytes). The smallest RTT is 20 ms plus the transmission of a SYN and its answer
+    // The first window is ten segments (14 480 bytes). The smallest RTT is 20 ms plus the transmission times of the SYN and of
+    // the SYN-ACK
     assert!(largest_window > 14_480);
     assert!((20.0..21.0).contains(&least_rtt), "{least_rtt}");
     // HyStart ends slow start before the queue is full

@@ -19,7 +19,7 @@ from bloatlab.plots.kind import Options
 from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Axes, Figure, Width
 
-#: The id of the labels at the right edge; in SVG, their group has this name.
+#: The id of the group of labels at the right edge, in SVG.
 _BESIDE = "beside"
 
 #: Height of a line of text relative to its size.
@@ -55,7 +55,7 @@ def sized_figure(width: Width, height: float) -> SizedFigure:
 
 
 def _layout(of: SizedFigure) -> Any:
-    """Returns the layout engine of the figure, with its gaps."""
+    """Returns the layout engine of the figure, which has its gaps."""
     of.figure.set_layout_engine("constrained")
     gap = of.text / 72.0
     layout: Any = of.figure.get_layout_engine()
@@ -71,7 +71,7 @@ def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str =
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line in the colour and the dashes with the number `place`; skips NaN. With `step`, it has steps."""
+    """Draws a line in the colour and the dashes number `place`; skips NaN. With `step`, the line consists of steps."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
@@ -141,7 +141,7 @@ def legend(
 ) -> None:
     """Draws a legend above the figure, or above one of its axes, for the lines with the styles 0, 1, 2, ...
 
-    `ticks` describes vertical ticks in the colours of the lines, as the last entry.
+    `ticks` is the text of the last entry, for vertical ticks in the colours of the lines.
     """
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
@@ -198,7 +198,7 @@ def settle(of: SizedFigure) -> None:
     """Lays the figure out, and moves labels at the right edge apart until none overlap."""
     layout = _layout(of)
     layout.execute(of.figure)
-    # the layout is final, because moving labels does not change it; so saving the figure need not compute it again
+    # moving labels does not change the layout, so saving the figure need not compute it again
     of.figure.set_layout_engine("none")
     for axes in of.figure.axes:
         texts: list[Any] = [text for text in axes.texts if text.get_gid() == _BESIDE]
@@ -213,7 +213,7 @@ def settle(of: SizedFigure) -> None:
 
 
 def spread(places: Sequence[float], need: float, room: float) -> list[float]:
-    """Moves ascending positions as little as possible until each is `need` from the next, within [0, `room`]."""
+    """Moves ascending positions as little as possible until all are at least `need` apart, within [0, `room`]."""
     moved = list(places)
     for _ in range(200):
         worst = 0.0

@@ -14,7 +14,7 @@ from bloatlab.tables import listed, number
 
 @dataclass(frozen=True)
 class Score:
-    """A measure of an application: its path in the summary, its row's label, its digits, and a phrase with its unit."""
+    """A measure of an application: its path in the summary, its row's label, its digits, and a phrase with the unit."""
 
     path: str
     row: str
@@ -98,7 +98,8 @@ def _rate(value: float | None) -> str:
 def headline(runs: Sequence[Run]) -> str:
     """Summarises the runs in a sentence.
 
-    For one run, it has the wait, the first score and the rate; for several, the first score and the rates.
+    For one run, the sentence has the wait, the first score and the rate; for several runs, the first score and the
+    rates.
     """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
     if not clauses:

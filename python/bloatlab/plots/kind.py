@@ -22,12 +22,13 @@ class Options:
     columns: Sequence[str] = ()
     #: A title above the figure.
     title: str = ""
-    #: A name for each result, in order; by default how the results differ.
+    #: A name for each result, in order; by default the settings in which the results differ.
     labels: Sequence[str] = ()
-    #: `xlim` and `ylim`: limits of an axis in its unit, for the first panel and the panels that share its axis.
+    #: `xlim` and `ylim`: limits of an axis in the unit of the axis, for the first panel and the panels that share its
+    #: axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
-    #: Logarithmic axes; with None, this depends on the values.
+    #: The logarithmic axes; with None, the values of an axis decide.
     log: Log | None = None
 
 

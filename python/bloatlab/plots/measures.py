@@ -47,7 +47,7 @@ class Distribution:
     counts: Array
 
     def quantile(self, q: float) -> float:
-        """Returns the smallest value with at least a fraction `q` of all values at or below it (nearest rank)."""
+        """Returns the smallest value that has at least the fraction `q` of all values at or below it (nearest rank)."""
         total = self.counts.sum()
         rank = max(1.0, np.ceil(q * total - 1e-9))
         return float(self.values[np.searchsorted(np.cumsum(self.counts), rank)])
@@ -60,7 +60,7 @@ class Distribution:
 def window(run: Run) -> float:
     """Returns the width of the windows in s: 1, 2 or 5 times a power of ten.
 
-    The run then has about `BINS` of them.
+    The run then has about `BINS` windows.
     """
     target = run.end / BINS
     power = 10.0 ** np.floor(np.log10(target))
@@ -122,7 +122,7 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
 def whole_steps(width: float, step: float) -> float:
     """Returns the smallest multiple of `step` that is at least `width`.
 
-    Otherwise bins would hold unequal numbers of steps, and sums over them would go up and down.
+    Otherwise bins would hold unequal numbers of steps, and sums over bins would go up and down.
     """
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 
@@ -138,7 +138,7 @@ def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
 
 @dataclass(frozen=True)
 class Flow:
-    """One direction of a flow, in which it carries data."""
+    """One direction of a flow, if the flow carries data in it."""
 
     app: str
     number: int
@@ -177,7 +177,7 @@ def flows(run: Run) -> list[Flow]:
 
 
 def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
-    """Returns the times of drops (or marks) in a link's queue: the start of each bin that has some, in s."""
+    """Returns the times of drops (or marks) in a link's queue, in s: the start of each bin with at least one."""
     frame = link_series(run, link)
     if column not in frame.columns:
         return np.zeros(0)

@@ -1,4 +1,4 @@
-"""A figure that notebooks show as the value of a cell. Imports matplotlib, so only functions that draw import this."""
+"""A figure that notebooks show as a cell's value. Imports matplotlib, so only functions that draw import this file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bloatlab.plots.style import WIDTHS, Width, drawing
 
 
 class NotebookFigure(Figure):
-    """matplotlib's figure, with a picture of itself for notebooks."""
+    """A figure of matplotlib that also gives notebooks a picture of itself."""
 
     def __init__(self, width: Width, **options: Any) -> None:
         super().__init__(**options)

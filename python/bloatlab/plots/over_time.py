@@ -17,7 +17,7 @@ from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity
 
-#: Events drawn as ticks, by the column of a link that counts them: their label and their colour.
+#: Events that are drawn as ticks, by the column of a link that counts them: the label and the colour of the ticks.
 EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", style.MARK)}
 
 #: Height of one of several panels, relative to the figure's width.
@@ -26,7 +26,7 @@ _HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
 #: Panels of live video: columns of the table `media`.
 _VIDEO = {"target_mbit": "target (Mbit/s)", "frame_delay_ms": "frame delay (ms)"}
 
-#: With more flows than this, the flows of an application are drawn as their sum.
+#: If an application has more flows than this, their sum is drawn.
 MOST_FLOWS = 6
 
 
@@ -50,7 +50,7 @@ class TimePanel:
 
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
-    """Makes every panel that has data. One run has a line for each flow or link; several runs have one line each."""
+    """Makes every panel that has data. For one run, there is a line per flow or link; for several, a line per run."""
     found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 
@@ -165,7 +165,7 @@ def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
 
 
 def ticks(run: Run, link: str, column: str, times: measures.Array) -> Ticks:
-    """Makes ticks of a column of `EVENTS` at these times, labelled with the summary's count."""
+    """Makes ticks at these times for a column of `EVENTS`, labelled with the count in the summary."""
     word, colour = EVENTS[column]
     return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
@@ -207,7 +207,7 @@ def ticks_of(found: Sequence[TimePanel]) -> str:
 
 
 def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
-    """Draws panels below each other. With `step`, a value holds until the next one, and all axes are linear."""
+    """Draws panels below each other. With `step`, each value holds until the next value, and all axes are linear."""
     each = _HEIGHT[options.width]
     of = elements.sized_figure(options.width, each * len(found) + 0.08)
     grid = list(of.figure.subplots(len(found), 1, sharex=True, squeeze=False).ravel())
@@ -235,7 +235,7 @@ def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
 
 
 def _positive(panel: TimePanel) -> list[measures.Array]:
-    """Returns the values above 0 of each line that has some."""
+    """Returns the values above 0 of each line that has such values."""
     found = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
     return [y for y in found if len(y)]
 
@@ -252,7 +252,7 @@ def draw_time_panel(
     log: bool = False,
     step: bool = False,
 ) -> None:
-    """Draws a panel in axes of `height` inches. `named` labels the lines; `tops` shades up to the maxima.
+    """Draws a panel in axes of `height` inches. With `named`, lines have labels; `tops` shades up to the maxima.
 
     A logarithmic axis begins at a tenth of the smallest median.
     """
@@ -303,7 +303,7 @@ def _plain(value: Any) -> str:
 
 
 def mark_changes(of: elements.SizedFigure, stack: Sequence[Axes], run: Run) -> None:
-    """Draws a vertical line at each change of a link, and the new values above the first panel, in up to three rows."""
+    """Draws a vertical line at each change of a link. Above the first panel are the new values, in up to three rows."""
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []
     low, high = stack[0].get_xlim()

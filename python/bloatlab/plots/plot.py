@@ -47,11 +47,11 @@ def plot(
     """Draws runs (results or their folders), or a sweep (its table, its file, or its grid).
 
     The default `kind` is overview for runs and lines for a sweep. `output` is a file ending in .svg, .png, .pdf or
-    .html; without one, the figure is only returned. `width` is a paper's column (89 mm), its page, or a slide. `of`
-    chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` choose an axis and the measures
-    of a sweep. `title` is a line above the figure, `labels` name the results in order. `xlim`, `ylim` and `log` ("x",
-    "y", "xy", or "none") apply to the first panel and those that share its axis; by default, axes whose values span
-    more than two decades are logarithmic.
+    .html; without `output`, the figure is only returned. `width` is a paper's column (89 mm), its page, or a slide.
+    `of` chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` choose an axis and the
+    measures of a sweep. `title` is a line above the figure, `labels` name the results in order. `xlim`, `ylim` and
+    `log` ("x", "y", "xy", or "none") apply to the first panel and the panels that share its axis; by default, axes
+    whose values span more than two decades are logarithmic.
 
     Raises `Unfit` (a `ValueError`) with a message of one line if these results cannot be drawn this way. If `kind` does
     not fit the results, the message names the kinds that do.
@@ -75,13 +75,13 @@ class Drawn:
     narrow: Callable[[], Figure] | None = None
 
     def write(self, output: str | Path) -> None:
-        """Writes a file in the format of its suffix, reproducibly. Raises `OSError` if it cannot be written."""
+        """Writes a file in its suffix's format; equal figures give equal bytes. Raises `OSError` if writing fails."""
         with drawing(self.width):
             _write(self, Path(output), suffix_of(output))
 
 
 def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str | None, options: Options) -> Drawn:
-    """Draws results as `plot` does, without a file."""
+    """Draws results like `plot`, but writes no file."""
     if options.width not in WIDTHS:
         raise Unfit(f"--width {options.width}: expected {', '.join(WIDTHS)}")
     for name, limits in (("xlim", options.xlim), ("ylim", options.ylim)):
@@ -105,7 +105,7 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
 
 
 def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:
-    """Gives the results these labels. Raises `Unfit` if their number differs."""
+    """Gives the results these labels. Raises `Unfit` if there are more or fewer labels than results."""
     if not labels:
         return found
     if isinstance(found, Sweep):
@@ -116,7 +116,7 @@ def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sw
 
 
 def suffix_of(output: str | Path) -> str:
-    """Returns the suffix of a plot's file. Raises `Unfit` for an unknown one."""
+    """Returns the suffix of a plot's file. Raises `Unfit` for an unknown suffix."""
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise Unfit(f"{output}: a plot's file ends in {', '.join(SUFFIXES)}")

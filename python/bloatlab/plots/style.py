@@ -51,15 +51,15 @@ RC: dict[str, Any] = {
     for name, value in _FILE["rc"].items()
 }
 
-#: The axes whose scale is logarithmic; with `none`, neither is.
+#: The axes whose scale is logarithmic; `none` means neither axis.
 Log = Literal["x", "y", "xy", "none"]
 
-#: Values that span more than this factor get a logarithmic scale.
+#: Values get a logarithmic scale if they span more than this factor.
 DECADES = 100.0
 
 
 def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | None) -> bool:
-    """Returns whether an axis is logarithmic. Without `log`, it is if all values are above 0 and span two decades."""
+    """Returns whether an axis is logarithmic. By default, it is if all values are above 0 and span two decades."""
     if log is not None:
         return log != "none" and axis in log
     found = [v for v in values if math.isfinite(v)]
@@ -67,12 +67,12 @@ def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | Non
 
 
 def colour(place: int) -> str:
-    """Returns the colour of the line at this place."""
+    """Returns the colour of line number `place`."""
     return COLOURS[place % len(COLOURS)]
 
 
 def dashes(place: int) -> Any:
-    """Returns the dashes of the line at this place; colour and dashes together repeat after 36 lines."""
+    """Returns the dashes of line number `place`; colour and dashes together repeat after 36 lines."""
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
@@ -106,7 +106,7 @@ def rc(width: Width | None) -> dict[str, Any]:
 
 @contextmanager
 def drawing(width: Width | None = None) -> Generator[None]:
-    """Applies the style of a figure of this width, or of panels, to everything that makes or writes it."""
+    """Applies the style of a figure of this width, or of panels, while figures are made or written."""
     from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     styling: Any = rc(width)

@@ -64,7 +64,7 @@ class Run:
 class Sweep:
     """A table with a row per run; the columns before `seed` are the axes.
 
-    With `study`, plots show medians instead of means, as the study's own tables do.
+    With `study`, plots show medians instead of means, like the study's own tables.
     """
 
     label: str
@@ -93,7 +93,7 @@ Subject = Run | Sweep
 def subjects(results: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] | Sweep:
     """Opens results and tables, given as values or paths: labelled runs, or one table.
 
-    Raises `Unfit`; `ResultError` for a folder without a result; `OSError` if something cannot be read.
+    Raises `Unfit`; `ResultError` for a folder without a result; `OSError` if a file cannot be read.
     """
     found = [_subject(of, place) for place, of in enumerate(results, start=1)]
     if len(found) > 1 and any(isinstance(of, Run) and of.result is None for of in found):
@@ -121,7 +121,7 @@ def _subject(of: Result | pl.DataFrame | str | Path, place: int) -> Subject:
 
 
 def _as_flent(of: Subject) -> Subject:
-    """Reduces a result to what flent measures, to compare it with flent's data."""
+    """Reduces a result to what flent measures, to compare the result with flent's data."""
     if isinstance(of, Sweep) or of.result is None:
         return of
     return _flent(flent.of_result(of.result, of.label))
@@ -186,7 +186,7 @@ def _kept(path: Path) -> Sweep:
 
 
 def _joined(sweeps: Sequence[Sweep]) -> Sweep:
-    """Joins several tables, with an axis for their names."""
+    """Joins several tables, and adds an axis with the names of the tables."""
     first = sweeps[0]
     if len(sweeps) == 1:
         return first

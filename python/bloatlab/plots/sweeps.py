@@ -32,7 +32,7 @@ DEFAULT_COLUMNS = (
 
 
 def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
-    """Returns the columns to draw: those that match the patterns, or else the first `most` defaults. Raises `Unfit`."""
+    """Returns the columns to draw: all that match the patterns, or by default the first `most`. Raises `Unfit`."""
     known = of.values
     some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
     found: dict[str, None] = {}
@@ -59,7 +59,7 @@ def axis_label(column: str) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """Converts a value of an axis to a number, also a duration or rate in text; None for a name."""
+    """Converts a value of an axis to a number, even if it is a duration or rate as text; None for a name."""
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -118,7 +118,7 @@ def axes(of: Sweep) -> list[Axis]:
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
     """Returns the axis along x, and the others.
 
-    By default, x is the first axis of numbers, or the longest axis if there is none.
+    By default, x is the first axis of numbers, or the axis with the most values if no axis has numbers.
     """
     found = axes(of)
     if wanted is not None:
@@ -145,7 +145,7 @@ class OverSeeds:
     """The average over seeds at one grid point, and its interval.
 
     For a sweep, these are the mean and the 95 % interval (Student's t), as in its table; with one seed, all three
-    numbers are the value of its run. For a study, they are the median and the central 80 %, as in its tables, and
+    numbers are the value of the only run. For a study, they are the median and the central 80 %, as in its tables, and
     infinity means "never happened".
     """
 

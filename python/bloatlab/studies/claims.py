@@ -1,4 +1,4 @@
-"""Published values and claims, with which a study compares its runs. Each has the range of our values that agree with it.
+"""Published values and claims, each with a range: if our value lies in it, the two agree.
 
 Our value is the median over seeds with its central 80 %. Published values and claims are data until they are checked; the check
 needs the measures of every seed, by the key of the run.
@@ -29,9 +29,10 @@ NOT_EXPLAINED = "not explained"
 class Published:
     """A published value and the range of our values that agree with it.
 
-    `case` and `metric` are the publication's words; `run` is the key of our case and `measure` the name of our measure,
-    whose values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why the value is shown but
-    not counted. With `interval_rule`, a published value inside our interval agrees as well (`scorecard.judge`).
+    `case` and `metric` are the publication's words. `run` is the key of our case, and `measure` the name of our
+    measure; its values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why
+    the value is shown but not counted. With `interval_rule`, a published value inside our interval agrees as well
+    (`scorecard.judge`).
     """
 
     case: str
@@ -103,7 +104,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A claim about one measure of one case: it holds when our median lies in `band`."""
+    """A claim about one measure of one case. It holds if our median lies in `band`."""
 
     ident: str
     where: str
@@ -133,7 +134,7 @@ Value = tuple[str, str] | Callable[[Runs], Any]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim about several values: `holds` is an expression over them, `ours` a sentence that states them.
+    """A claim about several values: `holds` is an expression over the values, `ours` a sentence that states them.
 
     Both take the values in order. If `ours` is a text, `str.format` inserts the values. A value that is None was not run.
     """
@@ -156,7 +157,7 @@ class Claim:
 def judged(
     runs: Runs, values: Sequence[Value], holds: Callable[..., bool], ours: str | Callable[..., str]
 ) -> tuple[str, bool] | None:
-    """Returns the sentence that states the values, and the result of the expression over them.
+    """Returns the sentence that states the values, and the result of the claim's expression.
 
     Returns None if a value was not run.
     """
@@ -178,7 +179,7 @@ def check_all(claims: Sequence[Quantity | Claim], runs: Runs) -> list[Checked]:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Numbers of claims of one origin: those that hold, those that were checked, and all."""
+    """Numbers of claims from one origin: claims that hold, claims that were checked, and all claims."""
 
     hold: int
     checked: int
@@ -196,7 +197,7 @@ def count(claims: Sequence[Checked], origin: Origin = Origin.PAPER) -> Count:
 
 
 def tally(claims: Sequence[Checked]) -> str:
-    """Formats the counts, the paper's first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
+    """Formats the counts, those of the paper first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
     paper, *others = [(origin, count(claims, origin)) for origin in Origin]
     names = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "ours"}
     more = [f"of {names[origin]} {c.hold} of {c.checked}" for origin, c in others if c.checked]
@@ -223,7 +224,7 @@ def median_of(runs: Runs, key: str, measure: str) -> float | None:
 def medians(runs: Runs) -> dict[str, dict[str, float | None]]:
     """Returns the median over seeds of every measure of every case, for JSON.
 
-    A measure that no seed has is left out.
+    A measure without a value in any seed is left out.
     """
     return {
         key: {name: finite(median) for name in seeds[0] if (median := median_of(runs, key, name)) is not None}
@@ -240,7 +241,7 @@ def telling(value: float, band: Band, digits: int) -> int:
 
 
 def words(ours: Spread, unit: str = "", digits: int = 2, scale: float = 1.0) -> str:
-    """Formats a median with its unit, and its interval in brackets if it has one."""
+    """Formats a median with its unit, and with its interval in brackets if there is one."""
     low, mid, high = (number(v * scale, digits) for v in (ours.low, ours.median, ours.high))
     unit = f" {unit}" if unit and math.isfinite(ours.median) else ""
     return f"{mid}{unit}" if low == high else f"{mid}{unit} ({low} to {high})"

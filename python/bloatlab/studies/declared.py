@@ -59,7 +59,7 @@ def evaluate(expression: str, names: Names) -> Any:
 
 
 def filled(template: str, names: Names) -> str:
-    """Replaces the expressions in the braces of a text by their values, in the given formats."""
+    """Replaces the expressions in braces in a text by their values, in the given formats."""
     parts = Formatter().parse(template)
     return "".join(
         literal + ("" if field is None else format(evaluate(field, names), spec or ""))
@@ -126,7 +126,7 @@ class Declared:
         return dict(self._file["experiments"])
 
     def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
-        """Makes the study from these fields and from `study.toml`; `blocks` are the blocks of its page's sections."""
+        """Makes the study from these fields and `study.toml`. `blocks` has the blocks of the page's sections."""
         publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
@@ -160,7 +160,7 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """Returns the table (or list of tables) `name` of `study.toml`, which has a meaning only for this study."""
+        """Returns the table (or list of tables) `name` of `study.toml`, whose meaning only this study knows."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:
@@ -172,7 +172,7 @@ class Declared:
         return [claim(ident, table, names) for ident, table in toml(self.name, "claims.toml").items()]
 
     def sections(self, blocks: Mapping[str, page.Blocks]) -> list[PageSection]:
-        """Returns the sections of the page, each with the blocks of its anchor.
+        """Returns the sections of the page, each with the blocks that are given for its anchor.
 
         Blocks that all studies share need not be given.
         """
@@ -200,7 +200,7 @@ class Declared:
     ) -> Panel:
         """Makes a panel of these lines; `x_ticks` are at 0, 1, 2, ...
 
-        A `kind` in its table names the settings that it shares with other panels.
+        A `kind` in the panel's table names settings that several panels share.
         """
         table = dict(declared)
         if "kind" in table:
@@ -215,6 +215,6 @@ class Declared:
 
 
 def _limits(declared: Sequence[float | str]) -> tuple[float | None, float | None]:
-    """Reads the two limits of an axis. The text "data" becomes None, with which a limit follows the data."""
+    """Reads the two limits of an axis. The text "data" becomes None: this limit then follows the data."""
     low, high = (None if limit == "data" else float(limit) for limit in declared)
     return low, high

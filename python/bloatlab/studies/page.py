@@ -96,7 +96,7 @@ def differences(digits: Mapping[str, int]) -> Blocks:
 
 
 def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Blocks:
-    """Returns the study's rules as paragraphs, its tolerances, and the shares of values within them."""
+    """Returns the study's rules as paragraphs, its tolerances, and the shares of values within the tolerances."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         own = results.study.rules

@@ -1,8 +1,8 @@
 //! Compares the simulator with the live bench.
 //!
-//! The arrivals at a simulation's queues are replayed through the live bench, as real packets on a fake clock. Both run the same
-//! ports with the same random streams. So every record of every link (arrivals, departures, drops and marks with their reasons
-//! and times) must be equal.
+//! The arrivals at a simulation's queues are replayed through the live bench, as real packets on a fake clock. The simulator
+//! and the bench run the same ports with the same random streams. So every record of every link (arrivals, departures, drops
+//! and marks with their reasons and times) must be equal.
 
 use live::bench::Leaving;
 use live::{Bench, Plan, Side, craft};
@@ -12,7 +12,7 @@ use scenario::Scenario;
 use sim::World;
 use units::{BitRate, Time};
 
-/// The records of links, which the simulator and the bench both make.
+/// The records of links. Both the simulator and the bench make them.
 #[derive(Debug, Default)]
 pub struct LinkRecords(pub Tape);
 
@@ -41,7 +41,7 @@ type Arrival = (Time, LinkId, FlowId, u16);
 fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     match *record {
         Record::Enqueued { link, packet, .. } => Some((*at, link, packet.flow, packet.size)),
-        // reasons for which an arrival is refused; for any other reason, the dropped packet was queued
+        // for these reasons, an arriving packet is dropped; for any other reason, the dropped packet was in the queue
         Record::Dropped {
             link,
             packet,
@@ -53,7 +53,7 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     }
 }
 
-/// Returns the live bench's records for the same arrivals. `tuples` holds the flows in the order of the simulator's slots. The
+/// Returns the live bench's records for the same arrivals. `tuples` holds the flows, in the order of the simulator's slots. The
 /// scenario must have two nodes with one link in each direction.
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");

@@ -1,4 +1,4 @@
-//! The simulator and the live bench have the same records under every discipline: on a plain link, with a shaper, and behind a
+//! Under every discipline, the simulator and the live bench have the same records: on a plain link, with a shaper, and behind a
 //! modem.
 
 use record::{LinkId, Record};
@@ -7,12 +7,12 @@ use scenario::read::{Format, scenario};
 use twins::{TimedRecord, replayed, simulated, tuple};
 use units::Time;
 
-/// Returns a scenario with three unresponsive flows, which send nearly three times the link's rate. They are randomised so that
-/// no two packets arrive at the same time.
+/// Returns a scenario with three unresponsive flows, which send nearly three times the link's rate. Their times are random, so
+/// that no two packets arrive at the same time.
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
     text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
-    // names are in the order of the starts, so that slots and applications have the same numbers
+    // the applications are named in the order of their starts, so that slots and applications have the same numbers
     for (i, (rate, size)) in [("4mbit", 1400), ("3.2mbit", 700), ("6.8mbit", 1000)].iter().enumerate() {
         text += &format!(
             "[app.a{i}]\nfrom = 'a'\nto = ['b']\nstart = '{}ms'\ndscp = {}\n\
@@ -58,7 +58,7 @@ fn same(what: &str, scenario: &Scenario) {
         }
         assert_eq!(expected.len(), got.len(), "{what}, link {link}");
     }
-    // the comparison covers many packets of both kinds, dropped and delivered
+    // the comparison covers many dropped and many delivered packets
     let count = |drop: bool| expected.iter().filter(|(_, r)| matches!(r, Record::Dropped { .. }) == drop).count();
     assert!(count(true) > 50 && count(false) > 1000, "{what}: {} drops", count(true));
     assert!(expected.iter().all(|(at, _)| *at < Time(scenario.duration.0)));

@@ -12,9 +12,10 @@ use transports::quic::Quic;
 const DELAY: u64 = 20_000_000;
 /// Duration in nanoseconds.
 const END: u64 = 60_000_000_000;
-/// Time of a byte at 100 Mbit/s, in nanoseconds.
+/// Time to send a byte at 100 Mbit/s, in nanoseconds.
 const BYTE: u64 = 80;
-/// Longest wait of a datagram for the link, in nanoseconds, as in a drop-tail queue of 100 ms. Later datagrams are dropped.
+/// Longest time that a datagram may wait for the link, in nanoseconds: 100 ms, as in a drop-tail queue of this length. A
+/// datagram that would wait longer is dropped.
 const LIMIT: u64 = 100_000_000;
 
 /// Returns this process's CPU time in seconds.

@@ -1,4 +1,4 @@
-"""The kinds cdf and ccdf: the share of delays at or below each value, and the share above it on a logarithmic scale."""
+"""The kinds cdf and ccdf: the share of delays at or below a value; the share above it on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEIGHT = {"column": 0.75, "page": 0.5, "slide": 0.5}
 
 
 def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution]:
-    """Returns the distributions to draw. Raises `Unfit` if there is none for `of`."""
+    """Returns the distributions to draw. Raises `Unfit` if `of` has none."""
     found = chosen(runs, options.of)
     if not found:
         raise Unfit(
@@ -31,7 +31,7 @@ def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution
 
 
 def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool) -> None:
-    """Limits an axis of delays: from 0, or from the smallest value if it is logarithmic, to just beyond the largest."""
+    """Limits an axis of delays: from 0, or from the smallest value if logarithmic, to just beyond the largest."""
     high = max(most) or 1.0
     if log:
         log_scale(axes, "x")
@@ -41,7 +41,7 @@ def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool
 
 
 def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Limits the axis. Medians and 99th percentiles decide whether it is logarithmic; minima may be 0."""
+    """Limits the axis. Medians and 99th percentiles decide whether the axis is logarithmic; minima may be 0."""
     typical = [max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)]
     ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]
     span(axes, *ends, log=style.logarithmic(typical, "x", log))
@@ -58,7 +58,7 @@ def draw_cdf(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None
 
 
 def draw_ccdf(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Draws the share above each value, except for the largest value, which no other exceeds."""
+    """Draws the share above each value. The largest value is left out, because no value is above it."""
     least = 1.0
     for place, of in enumerate(found):
         above = (1.0 - of.shares())[:-1]

@@ -1,7 +1,8 @@
 """The kind ellipse: throughput against delay; up and to the right is better.
 
-Each result is a point (its means) in an ellipse: the contour of one standard deviation of a normal distribution with
-the covariance of delay and rate over windows of time. A slanted ellipse shows a queue that trades one for the other.
+Each result is a point, at its means, in an ellipse. The ellipse is the contour of one standard deviation of a normal
+distribution with the covariance of delay and rate over windows of time. A slanted ellipse shows a queue in which a
+higher rate costs more delay.
 
     windows    of 1 s, or a 60th of the measured time if that is more
     semi-axes  the eigenvectors of the covariance, each as long as the square root of its eigenvalue
@@ -27,7 +28,7 @@ from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, lin
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 
-#: Smallest delay on a logarithmic axis in ms; shorter delays, which users do not notice, count as this.
+#: Smallest delay on a logarithmic axis in ms. Users do not notice shorter delays, so they are drawn at this value.
 FLOOR = 1.0
 
 _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}
@@ -53,7 +54,7 @@ class Cloud:
         return np.exp(x) if log else x, y
 
     def drawn(self, *, log: bool = False) -> tuple[Array, Array]:
-        """Returns the ellipse, cut at the extremes of the windows, so that it shows no wait below 0.
+        """Returns the ellipse, cut off at the extremes of the windows, so that no wait below 0 is drawn.
 
         `log` is true for a logarithmic axis of delays.
         """
@@ -72,7 +73,7 @@ class Cloud:
 
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
-    """Returns a cloud per run, or per application of one run; and the label of its delay."""
+    """Returns a cloud per run, or per application if there is one run; and the label of the delay."""
     if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
     if all(pings(run) and flows(run) for run in runs):
@@ -174,7 +175,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 def _names(of: SizedFigure, axes: Axes, found: Sequence[Cloud], *, log: bool) -> None:
-    """Labels each ellipse at its top; draws a legend if there is not enough room."""
+    """Labels each ellipse at its top; draws a legend if there is no room for the labels."""
     tops = [cloud.drawn(log=log) for cloud in found]
     labels = [
         (cloud.label, float(x[y.argmax()]), float(y.max()), style.colour(place))

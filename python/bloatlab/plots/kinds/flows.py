@@ -41,7 +41,7 @@ def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
 
 
 def jain(rates: Array) -> Array:
-    """Returns Jain's index of the active flows (first to last payload) in each bin; NaN for fewer than two."""
+    """Returns Jain's index in each bin for the flows between their first and last payload; NaN for fewer than two."""
     under_way = np.zeros(rates.shape, dtype=bool)
     for row, rate in enumerate(rates):
         some = np.flatnonzero(rate > 0.0)
@@ -98,7 +98,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 def _tcp(flow: Flow) -> bool:
     """Returns whether a flow has a congestion window.
 
-    Datagrams have none: their rate does not depend on other flows.
+    Flows of datagrams have none, because their rate does not depend on other flows.
     """
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 

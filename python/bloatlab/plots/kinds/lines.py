@@ -21,7 +21,7 @@ _MOST = 18
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws a panel per measure; for an axis of names, rows of dots with intervals."""
+    """Draws a panel per measure. If the axis has names, draws rows of dots with intervals instead of lines."""
     x, others = along(of, options.x)
     columns = measures(of, options.columns)
     lines = [name for name, _ in groups(of, others)] if others else []

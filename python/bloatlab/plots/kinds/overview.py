@@ -18,15 +18,15 @@ from bloatlab.plots.over_time import TimePanel, draw_time_panel, mark_changes, n
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Run
 
-#: Panels that can show the wait, in order of preference. The panel of rates is drawn below the chosen one.
+#: Panels that can show the wait, in order of preference. Below the chosen panel, the rates are drawn.
 _WAIT = ("sojourn", "rtt", "queue")
 
-#: Largest number of results for which a table of scores has room.
+#: Largest number of results for which the table of scores has room.
 _MOST_COLUMNS = {"column": 2, "page": 4, "slide": 5}
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws two panels above one time axis; below them the distribution of delay and the scores."""
+    """Draws two panels above one time axis, and below them the distribution of delay and the scores."""
     found = {panel.name: panel for panel in time_panels(runs)}
     stack = [found[name] for name in [*_WAIT, "rate"] if name in found]
     stack = [*stack[:1], *(s for s in stack[1:] if s.name == "rate")] or list(found.values())[:2]

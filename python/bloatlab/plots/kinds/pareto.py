@@ -1,7 +1,7 @@
 """The kind pareto: two measures of a sweep against each other, with the Pareto front.
 
-A point is on the front if no other is at least as good in both measures and better in one. Only settings of the same
-line compete: there is a front for each combination of the axes of rate, delay, loss and jitter. Both axes are turned so
+A point is on the front if no other is at least as good in both measures and better in one. Only settings on the same
+line are compared, so there is a front for each combination of rate, delay, loss and jitter. Both axes are turned so
 that better is up and to the right.
 """
 
@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Directions of measures for this plot only, because the core declares no direction for these measures.
+#: Directions that only this plot uses, for measures without a direction in the core.
 _WAYS = {"utilisation": "more is better"}
 
 
@@ -59,7 +59,7 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns and whose values vary. Of several rates, the largest comes first."""
+    """Returns the columns that match the patterns and whose values vary. Of the rates, the largest comes first."""
     found: list[str] = []
     for pattern in patterns:
         try:
@@ -77,7 +77,7 @@ _LINE = ("rate", "delay", "rtt", "loss", "jitter")
 
 
 def conditions(of: Sweep) -> list[Axis]:
-    """Returns the axes that describe the line instead of a queue: what a user cannot choose."""
+    """Returns the axes that describe the line and not a queue, so that a user cannot choose their values."""
     found = axes_of(of)
     lines = [a for a in found if "queue" not in a.name and re.split(r"[._ ]", a.name)[-1] in _LINE]
     return lines if len(lines) < len(found) else []

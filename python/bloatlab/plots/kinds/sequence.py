@@ -2,8 +2,8 @@
 
 The plot is drawn from captures at both ends of a link. The left capture has the packets that arrive at the link's
 queue, including those that the queue drops, and the returning ACKs. The right capture has the packets that left the
-link. A segment that is only in the left capture was dropped if the right capture has a later segment. Otherwise the
-segment may still be in the queue, so it is drawn as not arrived.
+link. If a segment is only in the left capture and the right capture has a later segment, the first segment was dropped.
+If there is no later segment, it may still be in the queue, so it is drawn as not arrived.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
 
 @dataclass
 class Trace:
-    """A flow's segments as (time in s, first byte in kB), by fate, and its ACKs."""
+    """The segments of a flow by fate, each as (time in s, first byte in kB), and the ACKs of the flow."""
 
     name: str
     sent: list[tuple[float, float]] = field(default_factory=list)
@@ -52,7 +52,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
-    """Returns the trace of the flow with the most data, of application `of` or of all.
+    """Returns the trace of the flow with the most data, among the flows of application `of` or all flows.
 
     Raises `Unfit` if there is none.
     """
@@ -68,7 +68,7 @@ def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
 
 
 def _apps(flow: tuple[bytes, int, bytes, int], run: Run) -> list[str]:
-    """Returns the applications that a flow may belong to: the n-th application by name, from 1, listens on port n."""
+    """Returns the applications that a flow may belong to: the n-th application by name listens on port n, from 1."""
     names = sorted(run.apps)
     return [names[port - 1] for port in (flow[1], flow[3]) if 1 <= port <= len(names)]
 
@@ -98,7 +98,7 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
     """Returns whether each segment left the link.
 
-    If a segment was sent several times, an arrival counts for the last one sent before it.
+    If a segment was sent several times, an arrival counts for the last transmission before it.
     """
     arrivals: dict[tuple[int, int], list[float]] = {}
     for one in right:

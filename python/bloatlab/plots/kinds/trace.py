@@ -31,10 +31,10 @@ _LINK = (
 #: Columns that only disciplines with two queues have. Their sojourn times are not drawn, because they mix both queues.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
-#: The queue of each column.
+#: The name of the queue that each column describes.
 _QUEUES = {"delay_l_ms": "L", "qdelay_l_ms": "L", "delay_c_ms": "C"}
 
-#: More drops or marks than this are drawn as a rate, because their ticks would merge.
+#: If there are more drops or marks than this, they are drawn as a rate, because their ticks would merge.
 _MOST_TICKS = 300
 
 #: Panels of a sender: label, columns, and their factor.
@@ -98,7 +98,7 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[TimePanel]:
-    """Adds the name of the link or application and its events to the first panel."""
+    """Adds to the first panel the name of the link or application, and its events."""
     if not found:
         return []
     name, label = safe(of, 12), found[0].y_label
@@ -139,7 +139,7 @@ def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]])
 
 
 def _word(column: str) -> str:
-    """Returns the label of a column: its queue, or its name without the unit."""
+    """Returns the label of a column: the name of its queue, or the name of the column without the unit."""
     if column in _QUEUES:
         return _QUEUES[column]
     for unit in ("_ms", "_bytes", "_packets", "_mbit", "_s"):

@@ -1,7 +1,8 @@
 """The values that the claims of CableLabs 2012 in `claims.toml` are about.
 
-If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages (`without_pages`). It is
-then printed with that result, but keeps the verdict of the paper's test cases.
+If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages
+(`without_pages`). The result of this check is printed with the claim, but the verdict is the one from the paper's test
+cases.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 def _retries(runs: Runs) -> float | None:
     """Returns the largest number of SYN retries in D04/21.
 
-    It counts only seeds in which all retries were at the paper's times.
+    Only seeds in which all retries were at the paper's times count.
     """
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
@@ -58,7 +59,7 @@ CLAIMS = DECLARED.claims({
 })  # fmt: skip
 
 
-#: The names of all measures of pages begin with one of these.
+#: Measures of pages have names that begin with one of these.
 _OF_PAGES = ("page", "mad")
 
 

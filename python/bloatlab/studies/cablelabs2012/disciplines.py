@@ -1,7 +1,7 @@
 """The nine cases with every discipline: the paper's three, and the disciplines that it names as future work.
 
-The paper publishes values only for its own three queues. Their rows are the runs of Tables 3 to 8, with as many seeds as the other
-disciplines have here. Each number is a median over seeds.
+The paper publishes values only for its own three queues. The rows of these queues are from the runs of Tables 3 to 8,
+with the same number of seeds as the other disciplines. Each number is a median over seeds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DISCIPLINES = tuple(Discipline(**table) for table in toml("cablelabs2012", "disc
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure, with a table of its own and a column in the table of all cases (`disciplines.toml`)."""
+    """A measure that has its own table, and a column in the table of all cases (`disciplines.toml`)."""
 
     measure: str
     title: str
@@ -53,8 +53,8 @@ COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.
 #: The functions that `disciplines.toml` names.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
-#: Headings above the columns of the nine cases: the bulk traffic, and the number of columns below the heading. Each column has its case
-#: and round trip as a head of its own.
+#: Headings above the columns of the nine cases: the bulk traffic, and the number of columns below the heading. Each
+#: column also has a head with its case and round trip.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 
@@ -79,7 +79,7 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 
 
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
-    """Returns a table with a row per discipline; each value combines the nine cases by the column's function `over`."""
+    """Returns a table with a row per discipline. The column's function `over` combines the values of the nine cases."""
     columns = [column for column in COLUMNS if column.head]
     values = {
         name: [_OVER[c.over]([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]
@@ -90,7 +90,7 @@ def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTa
 
 
 def _marked(values: Mapping[str, Sequence[float]], columns: Sequence[Column]) -> list[list[TextCell]]:
-    """Makes rows of printed values. The best of each column is marked, unless all are printed alike."""
+    """Makes rows of printed values. The best value of each column is marked, unless all are printed alike."""
     printed = {name: [number(v, c.digits) for v, c in zip(of, columns, strict=True)] for name, of in values.items()}
     best: list[str | None] = []
     for place, column in enumerate(columns):

@@ -1,8 +1,9 @@
 """Further runs by name: experiments that CableLabs 2012 mentions but does not report, and the effect of points that it leaves open.
 
-`tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with one thing read
-differently and is judged by the study's rules like the study itself; if a value differs, the readings that could explain it are run
-(`rules.EXPLANATIONS`). The other experiments have no published values; each prints a table of ours.
+`tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with a different
+interpretation of one point of the paper, and is judged by the rules of the study. If a value differs, the readings that
+could explain the difference are run (`rules.EXPLANATIONS`). The other experiments have no published values; each prints
+a table of our values.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: The study's first values of three parameters, which it has since replaced by the values that the paper states.
+#: Values that the study first used for three parameters; it now uses the values that the paper states.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -55,7 +56,7 @@ ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")
 
 _FIELDS = {field.name for field in fields(Setup)}
 
-#: The cases in which a free parameter can change anything. A parameter that is not listed matters in all cases.
+#: For a free parameter, the cases in which it can change anything. A parameter that is not listed matters in all cases.
 MATTERS = {
     "cbr_size": lambda case: case.number == 6,
     "bulk_initial_window": lambda case: case.number != 1,
@@ -94,7 +95,7 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """Returns trials of the buffers with which one CUBIC flow does not stay at 75 % of the link.
+    """Returns trials of buffers in which one CUBIC flow does not keep to 75 % of the link.
 
     Source: CableLabs 2012 §4.1.3.
     """
@@ -104,8 +105,8 @@ def plateau() -> list[Trial]:
 def alone() -> list[Trial]:
     """Returns trials of the transfers of §4.1, of Figures 2 to 9 and of D02, without pages.
 
-    Pages are put off until the last second of the run. Only D04 has the paper's full duration, because the paper's sentence about it
-    covers the whole run.
+    Pages start only in the last second of the run. Only D04 has the paper's full duration, because the paper's sentence
+    about D04 covers the whole run.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]
@@ -180,7 +181,7 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 
 
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
-    """Returns trials that change one free parameter at a time: each of its values, in the cases where it matters.
+    """Returns trials that change one free parameter at a time, to each of its values, in the cases where it matters.
 
     With `calibrated_only`, parameters that were not calibrated are left out.
     """

@@ -1,8 +1,8 @@
 """Figures 2 to 9 of CableLabs 2012 from our runs, in the paper's order.
 
-Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05), because the ramp in the paper's figures
-takes 0.6 s. This is six round trips of slow start at 100 ms; at 20 ms, six round trips would take 0.12 s. Figures 8 and 9 are D04
-with 21 packets.
+Figures 2 to 7 show one and five TCP sessions. We draw those with a round trip of 100 ms (cases 03 and 05), because the
+ramp in the paper's figures takes 0.6 s, which is six round trips of slow start at 100 ms. At 20 ms, six round trips
+would take 0.12 s. Figures 8 and 9 are D04 with 21 packets.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def keep(result: Result) -> Frames:
 
 
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """Draws Figures 2 to 9, and figures with all three queues. `frames` has the series from `keep`, by case key."""
+    """Draws Figures 2 to 9, and figures with all three queues. `frames` has the series kept by `keep`, by case."""
     of = {queue: [frames[Case(n, queue).key] for n in _ROWS] for queue in Queue}
     every = list(zip(*of.values(), strict=True))
     drawn = [

@@ -23,11 +23,12 @@ PEAK_MBIT = 20.0
 SUSTAINED_MBIT = 5.0
 BURST_MB = 10.0
 
-#: A transfer counts as at the peak rate if it has at least 95 % of that rate, because voice, ACKs and GETs use the rest. It has
-#: left the peak rate when it is below 90 %; according to the paper, it falls to 75 %.
+#: A transfer has reached the peak rate when it has at least 95 % of this rate, because voice, ACKs and GETs use the
+#: rest. It has left the peak rate when it is below 90 %; according to the paper, it falls to 75 %.
 FULL, LEFT = 0.95, 0.9
 
-#: Attempt times of a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1, 4, 10, ...).
+#: Times of the attempts of a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1,
+#: 4, 10, ...).
 SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
 
 
@@ -65,9 +66,10 @@ def cells(result: Result) -> Measures:
 def burst(result: Result) -> Measures:
     """Measures a bulk transfer: its ramp, the duration of its burst, and its rate after the burst.
 
-    A rate is a mean over 0.3 s, which is three round trips, because in slow start a sender sends one batch of packets per round trip. Times
-    are relative to the transfer's first packet. These definitions were fixed before the first runs. Finer ones were tried later (means
-    over 0.2 s; limits of 85 % or 87.5 % of the peak rate): no verdict changed, and the paper does not require them, so the first definitions stay.
+    In slow start, a sender sends one batch of packets per round trip, so a rate is a mean over 0.3 s, which is three
+    round trips. Times are relative to the transfer's first packet. These definitions were fixed before the first runs.
+    Finer ones were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate): no verdict changed, and
+    the paper does not require them, so the first definitions stay.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
@@ -106,7 +108,7 @@ def forward_ftp(result: Result) -> pl.DataFrame:
 def _burst_used(up: pl.DataFrame) -> float:
     """Returns the time at which the token bucket first falls under 2 % of its 10 MB.
 
-    Between bins, tokens <- min(burst, tokens + rate dt) - sent.
+    From one bin to the next, tokens <- min(burst, tokens + rate dt) - sent.
     """
     begin, sent = up["t_s"].to_numpy(), up["sent_bytes"].to_numpy() * 1e-6
     width = float(begin[1] - begin[0])
@@ -119,7 +121,7 @@ def _burst_used(up: pl.DataFrame) -> float:
 
 
 def queueing(result: Result) -> Measures:
-    """Measures the delay in the rate shaping queue: during the burst and after it, its typical value, and its first spike."""
+    """Measures the rate shaping queue's delay, during the burst and after it: typical values and the first spike."""
     up = upstream(result)
     t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
     mean = up["sojourn_ms_mean"].to_numpy()
@@ -154,7 +156,7 @@ def _nearly_full(result: Result) -> float:
 def _limit_packets(result: Result) -> int | None:
     """Returns the number of packets that the rate shaping queue holds.
 
-    ns-2's DropTail stores one less than its limit.
+    ns-2's DropTail stores one packet less than its limit.
     """
     ((_, queue),) = result.scenario.data["link"][UP]["queue"].items()
     limit = str(queue.get("limit", ""))
@@ -164,7 +166,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """Returns the number of SYN retries of the connection with the most retries; NaN unless all of them are at the paper's times."""
+    """Returns the largest number of SYN retries of a connection; NaN unless all are at the paper's times."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")

@@ -1,7 +1,7 @@
 """The tables and the answer of the study: Tables 3 to 8 with our value beside each published one, and the tables of the experiments.
 
-In the answer, one queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the queues count as
-equal. The loads are the eight with bulk traffic; a number for all loads is the median over them.
+In the answer, a queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the two
+queues count as equal. The loads are the eight with bulk traffic. A number for all loads is the median over these eight.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from bloatlab.studies.tables import MARKS, judged_cell, medians_table, spaced, v
 from bloatlab.tables import TextCell, TextTable, Tone, number, row, spread
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
 
-#: `_TABLES`: for Tables 3 to 8, the number, the title, the DropTail queue that is compared with CoDel, and the metrics of each queue.
+#: `_TABLES`: for Tables 3 to 8, the number, the title, the DropTail queue that is compared with CoDel, and the metrics
+#: printed for each queue.
 _VOICE, _WEB, _SUMMARY = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES), (MOS, FTP, MEDIAN_AGAIN)
 _TABLES = (
     (3, "VoIP, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, _VOICE),
@@ -53,8 +54,8 @@ _TABLES = (
     (8, "Summary, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _SUMMARY),
 )
 
-#: How Tables 7 and 8 compare CoDel with DropTail, by metric: the metric of the comparison, the head of its column, and the heading above
-#: the metric's three columns.
+#: For each metric, how Tables 7 and 8 compare CoDel with DropTail: the metric of the comparison, the head of its
+#: column, and the heading above the metric's three columns.
 _COMPARED = {
     MOS: (MOS_DELTA, "delta", "VoIP MOS"),
     FTP: (FTP_RATIO, "C/D %", "FTP kB in 600 s"),
@@ -86,10 +87,10 @@ def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[t
 
 
 def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
-    """Makes Tables 3 to 8. Each field reads "published | ours"; the interval and the reason are its hint.
+    """Makes Tables 3 to 8. Each field reads "published | ours"; its hint is the interval and the reason.
 
-    A terminal is narrow and shows no hints. So with `terminal`, each column has a heading of its own, and fields for the interval and
-    for a mark.
+    A terminal is narrow and shows no hints. So with `terminal`, each column has its own heading, and there are fields
+    for the interval and for a mark.
     """
     made: list[TextTable] = []
     for n, title, droptail, metrics in _TABLES:
@@ -112,7 +113,7 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     """Returns the fields of one cell in one table: the published value and ours.
 
-    CoDel has two published runs; the published value is from the run that this table prints.
+    CoDel has two published runs; the published value is that of the run printed in this table.
     """
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
@@ -222,7 +223,11 @@ NOTICED: Mapping[str, Tolerance] = {
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A comparison of CoDel with another queue in one measure: the numbers of loads in which CoDel is better, worse or the same, and both medians over the loads."""
+    """A comparison of CoDel with another queue in one measure.
+
+    It has the numbers of loads in which CoDel is better, worse or the same, and the median of each queue over the
+    loads.
+    """
 
     better: int
     worse: int
@@ -232,7 +237,7 @@ class Beside:
 
     @property
     def verdict(self) -> str:
-        """The verdict for more than half of the loads; "it depends on the load" if there is none."""
+        """The verdict on more than half of the loads; "it depends on the load" if there is no such verdict."""
         most = max(self.better, self.worse, self.same)
         if 2 * most <= len(LOADED):
             return "it depends on the load"
@@ -246,7 +251,7 @@ class Beside:
 
 
 def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Beside | None:
-    """Compares CoDel with the queue `other` in one metric, in which more is better or, without `high_is_good`, less.
+    """Compares CoDel with the queue `other` in one metric; without `high_is_good`, less is better.
 
     Returns None if a run is missing.
     """

@@ -1,4 +1,4 @@
-"""The paper's numbers, read from `published.csv`. Nothing in it was measured by us."""
+"""The paper's numbers, read from `published.csv`, which has none of our measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
 DECLARED = Declared("cablelabs2012")
 
-#: kB that the shaper lets through in 600 s: a burst of 10 MB + 600 s x 5 Mbit/s / 8 = 10 + 375 MB.
+#: The kB that the shaper lets through in 600 s: a burst of 10 MB and 600 s at 5 Mbit/s: 10 + 375 MB.
 CEILING_KB = 385_000.0
 
 #: Metrics that the paper measured, by their names in `published.csv`, in the order of its tables.
@@ -50,7 +50,7 @@ _DROPTAIL = {"417": Queue.DROPTAIL_417, "21": Queue.DROPTAIL_21}
 
 @dataclass(frozen=True, slots=True)
 class PublishedCell:
-    """A cell of the paper: one value, or the two runs of one CoDel configuration.
+    """A cell of the paper: one value, or the values of the two runs of a CoDel configuration.
 
     `values` are numbers: infinity for ">600", empty for "-" and "N/A". `printed` is the printed text.
     """
@@ -71,7 +71,7 @@ def rows() -> Sequence[Row]:
 def measured() -> Sequence[PublishedCell]:
     """Returns the measured cells of Tables 3 to 8.
 
-    CoDel's two runs are one cell. A value that two tables print is also one cell.
+    The two runs of CoDel make one cell. A value that two tables print also makes one cell.
     """
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():
@@ -84,9 +84,9 @@ def measured() -> Sequence[PublishedCell]:
 
 @functools.cache
 def derived() -> Sequence[PublishedCell]:
-    """Returns the cells that repeat or combine measured ones.
+    """Returns the cells that repeat or combine measured cells.
 
-    A cell that compares DropTail with CoDel has the case of DropTail.
+    A cell that compares DropTail with CoDel is stored under the case of DropTail.
     """
     found = [row for row in rows() if row.metric in DERIVED]
     return tuple(_merge(which, row.metric, [row]) for row in found if (which := _case_of(row.case)) is not None)

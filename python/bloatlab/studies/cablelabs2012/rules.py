@@ -51,16 +51,16 @@ TOLERANCES: Mapping[str, Tolerance] = {
 #: `LONG_LOAD` is the tolerance of a published median page load of more than `LONG_LOAD_S` seconds.
 LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 
-#: Largest number of pages that may complete where the paper prints ">600" s as the load time of a page.
+#: If the paper prints ">600" s as the load time of a page, at most this number of pages may complete.
 NEVER_PAGES = 3.0
 
 #: The tolerance of the difference between DropTail and CoDel in the size of a transfer, in kB.
 DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 
-#: Accepted shares of voice packets lost without any load, in %; the key is true for the small buffer.
+#: Accepted shares of voice packets lost without any load, in %. The key is true for the small buffer.
 IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
-#: Metrics for which 90 % of the values should be within tolerance; for all other metrics, 80 %.
+#: For these metrics, 90 % of the values should be within tolerance; for all other metrics, 80 %.
 HEADLINE = (MOS, FTP, MEDIAN, PAGES)
 
 GOALS = (
@@ -81,14 +81,15 @@ def _percent(part: float, whole: float) -> float:
     return 100.0 * part / whole if whole else math.nan
 
 
-#: For each metric that compares CoDel with DropTail: the measured metric, and the function that compares two medians of it.
+#: For each metric that compares CoDel with DropTail: the measured metric, and the function that compares its two
+#: medians.
 COMPARISONS: Mapping[str, tuple[str, Callable[[float, float], float]]] = {
     MOS_DELTA: (MOS, operator.sub),
     FTP_RATIO: (FTP, _percent),
     MEDIAN_RATIO: (MEDIAN, _percent),
 }
 
-#: Median and central interval of every measure of a case, by its key.
+#: Median and central interval of every measure of a case, keyed by the case.
 Spreads = Mapping[str, Mapping[str, Spread]]
 
 
@@ -107,7 +108,7 @@ def cells(runs: Runs) -> Sequence[Cell]:
 
 
 def band(case: Case, metric: str, published: float) -> Band:
-    """Returns the range of our values that agree with `published` for this case and metric."""
+    """Returns the range in which our value agrees with `published`, for this case and metric."""
     if metric == LOST and case.number == 1:
         return IDLE_LOST[case.queue is Queue.DROPTAIL_21]
     long = metric == MEDIAN and published > LONG_LOAD_S
@@ -150,7 +151,7 @@ def _unjudged(cell: PublishedCell, ours: Spread, reason: str) -> Cell:
 
 
 def _difference(case: Case, spreads: Spreads) -> Finding | None:
-    """Judges the second half of the FTP rule, the difference between the queues.
+    """Judges the second half of the FTP rule, which is about the difference between the queues.
 
     Returns a finding if the difference does not agree with the paper's, and otherwise None.
     """
@@ -165,7 +166,7 @@ def _difference(case: Case, spreads: Spreads) -> Finding | None:
 
 
 def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
-    """Returns a cell that repeats or combines measured ones: shown, not judged. A combination has no interval."""
+    """Returns a cell that repeats or combines measured cells: shown, not judged. A combination has no interval."""
     own = spreads[cell.case.key]
     if cell.metric not in COMPARISONS:
         return _unjudged(cell, own[MEDIAN], "repeats a measured cell, rounded")
@@ -187,12 +188,12 @@ class Explanation:
     cases: str
     metrics: str
     why: str
-    #: The fact stated in the paper that the reading changes; empty if the paper's words allow the reading.
+    #: The statement of the paper that the reading contradicts; empty if the paper's words allow the reading.
     against: str = ""
 
     @property
     def reason(self) -> str:
-        """The cause as text, with the fact of the paper that the reading changes."""
+        """The cause as text, with the statement of the paper that the reading contradicts."""
         return f"{self.why}; it changes what the paper states: {self.against}" if self.against else self.why
 
 
@@ -205,7 +206,7 @@ def candidates(case: str, metric: str) -> Sequence[Explanation]:
 
 
 def _row(key: str) -> Sequence[str]:
-    """Returns the keys of the cases with the same load: this case, and those with the other queues."""
+    """Returns the keys of the cases with the same load, for this and the other queues."""
     return [Case(int(key[1:3]), queue).key for queue in Queue]
 
 

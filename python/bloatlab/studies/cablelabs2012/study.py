@@ -33,10 +33,11 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Number of seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-#: Number of seeds for which the rules were fixed. With fewer, a reading that could explain a difference is run with one seed.
+#: Number of seeds for which the rules were fixed. With fewer seeds, a reading that could explain a difference is run
+#: with one seed.
 RULES_SEEDS = 10
 
-#: Names of the two batches that always run, and the prefix for the names of batches that explain differences.
+#: Names of the two batches that always run, and the prefix of the names of batches that explain differences.
 MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
@@ -125,7 +126,7 @@ def _beyond(results: Results) -> Iterable[Block]:
 
 
 def _data(results: Results) -> Mapping[str, Any]:
-    """Returns the paper's parameters as the scenarios have them, and the shares of the requested readings."""
+    """Returns the paper's parameters as used in the scenarios, and the shares of the requested readings."""
     shares = {
         name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
         for name, card in _readings(results).items()

@@ -37,7 +37,8 @@ TODAY = ("codel", "fq_codel", "pie")
 #: TCP parameters for loss detection by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
 DUPTHRESH = "dupthresh"
 
-#: Segments per packet in the queues of the lab's kit: at this rate Linux makes super-segments of at least two segments.
+#: Segments per packet in the queues of the lab's kit. At the lab's rate, Linux makes super-segments of at least two
+#: segments.
 SUPER = 2
 
 
@@ -68,9 +69,9 @@ class Lab:
 class Case:
     """A configuration: the congestion control, and the queue of the bottleneck.
 
-    `segments` is the number of segments that count as one packet of a drop-tail limit. Without a limit, `queue` has its default
-    parameters. `detection` replaces the preset's loss detection (linux-6: RACK-TLP). Each link into a host adds a random delay to every
-    packet, uniform from 0 to `jitter_us`.
+    `segments` is the number of segments that count as one packet of a drop-tail limit. Without a limit, `queue` has its
+    default parameters. `detection` replaces the preset's loss detection (linux-6: RACK-TLP). Each link into a host adds
+    a random delay to every packet, distributed uniformly from 0 to `jitter_us`.
     """
 
     congestion: str
@@ -95,7 +96,7 @@ class Case:
 
 
 def kit() -> list[Case]:
-    """Returns the cases as Mininet runs them, with super-segments in the queue. The published tables are for Reno."""
+    """Returns the cases as Mininet runs them, with super-segments in the queue. The tables are printed for Reno."""
     return [Case(cc, q, SUPER) for cc in CONGESTION for q in QUEUES]
 
 
@@ -124,7 +125,7 @@ def cases() -> list[Case]:
 
 
 def live_cases() -> list[Case]:
-    """Returns the cases that can also run on kernels: their packets are at most as large as the MTU."""
+    """Returns the cases that can also run on kernels: those whose packets are not larger than the MTU."""
     return [*plain(), *today()]
 
 
@@ -163,7 +164,7 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
             link["jitter"] = f"{case.jitter_us}us"
     for app, given in network["app"].items():
         given["start"] = _start(app, seed)
-    # the preset's undo of spurious reductions needs RACK
+    # undoing spurious reductions, as the preset does, needs RACK
     other = {"loss_detection": case.detection, "undo": "none", "frto": False} if case.detection else {}
     network["tcp"]["lab"] |= {"congestion_control": case.congestion, **other}
     network |= {"name": name, "seed": seed, "duration": f"{lab.seconds}s"}

@@ -14,10 +14,10 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full at this share of its maximum length, because the report read "full" from a plot.
+#: A queue counts as full from this share of its maximum length on, because the report read "full" from a plot.
 FULL = 0.9
 
-#: Time from h1 into the queue of s0: the propagation delay of one link (1 ms); the rest is negligible.
+#: Time of a packet from h1 to the queue of s0: the propagation delay of one link (1 ms); transmission is negligible.
 INTO_QUEUE_S = 0.001
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ def pings(result: Result) -> Measures:
 
 
 def answered(result: Result) -> pl.DataFrame:
-    """Returns the pings with an answer: `t_s`, `rtt_ms`."""
+    """Returns the pings that were answered: `t_s`, `rtt_ms`."""
     frame = result.table("pings").filter(pl.col("app") == PING)
     return frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan()).sort("t_s")
 

@@ -67,7 +67,7 @@ def readings(results: Results) -> list[Checked]:
 def readings_table(results: Results) -> TextTable:
     """Makes a table of the claims whose verdict depends on the loss detection.
 
-    It also has the number of claims that hold with each detection.
+    It also has the number of claims that hold with each kind of detection.
     """
 
     def held(claim: Checked) -> TextCell:
@@ -148,7 +148,7 @@ BLOCKS: Mapping[str, page.Blocks] = {
 #: Series of one run, as kept by `measure.series`.
 Frames = Mapping[str, pl.DataFrame]
 
-#: Payload of a segment in bytes. Congestion windows are divided by it, to draw them in segments.
+#: Payload of a segment in bytes, by which congestion windows are divided, to draw them in segments.
 MSS = 1448
 
 
@@ -201,7 +201,7 @@ def _rtt(frames: Frames, title: str, *levels: float) -> Panel:
 
 
 def _fetch(frames: Frames, title: str, *means: float) -> Panel:
-    """Makes a panel of fetch times. All such panels have the same scale, unless the values do not fit."""
+    """Makes a panel of fetch times. All of these panels have the same scale, unless values would not fit."""
     took, most = frames["fetch"]["took_s"].to_numpy(), 2.5
     series = [Series("fetch", frames["fetch"]["start_s"].to_numpy(), took, "points")]
     top = None if len(took) and float(took.max()) > most else most
@@ -231,7 +231,8 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: `BUFFERS`: the lab's own buffers, with super-segments as in its kit. `MODERN`: queue disciplines with their defaults, in place of these buffers.
+#: `BUFFERS`: the lab's drop-tail buffers, with super-segments as in its kit. `MODERN`: queue disciplines that replace
+#: these buffers, with default parameters.
 BUFFERS = {f"{q} packets": Case("reno", q, 2) for q in QUEUES}
 MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
 

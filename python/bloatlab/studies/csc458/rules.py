@@ -16,7 +16,7 @@ WAITS = "max wait at 100 Mb/s"
 #: The tolerance of values that the report measured in a single run.
 ALONE = Tolerance(factor=2.0)
 
-#: The tolerances of the longest waits according to equation (1), in s, and equation (2), in ms.
+#: The tolerances of the longest wait by equation (1), in s, and of the round trip by equation (2), in ms.
 WAIT, ROUND_TRIP = Tolerance(share=0.05, least=0.002, unit="s"), Tolerance(share=0.05, least=2.0, unit="ms")
 
 #: The accepted values by queue and metric.
@@ -65,13 +65,13 @@ PUBLISHED: Sequence[Published] = [
 
 
 def in_second_reading(runs: Runs) -> Runs:
-    """Returns the runs, but with the kit's cases replaced by those with loss detection by duplicate ACKs."""
+    """Returns the runs, with each case of the kit replaced by the same case with loss detection by duplicate ACKs."""
     return {**runs, **{key.removesuffix(f" {DUPTHRESH}"): seeds for key, seeds in runs.items() if DUPTHRESH in key}}
 
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: The margin of a ranking: the smaller value must be smaller by at least this share of the larger one.
+#: The margin of a ranking: the smaller value must be smaller than the larger one by at least this share of the larger.
 MARGIN = 0.05
 
 #: "Mostly" and "most of the time" mean at least this share; "not most of the time" means at most 1 minus this share.
@@ -88,5 +88,5 @@ RULES = DECLARED.tolerances(
     {"ALONE": ALONE, "BANDS": BANDS, "MEAN": MEAN, "SD": SD, "WAIT": WAIT, "ROUND_TRIP": ROUND_TRIP}
 )
 
-#: The claims, from the report's sentences and pictures, from other runs of the kit, and from both together.
+#: The claims from the sentences and pictures of the report, from other runs of the kit, and from both together.
 CLAIMS = DECLARED.claims({"below": _below, "MOSTLY": MOSTLY, "PACKET_MS": Lab().packet_ms()})

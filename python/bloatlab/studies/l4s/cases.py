@@ -1,7 +1,7 @@
 """The cases of the study and their scenarios: senders, round trips, queues.
 
-In our own cases, the whole delay of a flow's round trip is on the reverse path, so that a packet's delay is its wait in the queue
-and its own transmission. In the L4S tests, half of the delay is in front of the bottleneck:
+In our own cases, the whole propagation delay of a flow is on the reverse path, so the delay of a packet is its wait in
+the queue and its own transmission. In the L4S tests, half of the propagation delay is in front of the bottleneck:
 
     server 1 --+--> r ==bottleneck, rate==> home
     server 2 --+
@@ -16,7 +16,8 @@ defaults. All TCP negotiates AccECN (tcp_ecn = 3). ACKs pass a queue of the same
     scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
     scenario 6   two uploads, 60 s; measured 18 to 58 s               AQMs of RFC 3168, one queue
 
-The tests have bursts only in front of one flow. `BURSTY` puts them in front of two, CUBIC and Prague, as their issue 1 proposes.
+In the tests, bursts affect only a single flow. `BURSTY` applies them to two flows, CUBIC and Prague, as issue 1 of the
+tests proposes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from bloatlab.studies.published import rows, toml
 
 DECLARED = Declared("l4s")
 
-#: Payload of a full packet, and of a packet an eighth as large, in bytes.
+#: Payload of a full packet, and of a packet with an eighth of its size, in bytes.
 MSS, SMALL = 1448, 136
 #: Headers and time stamps of a segment, bytes.
 HEADERS = 52
@@ -46,13 +47,13 @@ SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 #: TCP stacks, and the queues of our own cases and of the L4S tests, by name.
 STACKS, OWN_QUEUES, TEST_QUEUES = (toml("l4s", "parts.toml")[name] for name in ("stacks", "own", "tests"))
 
-#: Names of the versions of Prague that are compared with the version in the tests.
+#: Names of the versions of Prague that are compared with the version used in the tests.
 FORMS = {"prague-rounds": "cuts in rounds", "prague6": "version 0.6", "prague7": "version 0.7"}
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One side of a case: `flows` TCP flows of a stack with a round trip in ms, or datagrams at `share` of the link's rate."""
+    """One side of a case: `flows` TCP flows of a stack with a round trip in ms, or datagrams at `share` of the rate."""
 
     stack: str
     rtt: float = 20.0
@@ -71,9 +72,9 @@ class Load:
 class Case:
     """A bottleneck of `rate` Mbit/s and its loads; measured from `warm_up` to `seconds`.
 
-    `bench` is the network of the L4S tests, with half of each delay in front, HTB and Ethernet's headers. There the rate may become
-    `then` halfway through the run, a radio link in front may release packets in `bursts`, and arrivals may be `jittered` by up
-    to a packet's time.
+    `bench` is the network of the L4S tests, with half of each delay in front, HTB and Ethernet's headers. In this
+    network, the rate may change to `then` halfway through the run, a radio link in front may release packets in
+    `bursts`, and arrivals may be `jittered` by up to the time of a packet.
     """
 
     group: str
@@ -111,7 +112,7 @@ class Case:
 
     @property
     def packet_ms(self) -> float:
-        """The time to send a full packet of its TCP flows, ms."""
+        """The time in which the link sends a full packet of the case's TCP flows, ms."""
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:
@@ -153,8 +154,8 @@ def of_queue(name: str) -> tuple[Case, ...]:
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
-#: Experiments that explain differing ratios: `OTHER_FORMS` has other versions of Prague, `JITTERED` arrivals that jitter by a
-#: packet's time, and `OWN_CUBIC` CUBIC without its Reno region.
+#: Experiments that explain ratios that differ. `OTHER_FORMS` has other versions of Prague, `JITTERED` has arrivals that
+#: jitter by up to the time of a packet, and `OWN_CUBIC` has CUBIC without its Reno region.
 _PRAGUE = tuple(case for case in of_queue("dualpi2") if any(x.stack == "prague" for x in case.loads))
 OTHER_FORMS = tuple(case.of_version(form) for form in FORMS for case in _PRAGUE)
 JITTERED = tuple(replace(case, jittered=True) for case in of_queue("pfifo"))
@@ -169,7 +170,7 @@ def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = Fals
     return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
 
 
-#: Scenario 2. With bursts, only the smallest step is run, because the tests show only that.
+#: Scenario 2. With bursts, only the smallest step is run, because the tests have bursts with this step only.
 STEPS = tuple(
     step(stack, rtt, queue, then, bursts=bursts)
     for bursts in (False, True)
@@ -180,8 +181,9 @@ STEPS = tuple(
 )
 
 
-#: CUBIC beside each version of Prague, at equal round trips. `BURSTY` adds the bursts of scenario 2, as the tests never do, in
-#: front of the queue. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of 0.24 ms at 50 Mbit/s.
+#: CUBIC beside each version of Prague, at equal round trips. `BURSTY` adds the bursts of scenario 2 in front of the
+#: queue, which the tests do not do. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of
+#: 0.24 ms at 50 Mbit/s.
 SMOOTH = tuple(
     case.of_version(form)
     for form in ("prague", "prague7")
@@ -213,8 +215,8 @@ def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss
 BESIDE = tuple(beside(rate, n) for rate in RATES for n in FLOWS)
 ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
-#: Experiments that explain longer waits: `SMALLER` and `ALONE_SMALLER` have packets an eighth as large, `SHORTER` a short round trip
-#: with and without Prague's minimum virtual round trip of 25 ms.
+#: Experiments that explain longer waits. `SMALLER` and `ALONE_SMALLER` have packets with an eighth of the size;
+#: `SHORTER` has a short round trip, with and without Prague's minimum virtual round trip of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
 SHORTER = tuple(
     alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague-rounds")
@@ -225,8 +227,8 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: Experiments that explain queue C's waits and shares at 4 Mbit/s (`SLOWEST`): `STEP_BEHIND` has a step that never marks a lone packet,
-#: `OF_THE_RFC` DualPI2 as in RFC 9332, and `EVEN` evenly spaced drops.
+#: Experiments that explain the waits and shares in queue C at 4 Mbit/s (`SLOWEST`). `STEP_BEHIND` has a step that never
+#: marks a lone packet, `OF_THE_RFC` has DualPI2 as in RFC 9332, and `EVEN` has evenly spaced drops.
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
@@ -244,8 +246,9 @@ SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
-#: Floods of unresponsive datagrams: `NOT_ECT` and `ECT1`, and `NO_DROPS` through a queue that never drops early. Beside `NOT_ECT`, a few
-#: L4S packets (the share `SPARSE` of the link's rate) measure the coupled probability.
+#: Floods of unresponsive datagrams: `NOT_ECT` and `ECT1` by their code point, and `NO_DROPS` through a queue that never
+#: drops early. Beside `NOT_ECT`, a few L4S packets (the share `SPARSE` of the link's rate) measure the coupled
+#: probability.
 SPARSE = 0.002
 NOT_ECT = tuple(
     Case("flood", "dualpi2", (Load("not_ect", share=a), Load("ect1", share=SPARSE, size=64)), seconds=70, warm_up=10)
@@ -311,7 +314,7 @@ def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
         "name": name,
         "seed": seed,
         "duration": f"{case.seconds}s",
-        # runs with a step are sampled every 50 ms, as in the L4S tests (by `ss`)
+        # the state is sampled every 50 ms in runs with a step, as in the L4S tests (by `ss`)
         "record": {"warm_up": f"{case.warm_up}s"} | ({"interval": "50ms"} if case.then else {}),
         "link": _links(case, seed),
         "tcp": {
@@ -342,7 +345,7 @@ def _links(case: Case, seed: int) -> dict[str, Any]:
 
 
 def _shared_slots(links: Mapping[str, Any], case: Case, seed: int) -> dict[str, Any]:
-    """Returns the links of several loads behind one radio link, which releases the packets of all of them in bursts."""
+    """Returns the links of several loads behind one radio link, which releases the packets of all loads in bursts."""
     near, far = "slots' begin", "slots back's end"
     moved = {f"in{n}": links[f"in{n}"] | {"to": near} for n in range(len(case.loads))}
     moved |= {f"out{n}": links[f"out{n}"] | {"from": far} for n in range(len(case.loads))}

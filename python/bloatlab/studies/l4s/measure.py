@@ -50,7 +50,7 @@ def measure(result: Result) -> Measures:
     return found
 
 
-#: After its maximum, a spike ends when at most this share of its height remains.
+#: A spike has ended when at most this share of its maximum is left.
 OVER = 0.1
 #: The settled parts of a run, before and after the step of the rate, as shares of its length: 20 to 30 s and 35 to 60 s of 60 s.
 BEFORE, AFTER = (1 / 3, 0.5), (35 / 60, 1.0)
@@ -61,7 +61,7 @@ PAYLOAD = MSS / (MSS + HEADERS) / FRAME
 def _step(result: Result, case: Case) -> Measures:
     """Measures the first flow around the step of the rate.
 
-    The measures are its smoothed round trip after the step, and its use of the link before and after.
+    The measures are the flow's smoothed round trip after the step, and its use of the link before and after the step.
     """
     flow = result.table("flow_series").filter(pl.col("direction") == "forward")
     t, srtt, sent = (flow[name].to_numpy() for name in ("t_s", "srtt_ms", "goodput_bytes"))

@@ -94,7 +94,7 @@ def steps_table(runs: Runs) -> TextTable:
 
 
 def bursty_table(runs: Runs) -> TextTable:
-    """Makes a table of CUBIC beside Prague through DualPI2: without bursts, with them, and with a deeper step."""
+    """Makes a table of CUBIC beside Prague through DualPI2: without bursts, with bursts, or also with a deeper step."""
     kinds = (("none", c.SMOOTH), ("bursts", c.BURSTY), ("bursts, step of 5 ms", c.DEEPER))
     rows = [
         ((case.senders, f"{case.rate:g}", kind), made[n])
@@ -122,7 +122,7 @@ def group_tables(results: Results, *names: str) -> list[TextTable]:
 
 
 def why_tables(runs: Runs) -> list[TextTable]:
-    """Makes two tables: variants of DualPI2 at 4 Mbit/s, and the queues of flows alone beside their closed forms.
+    """Makes two tables: variants of DualPI2 at 4 Mbit/s; and the queues of flows alone, compared with closed forms.
 
     At 4 Mbit/s, sending a packet takes three times the step's 1 ms.
     """
@@ -167,7 +167,7 @@ def figures(runs: Runs) -> list[Drawn]:
 
 
 def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measure: str) -> Series:
-    """Makes series number `n` of `of` series, with points at x = 0, 1, ..., shifted a little so that the series do not overlap."""
+    """Makes series number `n` of `of`, with points at x = 0, 1, ..., shifted a little so that series do not overlap."""
     xs = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2)
     return points(label, xs, of_cases(runs, cases, measure), style.COLOURS[n])
 

@@ -38,7 +38,8 @@ def rates() -> dict[str, tuple[float, float]]:
 def ratio_band(published_ratio: float, *, alike: bool = False) -> Band:
     """Returns the accepted ratios of rates: within a factor of 1.5 of the published ratio, and on the same side of 1.
 
-    The side does not count for `alike` flows, or if the published ratio is so near to 1 that repeated tests differ in it.
+    Either side is accepted for `alike` flows, and if the published ratio is so near to 1 that repeated tests are on
+    both sides.
     """
     band = RATES.band(published_ratio)
     if alike or abs(math.log(published_ratio)) <= 2.0 * SWAP:
@@ -59,7 +60,8 @@ def _row(
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
     """Yields the ratio of the rates of each pair; at 50 Mbit/s, also their sum.
 
-    There is no sum at 10 Mbit/s, because the tests' own sums of ss's delivery rates are up to 3 % below a full link there.
+    There is no sum at 10 Mbit/s: the tests add up delivery rates of ss, and at this rate their sums are up to 3 % below
+    a full link.
     """
     both = rates()
     for case in cases:
@@ -86,7 +88,8 @@ def _steps() -> Iterator[Published]:
     yield _row(bursts, LOST, "%", 50.0, "about 50", "lost", LOSSES.band(50.0), scale=100.0)
 
 
-#: The promises to flows of both kinds: metric, unit, value, value as printed, measure, band, source, and where it is stated.
+#: The promises to flows of both kinds: metric, unit, value, value as printed, measure, band, source, and the place of
+#: the statement.
 _WAITS = (
     (P99, "ms", 2.0, "below 2", "first_wait_p99_ms", Band(0.0, 2.0), Origin.PAPER, _RFC),
     (MEAN, "ms", 1.0, "below 1", "first_wait_mean_ms", Band(0.0, 1.0), Origin.PAPER, _RFC),
@@ -139,7 +142,7 @@ def _floods() -> Iterator[Published]:
 
     for case in c.NOT_ECT:
         offered = case.loads[0].share
-        # C has the part of the link that the few packets in L do not use
+        # C has the share of the link that the few packets in L do not use
         p_c, name = theory.excess(offered / (1.0 - c.SPARSE)), f"Not-ECT at {offered:g} C"
         yield exact(case, name, "p_C = 1 - C/A", "%", 100.0 * p_c, "c_dropped", STATIC, 100.0)
         yield exact(case, name, "C: mean wait = target", "ms", theory.TARGET, "first_wait_mean_ms", STATIC)
@@ -215,9 +218,9 @@ def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 # -------------------------------------------------------------------------------------------------------- explanations
 
-#: An experiment explains "the most part" of a value's distance from its band if at most this share of the distance remains.
+#: An experiment explains a value if at most this share of the value's distance from its band remains.
 REST = 0.25
-#: The promised limit of L's 99th percentile of wait, in ms.
+#: The promised limit for the 99th percentile of waits in L, in ms.
 LIMIT = 2.0
 
 _CASES = {str(case): case for case in c.cases()}
@@ -226,9 +229,9 @@ _CASES = {str(case): case for case in c.cases()}
 def explain(runs: Runs, value: Published, ours: Spread) -> str:
     """Returns the experiment that explains a value outside its band, with its result; "" for none.
 
-    Each experiment changes one thing. Experiments are preferred in this order: one that brings the value into the band; one that
-    brings it to the other side of the band, because then the changed thing matters, and the tests' own value lies between; one that
-    removes three quarters of the excess.
+    Each experiment changes one thing. Experiments are preferred in this order: one that brings the value into the band;
+    one that brings it to the other side of the band, because then the change matters, and the published value lies
+    between the two results; one that removes three quarters of the excess.
     """
     band = value.band
     tried = [

@@ -23,24 +23,24 @@ RENO = math.sqrt(1.5)
 def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
     """Returns the rate of an L4S flow divided by that of a Reno flow with the same base round trip (r_L / r_C above).
 
-    With `scaled`, the L4S flow is Prague, for which a shorter round trip counts as 25 ms.
+    With `scaled`, the L4S flow is Prague, for which a round trip below 25 ms counts as 25 ms.
     """
     seen = max(rtt + STEP, PRAGUE) if scaled else rtt + STEP
     return (2.0 / COUPLING) * (rtt + TARGET) / seen / RENO
 
 
 def window(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Returns the packets in flight of a flow that fills the link and a queue whose delay is the target."""
+    """Returns the packets in flight of a flow that fills the link, and a queue whose delay is the target."""
     return rate * 1e3 * (rtt + TARGET) / (8.0 * packet)
 
 
 def reno_drops(rate: float, rtt: float) -> float:
-    """Returns p_C of one Reno flow alone: 1.5 / W^2."""
+    """Returns p_C for a single Reno flow: 1.5 / W^2."""
     return 1.5 / window(rate, rtt) ** 2
 
 
 def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Returns the share of marked packets of one DCTCP flow at a step that marks whole rounds: sqrt(2 / W)."""
+    """Returns the share of packets that a step marks if it marks whole rounds of a single DCTCP flow: sqrt(2 / W)."""
     return math.sqrt(2.0 / (rate * 1e3 * (rtt + STEP) / (8.0 * packet)))
 
 
@@ -55,7 +55,7 @@ def coupled(p_c: float) -> float:
 
 
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
-    """Returns the growth of Prague's queue, in ms, during the round trip before its marks return.
+    """Returns the growth of the queue, in ms, during the round trip before Prague receives marks.
 
     Each flow adds one segment; with `scaled`, it adds (rtt / 25 ms)^2 segments, at most one.
     """

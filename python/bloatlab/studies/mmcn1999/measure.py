@@ -1,4 +1,4 @@
-"""Computes the measures for the tables, rankings and figures, from the blast (20 to 60 s) unless stated otherwise.
+"""Computes the measures for tables, rankings and figures, during the blast (20 to 60 s) unless stated otherwise.
 
 drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without the path's propagation: waiting and serialisation
@@ -22,7 +22,7 @@ from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 SPAN_S = BLAST_S[1] - BLAST_S[0]
 
 
-#: The time before the blast, without slow start, in s.
+#: The time before the blast, but after slow start, in s.
 _BEFORE = pl.col("t_s").is_between(5, BLAST_S[0], closed="left")
 
 
@@ -92,7 +92,7 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def tcp_series(result: Result) -> pl.DataFrame:
-    """Sums all transfers by bin: bytes on the wire that arrived, and their delay weighted by those bytes."""
+    """Sums all transfers by bin: the bytes on the wire that arrived, and their delay, weighted by these bytes."""
     series = result.table("flow_series").filter(
         pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")
     )
@@ -126,7 +126,7 @@ def _goodput(bins: pl.DataFrame) -> float:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns TCP's kB/s over time, for the figures; empty unless this is the first seed."""
+    """Returns TCP's rate over time in kB/s, for the figures; empty unless this is the first seed."""
     if result.seed != 1:
         return {}
     tcp = tcp_series(result)

@@ -90,9 +90,9 @@ def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[D
 
 
 def over_time(keys: Sequence[str], frames: Frames, *, published: bool = False) -> list[Series]:
-    """Draws TCP's kB/s over time behind each queue.
+    """Draws TCP's rate over time in kB/s, behind each queue.
 
-    With `published`, it adds the slides' chart, dashed in the same colour.
+    With `published`, it also draws the slides' chart, with dashes and in the same colours.
     """
     lines: list[Series] = []
     for place, key in enumerate(k for k in keys if k in frames):
@@ -110,9 +110,9 @@ _PERIODS = {"0-20": (0.0, 20.0), "20-60": (20.0, 60.0), "60-100": (60.0, 100.0),
 
 
 def _printed(name: str) -> tuple[list[float], list[float]]:
-    """Returns the chart's TCP throughput of a queue as steps.
+    """Returns TCP's throughput behind a queue as steps, as read from the chart in the slides.
 
-    A period has the value of the first slide that shows it.
+    If several slides show a period, the value is from the first of them.
     """
     found: dict[str, float] = {}
     for row in rows("mmcn1999"):

@@ -1,4 +1,4 @@
-"""Judges the slides' rankings of the queues, and every number of the slides by its accepted range; see `rules.md`."""
+"""Judges the slides' rankings of the queues, and the accepted range for every number in the slides; see `rules.md`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, pa
 from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import Spread, spread
 
-#: The numbers of our tables, in `Cell.tables`: the rankings, and the rows of the slides.
+#: The tables of the page in which our numbers appear, as in `Cell.tables`: the rankings, and the rows of the slides.
 RANKED, SLIDES = (1,), (2,)
 
 
@@ -74,7 +74,8 @@ RANKINGS = (
     *(Ranking(limited_transmit(a), limited_transmit(b), "mm_drop_percent", 0.2, DROPS, Origin.OURS) for a, b in _PAIRS),
 )
 
-#: The accepted difference from a number read off the chart: half of the space between two grid lines of its axis (0 to 1400).
+#: The accepted difference from a number that is read from the chart: half of the space between two grid lines of its
+#: axis (0 to 1400).
 CHART = Tolerance(least=100.0, unit="kB/s")
 
 #: `EQUAL_SHARE` is the tolerance of a class's share around one third. `FAST_MBIT` and `SLOW_MBIT` are the tolerances of the rates of two
@@ -132,7 +133,7 @@ def _row(row: Row, runs: Runs) -> Cell:
 def _two_flows(row: Row, runs: Runs) -> Cell:
     """Returns the cell of two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s.
 
-    The slides say "10 -> 9 and 1 -> 0.9"; ours is compared with each to the printed digit.
+    The slides say "10 -> 9 and 1 -> 0.9". Each of our rates is compared with its number to the printed digit.
     """
     fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
     slow = median_of(runs, "two flows, red", "slow_mbit")
@@ -167,7 +168,7 @@ def explain(row: Row, runs: Runs) -> str:
 
 @functools.cache
 def _resolved(key: str) -> Mapping[str, Any]:
-    """Returns the scenario of one of the slides' queues as it runs."""
+    """Returns the scenario of one of the slides' queues, as it is run."""
     (queue,) = [s.queue for s in SCHEMES if s.key == key]
     return build(Case(key, queue), 1).data
 
@@ -195,12 +196,13 @@ UNTESTED: Mapping[tuple[str, str], str] = {
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: For each of RED's settings with two FTPs: its mean queue, and the queue that drop-tail needs for the same throughput.
+#: For each setting of RED with two FTPs: its mean queue, and the queue with which drop-tail reaches the same
+#: throughput.
 Settings = Sequence[tuple[float, float]]
 
 
 def _power(runs: Runs) -> Settings | None:
-    """Returns the queue that drop-tail needs for each of RED's throughputs, interpolated between its buffers."""
+    """Returns the queue with which drop-tail reaches each throughput of RED, interpolated between its buffer sizes."""
     keys = [*(f"two ftp, red {n}" for n in TWO_FTP_MIN_TH), *(f"two ftp, droptail {n}" for n in TWO_FTP_LIMITS)]
     points = [(median_of(runs, key, "rate_share"), median_of(runs, key, "queue_mean_packets")) for key in keys]
     known = [(share, queue) for share, queue in points if share is not None and queue is not None]
@@ -229,7 +231,7 @@ def _identity(key: str) -> Callable[[Runs], float | None]:
 
     The formula assumes the same drop rate for all traffic.
 
-    C is the link's rate, U the unresponsive traffic that is offered, and p its drop rate.
+    C is the link's rate, U the rate of unresponsive traffic offered, and p the drop rate.
     """
 
     def error(seed: Measures) -> float:

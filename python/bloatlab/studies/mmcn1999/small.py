@@ -28,7 +28,7 @@ from bloatlab.studies.published import toml
 SECONDS = 30
 WARM_UP_S = 5
 
-#: min_th of RED (max_th is three times it), and the compared buffers of drop-tail, in packets.
+#: The values of RED's min_th (max_th is three times min_th), and the buffers of drop-tail, in packets.
 TWO_FTP_MIN_TH = (3, 5, 10, 20, 30, 50)
 TWO_FTP_LIMITS = (15, 30, 60, 80, 100, 120, 140)
 
@@ -143,7 +143,7 @@ def windows(result: Result) -> NDArray[np.float64]:
 
 
 def in_step(rows: NDArray[np.float64]) -> float:
-    """Returns the mean correlation between pairs of n series, from the variance of their sum; 1 if all move together.
+    """Returns the mean correlation over pairs of n series, from the variance of their sum; 1 if all move together.
 
     With standard scores, Var(sum) = n + n (n - 1) r. NaN if fewer than two of the series vary at all.
     """
@@ -158,7 +158,7 @@ def in_step(rows: NDArray[np.float64]) -> float:
 def dispersion(counts: NDArray[np.float64]) -> float:
     """Returns the variance of counts divided by their mean.
 
-    It is 1 for independent drops, more for drops in clusters, and NaN for no drops.
+    It is 1 if drops are independent, larger if they occur in clusters, and NaN if there are none.
     """
     mean = float(counts.mean())
     return float(counts.var()) / mean if mean else float("nan")
