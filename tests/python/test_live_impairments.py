@@ -1,4 +1,4 @@
-"""Impairments on the live bench: real datagrams cross a link, and captures on both sides show what the link did.
+"""Impairments on the live bench: real datagrams cross a link, and captures on both sides show their fates.
 
 Bounds are computed. For counts, they are `Z` standard deviations around the mean that follows from the parameter; for
 delays, they include the largest lateness of the run.

@@ -33,7 +33,7 @@ pub(crate) struct Egress {
     pub rate: Option<BitRate>,
     pub propagation: Propagation,
     /// True if the last request returned no packet: the queue was empty, or the server holds the packets back. If false, the
-    /// next request is at `free_at`.
+    /// next request is made at `free_at`.
     pub idle: bool,
     pub free_at: Time,
     pub transmit_dropped: Count,

@@ -6,10 +6,11 @@
 //! a packet is sent if tokens >= 0 and ctokens >= 0, whatever its size; then both buckets lose its size
 //! ```
 //!
-//! An idle link sends a frame at once; a busy link waits until the debt is paid. A [`TokenBucket`] takes a packet from the queue
-//! and holds it until there are enough tokens; HTB leaves the packet in the queue, where it can still be dropped. HTB does not poll
-//! an empty queue, so the discipline does not learn that the link is idle, and for example RED's average does not decay. While the
-//! buckets are in debt, the time between two departures is the transmission time of the *first* packet at the rate.
+//! An idle link sends a frame at once; a busy link waits until the debt is paid. A [`TokenBucket`] takes a packet from the
+//! queue and holds it until there are enough tokens; HTB leaves the packet in the queue, where it can still be dropped. HTB
+//! does not poll an empty queue, so the discipline cannot detect that the link is idle. For example, RED's average does not
+//! decay. While the buckets are in debt, the time between two departures is the transmission time of the *first* packet at the
+//! rate.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured rate.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).
@@ -27,8 +28,9 @@ use units::{require, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class; null: the link's `rate`. If it is null, a packet takes no time on the wire behind the shaper. If
-    /// it is set, the link's `rate` is the rate of the interface behind the shaper, which sends one packet after another.
+    /// Assured rate of the class; null: the link's `rate`. If this rate is null, a packet takes no time on the wire behind the
+    /// shaper. If it is set, the link's `rate` is the rate of the interface behind the shaper, which sends one packet after
+    /// another.
     pub rate: Option<BitRate>,
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,
@@ -97,8 +99,8 @@ impl Htb {
         self.at = now;
     }
 
-    /// Charges a packet of `bytes` sent at `now`. Returns the time for which the next packet must wait: zero while neither bucket
-    /// is in debt.
+    /// Charges a packet of `bytes` sent at `now`. Returns the time that the next packet must wait, which is zero while neither
+    /// bucket is in debt.
     #[inline]
     pub(crate) fn charge(&mut self, now: Time, bytes: u64) -> Duration {
         self.refill(now);

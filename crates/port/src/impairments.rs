@@ -28,7 +28,7 @@ pub struct Impairments {
     /// Packets arrive in batches, only at multiples of this time, as with ACK aggregation or the frames of a radio link. Null: each
     /// packet arrives at its own time.
     pub batches: Option<Duration>,
-    /// Probability that a packet arrives twice, at the same time. The counts of the link do not include the copy.
+    /// Probability that a packet arrives twice, at the same time. The copy is not included in the counts of the link.
     pub duplicates: Prob,
 }
 
@@ -38,7 +38,7 @@ pub struct Impairments {
 pub struct Policer {
     /// Rate at which tokens arrive, in IP bits.
     pub rate: BitRate,
-    /// Size of the bucket, which is full at first.
+    /// Size of the bucket, which is full at the start.
     pub burst: Bytes,
 }
 
@@ -64,7 +64,7 @@ fn always() -> Prob {
     Prob::constant(1.0)
 }
 
-/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait for the
+/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait for this
 /// packet, unless `reorder` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,7 +73,7 @@ pub struct Retransmission {
     pub failure: Prob,
     /// Time that each failed transmission adds.
     pub delay: Duration,
-    /// Largest number of transmissions of a packet, which is lost if all of them fail.
+    /// Largest number of transmissions of a packet. If all of them fail, the packet is lost.
     #[serde(default = "attempts")]
     pub attempts: u32,
 }
@@ -82,13 +82,13 @@ fn attempts() -> u32 {
     8
 }
 
-/// Holds single packets back while others pass. All other packets keep their order.
+/// Holds single packets back while other packets pass. Packets that are not held back keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reordering {
     /// Probability that a packet is held back.
     pub chance: Prob,
-    /// Time for which such a packet is held back.
+    /// Time for which a packet is held back.
     pub by: Duration,
 }
 
@@ -143,7 +143,7 @@ impl Impaired {
         }
     }
 
-    /// Returns the time that retransmissions add to a packet of `size` bytes which leaves at `at`; `None` if the packet is lost.
+    /// Returns the time that retransmissions add to a packet of `size` bytes that leaves at `at`; `None` if the packet is lost.
     #[cold]
     pub(crate) fn late(&mut self, size: u64, at: Time) -> Option<Duration> {
         let lost = self.exceeds_rate(size, at) || self.lost_in_burst();
@@ -172,7 +172,7 @@ impl Impaired {
 
     /// Returns the time that failed transmissions of a packet take; `None` if all of them fail.
     ///
-    /// Bound: one iteration for each of `attempts`.
+    /// Bound: `attempts` iterations.
     fn retransmitted(&mut self) -> Option<Duration> {
         let Some(link) = &self.spec.retransmission else { return Some(Duration::ZERO) };
         let failed =
@@ -180,7 +180,7 @@ impl Impaired {
         (failed < u64::from(link.attempts)).then(|| Duration(link.delay.0.saturating_mul(failed)))
     }
 
-    /// Returns the time for which the next packet is held back while others pass; `None` if it is not held back.
+    /// Returns the time for which the next packet is held back; `None` if it is not held back.
     pub(crate) fn held_back(&mut self) -> Option<Duration> {
         let reordering = self.spec.reordering.as_ref()?;
         self.reordering_rng.chance(reordering.chance.get()).then_some(reordering.by)

@@ -30,7 +30,7 @@ pub struct Scenario {
     /// application starts exactly at its `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// Links, by name. A node exists if it is an end of a link.
+    /// Links, by name. Nodes are not declared: a node exists if a link begins or ends at it.
     pub link: BTreeMap<String, Link>,
     /// Applications, by name.
     #[serde(default)]
@@ -75,7 +75,7 @@ pub struct Route {
     pub at: String,
     /// The destination of the packets.
     pub to: String,
-    /// The link that these packets take.
+    /// The link by which these packets leave.
     pub via: String,
 }
 
@@ -86,11 +86,11 @@ pub struct Record {
     /// Width of a bin of the series. Default: 1/6000 of the duration.
     #[serde(default)]
     pub interval: Option<Duration>,
-    /// Links with series and distributions (counters are kept for all links). Default: every link that can hold a queue,
-    /// that is, with a rate, a shaper or a modem.
+    /// Links for which series and distributions are recorded (counters are kept for all links). Default: every link that can
+    /// hold a queue, that is, with a rate, a shaper or a modem.
     #[serde(default)]
     pub links: Option<Vec<String>>,
-    /// Applications with series of each flow (windows, rates). Default: all.
+    /// Applications for which series of each flow are recorded (windows, rates). Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
     /// Time at the start that the summary excludes from every counter, rate and distribution. Tables of single events and series

@@ -5,7 +5,7 @@ use traffic::Traffic;
 use units::{Bytes, Problem, shown};
 
 /// Rejects a link whose opportunities are smaller than a packet that an application sends over it. Variable options (SACK,
-/// AccECN) do not count: a packet that is larger because of them continues in the next opportunity.
+/// AccECN) do not count: if they make a packet too large, its rest is sent in the next opportunity.
 pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
     if network.links.iter().all(|l| l.declared.service.delivery().is_none()) {
         return;

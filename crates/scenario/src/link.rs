@@ -1,4 +1,4 @@
-//! The declaration of a link and its changes, and the rules that concern it alone.
+//! The declaration of a link and its changes, and the rules that concern only the link itself.
 
 use crate::service::LinkKeys;
 use port::Service;
@@ -18,11 +18,11 @@ pub struct Link {
     pub from: String,
     /// Node at the far end.
     pub to: String,
-    /// Adds a second link with the same parameters in the opposite direction. Its name is the name of this link with `~` in
-    /// front.
+    /// Adds a second link with the same parameters in the opposite direction. The name of the second link is the name of this
+    /// link with `~` in front.
     #[serde(default)]
     pub both_ways: bool,
-    /// Bits per second on the wire. Without a rate, serialisation takes no time.
+    /// Bits per second on the wire. Without a rate, transmission takes no time.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Propagation delay.
@@ -36,10 +36,10 @@ pub struct Link {
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so
-    /// packets sent shortly after one another may arrive together.
+    /// packets sent shortly one after the other may arrive together.
     #[serde(default)]
     pub reorder: bool,
-    /// Probability that a packet is lost on the wire, after it left the queue.
+    /// Probability that a packet is lost on the wire, after leaving the queue.
     #[serde(default)]
     pub loss: Prob,
     /// Numbers of the packets that are lost on the wire, independent of `loss`. The first packet that leaves the queue has number
@@ -119,7 +119,7 @@ pub struct Change {
     /// New Maximum Sustained Traffic Rate of the shaper or service flow; new rate of an HTB with its own rate.
     #[serde(default)]
     pub max_sustained_rate: Option<BitRate>,
-    /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has its own.
+    /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has a ceil of its own.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
     /// New mean of the modem's largest grant per MAP.
@@ -144,12 +144,12 @@ impl Change {
 
 impl Link {
     /// Returns the bits that this link may carry in [`from`, `to`): at its own rate or the rate of its shaper, modem or shaping
-    /// queue, whichever is lowest, with all changes from their times on. `None` without a rate, and for a link with opportunities.
+    /// queue, whichever is lowest, with all changes at their times. `None` without a rate, and for a link with opportunities.
     ///
     /// Bursts are not included: a link may carry more while its token bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
         if matches!(self.service, Service::Delivery(_)) {
-            // the capacity of a link with opportunities is counted during the run
+            // for a link with opportunities, the capacity is counted during the run
             return None;
         }
         let (mut rate, mut sustained) = (self.rate, self.service.own_rate());
@@ -246,7 +246,7 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue. A selection of all links includes only links that can.
+/// Returns true if a link can hold a queue. If all links are selected, only these links are meant.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

@@ -12,8 +12,8 @@ const BACKGROUND: [u8; 2] = [1, 8];
 
 impl Scenario {
     /// Returns the grading of a run: the scale, the period of the load, and the background applications. The load begins at the
-    /// earliest `start` of an application other than ping (0 s if there is none). It ends at the last `stop` or end of a
-    /// `length`, or with the run if an application has neither.
+    /// earliest `start` of an application other than ping (0 s if there is none). The load ends at the last `stop` or the end
+    /// of the last `length`, or with the run if some application has neither.
     pub fn grading(&self) -> Grading {
         let loads = || self.app.values().filter(|app| !matches!(app.traffic, Traffic::Ping(_)));
         let begin = loads().map(|app| Time(app.start.0)).min().unwrap_or(Time::ZERO);

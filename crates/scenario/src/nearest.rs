@@ -7,8 +7,8 @@ const LISTED: usize = 48;
 
 /// Returns the known name nearest to `given`, if the difference may be a typing error.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    // limited to 100 characters, because the distance takes time proportional to both lengths, and a longer name is no typing
-    // error
+    // limited to 100 characters, because the time to compute the distance is proportional to both lengths, and a longer name is
+    // not a typing error
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     known
         .iter()
@@ -37,7 +37,7 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
 }
 
-/// Returns the sentence of [`unknown`]; `these` describes the names in the list.
+/// Returns the sentence of [`unknown`]; `these` describes the names in the list of valid names.
 pub(crate) fn unknown_of(what: &str, given: &str, these: &str, known: &[&str]) -> String {
     let hint = hint(given, known);
     let mut list = known.iter().take(LISTED).map(|n| shown(n)).collect::<Vec<_>>().join(", ");

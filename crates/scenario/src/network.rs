@@ -1,8 +1,8 @@
 //! A scenario resolved into a network: numbered nodes, one-way links, next hops, and applications at their nodes.
 //!
-//! Names become numbers only here: the checks of a scenario, the simulator and the live bench all use a network. A node's number
-//! is its index among the sorted names, a link's number its index in [`Scenario::directed_links`], and an application's number
-//! its index in [`Scenario::app`].
+//! Names are replaced by numbers only here; the checks of a scenario, the simulator and the live bench all use a network. A
+//! node's number is its index among the sorted names, a link's number its index in [`Scenario::directed_links`], and an
+//! application's number its index in [`Scenario::app`].
 
 use crate::app::App;
 use crate::declare::Scenario;
@@ -182,8 +182,8 @@ impl Network {
         (link != NO_LINK).then_some(link)
     }
 
-    /// Returns the end of the warm-up and the changes of links, latest first. At equal times, the warm-up ends first, and links
-    /// change in the order of their names.
+    /// Returns the end of the warm-up and the changes of links, latest first. At equal times, the end of the warm-up comes
+    /// first, and then the changes in the order of the links' names.
     pub fn tasks(&self, warm_up: Duration) -> Vec<(Time, Task)> {
         let begin = (!warm_up.is_zero()).then_some((Time(warm_up.0), Task::Begin));
         let changes = (0..)
@@ -195,10 +195,10 @@ impl Network {
         tasks
     }
 
-    /// Returns the links from `a` to `b`.   Errors: the node without a next link, or `None` if the routes form a cycle.
+    /// Returns the links from `a` to `b`.   Errors: the node from which no link leads on, or `None` if the routes form a cycle.
     pub fn path(&self, a: u16, b: u16) -> Result<Vec<u16>, Option<u16>> {
         let (mut path, mut at) = (Vec::new(), a);
-        // bounded: a longer path uses a link twice
+        // the loop is bounded, because a longer path would use a link twice
         while path.len() <= self.links.len() {
             if at == b {
                 return Ok(path);
@@ -210,8 +210,8 @@ impl Network {
         Err(None)
     }
 
-    /// Computes the next links along the paths with the fewest links. Among equal paths, the link whose name sorts first is used.
-    /// Then explicit routes replace some of these links.
+    /// Computes the next links along the paths with the fewest links. Among equal paths, the link whose name sorts first is
+    /// used. Then explicit routes replace the links that they name.
     fn resolve_routes(&self, scenario: &Scenario) -> Result<Routes, Problem> {
         let nodes = self.nodes.len();
         let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];
@@ -337,8 +337,8 @@ mod tests {
         ];
         assert_eq!(links, expected);
         let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
-        // stacks are numbered in the order of first use (linux-6 is 0, ns2-reno is 1); each application has the client's and the
-        // server's stack
+        // stacks are numbered in the order of first use: linux-6 is 0, ns2-reno is 1. Each application has two numbers: the
+        // client's stack and the server's
         assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [1, 0])]);
         assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (2, Time(100_000_000), Time::NEVER));
     }

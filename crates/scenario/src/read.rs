@@ -11,14 +11,14 @@ use crate::typed::typed;
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// Sets the value at a dotted path, and creates tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`, `{ limit =
-/// "21p" }`); if it is not TOML, it is taken as plain text. Numbers between dots index lists.
+/// Sets the value at a dotted path, and creates tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`, `{ limit
+/// = "21p" }`); a value that is not TOML is taken as plain text. A number between dots is the index of a list item.
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
         // the value is valid TOML, but of a type that no key of a scenario accepts
         Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
-        // no name begins with these characters, so the value was intended as TOML
+        // no name begins with one of these characters, so the value was meant as TOML
         Err(problem) if value.trim_start().starts_with(['{', '[']) => {
             let message = format!("\"{}\" is not TOML: {}", shown(value), problem.message);
             return Err(Problem::new(shown(path), message));

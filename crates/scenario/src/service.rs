@@ -1,5 +1,5 @@
-//! The service of a link. In a file: one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none. In the typed
-//! scenario: a [`Service`].
+//! The service of a link. A file has one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none of them; the typed
+//! scenario has a [`Service`].
 
 use docsis::{Docsis31Params, DocsisParams};
 use port::{Delivery, Service, Shaper};
@@ -11,11 +11,10 @@ use serde_json::{Map, Value, json};
 /// The keys of a service.
 const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 
-/// The services that have their own rate, so that their link has none.
+/// The services that have their own rate, so that their link has no `rate`.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
-/// Adds a rule to the schema of a link: the keys of services exclude one another, so a link has one service, or only its
-/// rate.
+/// Adds a rule to the schema of a link: a link has at most one of the keys of services.
 pub(crate) fn one_service(schema: &mut schemars::Schema) {
     let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
     let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });
@@ -43,7 +42,7 @@ pub(crate) struct Keys<'a> {
     /// aggregate with a Low Latency service flow. The channel has its own rate, so the link has no `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     docsis31: Option<&'a Docsis31Params>,
-    /// Opportunities to send instead of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).
+    /// Opportunities to send instead of a rate: a recorded trace of a radio link, or a model of a radio link (docs/links.md).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delivery: Option<&'a Delivery>,
 }
@@ -66,12 +65,12 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D:
     Ok(Service::Plain)
 }
 
-/// The keys of a link, from which the service's key is removed and read.
+/// The keys of a link. The key of its service is read and left out.
 pub(crate) struct LinkKeys<'a, A> {
     pub map: A,
     /// The names of all keys of a link.
     pub known: &'static [&'static str],
-    /// The service that was found, and its key.
+    /// Receives the service that is found, and its key.
     pub found: &'a mut Option<(String, Service)>,
 }
 
@@ -100,7 +99,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for LinkKeys<'_, A> {
 /// Reads the value of a service's key. Null means that the link has no such service.
 struct OneService<'a> {
     key: &'a str,
-    /// Key of a service that this link already has.
+    /// Key of the service that was read before, if this link has one.
     first: Option<&'a str>,
 }
 

@@ -17,7 +17,7 @@ use port::{Service, Shaper};
 use std::fmt::Write;
 use units::{BitRate, Duration, Problem, shown};
 
-/// Smallest frame on the wire in bytes, which bounds the number of frames in flight.
+/// Size of the smallest frame on the wire in bytes, which limits the number of frames in flight.
 const LEAST_FRAME: u64 = 64;
 /// Smallest `limit` of netem in packets: netem's default.
 const LEAST_HELD: u64 = 1000;
@@ -40,7 +40,7 @@ impl Scenario {
             return Err(Problem::new("", unknown("link", name, &known)));
         }
         let mut text = HEAD.to_owned();
-        // each link has its own ifb, because two links may end at the same machine
+        // each link has its own ifb, because two links may end at the same host
         for (i, (name, link)) in links.iter().enumerate().filter(|(_, (name, _))| only.is_none_or(|o| o == name)) {
             text.push_str(&commands(name, link, &format!("ifb{i}")));
         }
@@ -52,7 +52,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     let (from, to) = (shown(&link.from), shown(&link.to));
     let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
     let discipline = link.queue.in_tc(link.sustained_rate());
-    // offloads are turned off, because a queue would count the segments that an offload has joined as one packet
+    // offloads are turned off, because a queue would count several segments that an offload has joined as one packet
     out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");
@@ -87,7 +87,7 @@ fn server(link: &Link, verb: &str) -> Option<String> {
     };
     let tbf = |p: &docsis::ShaperParams| {
         let peak = p.peak_traffic_rate.map(|rate| format!(" peakrate {rate} mtu {}", p.peak_burst.0));
-        // tbf requires a limit for its own queue, but the discipline replaces that queue
+        // tbf requires a limit for its own queue, although the discipline then replaces this queue
         format!(
             "tc qdisc {verb} dev \"$DEV\" root handle 1: tbf rate {} burst {}{} limit 1514000\n",
             p.max_sustained_rate,
@@ -110,7 +110,7 @@ fn server(link: &Link, verb: &str) -> Option<String> {
     }
 }
 
-/// Returns notes on properties of the server that its commands cannot express.
+/// Returns notes on properties of the link's server that its commands cannot express.
 fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(delivery) = link.service.delivery() {
@@ -196,7 +196,7 @@ fn micros(time: Duration) -> Duration {
     Duration::from_micros((time.0 + 500) / 1000)
 }
 
-/// Returns the commands of each change, as comments with its time.
+/// Returns the commands for each change of the link, as comments with the time of the change.
 fn changes(link: &Link, ifb: &str) -> String {
     let mut out = String::new();
     let mut now = link.clone();

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The factor of two allows for losses and their retransmissions. Transfers with the same slowest link share its rate. Traffic
-//! that is limited neither by a window nor by a rate nor by a pause would continue forever at one moment. Such a scenario is
-//! refused, as is a scenario with more packets than [`Scenario::max_packets`], more packets at one moment than
-//! [`MOST_TOGETHER`], or more memory than [`MOST_BYTES`].
+//! without any limit (window, rate or pause) would continue forever at one moment. Such a scenario is refused, and so is a
+//! scenario with more packets than [`Scenario::max_packets`], more packets at one moment than [`MOST_TOGETHER`], or more memory
+//! than [`MOST_BYTES`].
 
 use crate::declare::Scenario;
 use crate::link::Link;
@@ -23,14 +23,14 @@ use tcp::TcpParams;
 use traffic::Direction;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Default of [`Scenario::max_packets`], which takes some hours of computing.
+/// Default of [`Scenario::max_packets`]: as many as a run can process in some hours.
 const MOST_PACKETS: u64 = 100_000_000_000;
 /// Largest number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
 /// Largest memory in bytes that a scenario may take before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
-/// Packets of a transfer in addition to its data: handshake, request, close.
+/// Packets of a transfer besides its data: handshake, request, close.
 const PER_PIECE: f64 = 8.0;
 /// Bytes of an ACK on the wire, the smallest packet of TCP.
 const ACK: u64 = 40;
@@ -43,7 +43,7 @@ struct Path {
     round: Duration,
     /// Index and rate of the slowest link in each direction; `None` if no link has a rate.
     slowest: [Option<(usize, BitRate)>; 2],
-    /// True if no link in either direction takes time for a packet, so that a whole window arrives at one moment.
+    /// True if no link in either direction takes time to send a packet, so that a whole window arrives at one moment.
     at_once: bool,
 }
 
@@ -84,7 +84,7 @@ impl Scenario {
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
             let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
-            // datagrams are sent even if the link cannot carry them, so they count in full
+            // datagrams are sent even if the link cannot carry them, so all of them count
             sum += packets.min(carried.max(largest));
             if sum > most {
                 let message = format!(
@@ -125,8 +125,8 @@ impl Scenario {
         }
     }
 
-    /// Returns an upper bound on the packets over a link in the run: the segments that it can carry, doubled for losses, and as
-    /// many ACKs.
+    /// Returns an upper bound on the packets over a link in the run: twice the segments that it can carry, to allow for losses,
+    /// and as many ACKs.
     fn carried(&self, link: &Link) -> f64 {
         let rate = top_rate(link, self.duration).map_or(f64::INFINITY, |rate| rate.0 as f64);
         // every segment has at least its headers, 40 bytes
@@ -158,7 +158,7 @@ impl Scenario {
             return Packets { all: demand.pieces, together: 0.0, slowest };
         }
         let window = window(client).max(window(server)) as f64 / segment as f64;
-        // transfers in progress continue after `stop`
+        // transfers that are in progress at `stop` continue
         let left = self.duration.0.saturating_sub(start) as f64;
         let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
         let by_window = demand.connections * window * rounds;
@@ -225,9 +225,9 @@ const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
 const ROW: [u64; 2] = [132, 1_500];
 /// Bytes of a flow apart from its directions, for its counters and its connection.
 const FLOW: u64 = 2_000;
-/// Bytes of an application without its flows, for the delays in both directions, and the times of files or probes.
+/// Bytes of an application besides its flows: the delays in both directions, and the times of files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
-/// Largest number of flows of an application with series.
+/// Largest number of flows of an application for which series are kept.
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {

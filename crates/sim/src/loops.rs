@@ -1,7 +1,7 @@
 //! The loops of worlds without a sink and with every sink of a run, compiled in this crate.
 //!
-//! A generic function is compiled in each crate that calls it. The functions below are not generic, so the crates above need not be
-//! optimised: their code does not run for every packet.
+//! A generic function is compiled in each crate that calls it. The functions below are not generic, so the crates that call
+//! them need not be optimised, because no code of theirs runs for every packet.
 
 use crate::capture::Capture;
 use crate::lives::Lives;
@@ -18,7 +18,8 @@ use units::{Problem, Time};
 /// Receives the chunks of a trace.
 pub type Chunks<'a> = Box<dyn FnMut(Chunk) + Send + 'a>;
 
-/// Every sink of a run, each of which may be absent. One type for all, so that the loop of a run with sinks is compiled once.
+/// Every sink of a run, each of which may be absent. All runs use this one type, so that the loop of a run with sinks is
+/// compiled once.
 pub type Sinks<'a> = (Option<Lives>, (Option<Trace<Chunks<'a>>>, Option<Capture<BufWriter<File>>>));
 
 impl World {
@@ -52,8 +53,8 @@ impl<'a> World<Sinks<'a>> {
 /// The type of [`World::send_bytes`].
 pub type SendBytes<S> = fn(&mut World<S>, u16, usize, (u16, u16), Ecn, u16, Vec<u8>);
 
-/// The functions of a world that a network of foreign transports calls for every packet. The code behind these pointers is compiled in
-/// the crate that makes the value.
+/// The functions of a world that a network of foreign transports calls for every packet, as pointers. The code is compiled in
+/// the crate that makes this value.
 pub struct Steps<S: Sink> {
     /// [`World::with_sink`]
     pub build: fn(&Scenario, S) -> Result<World<S>, Problem>,

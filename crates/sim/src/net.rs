@@ -136,7 +136,7 @@ impl<S: Sink> Net<S> {
         self.with_port(i, |port, now, env| port.offer(now, packet, env));
     }
 
-    /// Offers the segments of a packet one by one, if link `i` cuts packets; returns true if it does.
+    /// Offers the segments of a packet one by one if link `i` cuts packets; returns true if the link cuts packets.
     #[cold]
     fn cut(&mut self, i: u16, packet: &PacketMeta) -> bool {
         if !matches!(self.links[usize::from(i)].carrier, Carrier::Port { cuts: true, .. }) {
@@ -189,7 +189,7 @@ impl<S: Sink> Net<S> {
         Some(act(port, now, &mut Env { flows, fate: &mut release, sink: &mut sink }))
     }
 
-    /// Schedules a port's next events. The work of a lazy port is scheduled only while no packet is in flight.
+    /// Schedules a port's next events. For a lazy port, work is scheduled only while no packet is in flight.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
         let Carrier::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -216,7 +216,7 @@ impl<S: Sink> Net<S> {
             self.events.push(work_at.max(now), Target::Port(i));
         }
         let arrival_at = port.arrival_at();
-        // a packet may overtake the packet whose arrival is scheduled
+        // a packet may overtake another packet, whose arrival is already scheduled
         if arrival_at < *armed {
             *armed = arrival_at;
             if port.is_ordered() {
@@ -280,7 +280,7 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Handles the arrival event of a port, as [`Self::link_event`] does.
+    /// Handles the arrival event of a port, like [`Self::link_event`].
     #[inline(never)]
     fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -308,8 +308,8 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Handles packets that reach the far end at one moment: all of them are sent on before any of them has an effect. (For
-    /// example, 24 SYNs sent at once reach a queue together, not one by one.)
+    /// Handles packets that reach the far end at the same time: all are sent on before any of them has an effect. (For example,
+    /// 24 SYNs sent at once reach a queue together, not one by one.)
     #[cold]
     #[inline(never)]
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
@@ -351,7 +351,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Sends on the packets for other nodes, in order, and leaves those for node `to` in `arrived`.
+    /// Sends on the packets for other nodes, in order, and leaves the packets for node `to` in `arrived`.
     fn forward(&mut self, to: NodeId, mut arrived: Vec<PacketMeta>) {
         arrived.retain(|packet| {
             let home = packet.dst == to;
@@ -363,8 +363,8 @@ impl<S: Sink> Net<S> {
         self.arrived = arrived;
     }
 
-    /// Schedules the next arrival of link `i` at `next`, after an arrival was handled; [`Time::NEVER`] if there is no
-    /// next one.
+    /// Schedules the next arrival of link `i` at `next`, after an arrival was handled; `next` is [`Time::NEVER`] if there is
+    /// none.
     #[inline]
     fn schedule_arrival(&mut self, i: u16, next: Time) {
         if next == Time::NEVER {
@@ -390,7 +390,7 @@ impl<S: Sink> Net<S> {
         port.resume(&fifo.state(Time(self.events.now().0.saturating_sub(1))), &self.flows);
         let (lazy, mut armed) = (port.can_wait(), port.arrival_at());
         if !port.is_ordered() {
-            // packets of such a port may overtake one another, so each arrival has an event in the heap instead
+            // packets of a port may overtake one another, so each arrival has an event in the heap instead
             self.events.clear_arrival(i);
             armed = Time::NEVER;
         }
@@ -407,7 +407,8 @@ impl<S: Sink> Net<S> {
         });
     }
 
-    /// Does the postponed work of every port that is due before this moment, and brings the accounts of chains up to it.
+    /// Does the postponed work of every port that is due before the current time, and brings the accounts of chains up to this
+    /// time.
     pub(crate) fn catch_up(&mut self) {
         let (now, since) = (self.events.now(), self.events.since());
         self.catch_up_to(Time(now.0.saturating_sub(1)));
@@ -429,7 +430,7 @@ impl<S: Sink> Net<S> {
 
     fn catch_up_to(&mut self, last: Time) {
         for n in 0..self.ports.len() {
-            // this is not an event of the link, so probes have no change to read
+            // the catch-up is not an event of the link, so there is no change for probes to read
             self.act(self.ports[n], |port, _, env| port.catch_up(last, env));
             self.schedule(self.ports[n]);
         }
@@ -444,7 +445,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Closes the accounts of every link at the `end` of the run; `last` is the last moment that counts.
+    /// Closes the accounts of every link at the `end` of the run; `last` is the last time that counts.
     pub(crate) fn finish(&mut self, last: Time, end: Time) {
         self.catch_up_accounts(last);
         self.links.iter_mut().for_each(|link| link.finish(end));

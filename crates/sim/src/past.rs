@@ -1,5 +1,5 @@
-//! A common past: the part of two runs before the first difference in their scenarios takes effect. It is simulated
-//! once for both.
+//! A common past: the part of two runs until a difference between their scenarios takes effect. It is simulated once for both
+//! runs.
 //!
 //! ```text
 //!   timeline   always (the network, the measurements), then (time, act): a link changes, an application starts or stops, the end
@@ -7,10 +7,10 @@
 //!   past       a world in which only acts before a time are scheduled; any scenario with the same earlier acts can continue it
 //! ```
 //!
-//! [`Timeline::of`] alone decides what two runs share. It is conservative: whatever it does not list as an act counts as acting
-//! from the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
-//! acts at its start, with all its parameters. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so the
-//! presence of changes counts from the start.
+//! [`Timeline::of`] alone decides what two runs share. It is conservative: everything that is not listed as an act takes effect
+//! at the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
+//! acts at its start, with all its parameters. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so
+//! whether a link has changes takes effect at the start.
 //!
 //! Continuing replaces the applications that have not started, and keeps everything else. The events of acts have ranks
 //! instead of sequence numbers, so their order does not depend on when they were scheduled.
@@ -31,7 +31,7 @@ use units::{Problem, Time};
 /// The acts in the run of a scenario, in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Everything that acts from the start, as text.
+    /// Everything that takes effect at the start, as text.
     pub always: String,
     /// Times of later acts, and a text for each; equal acts have equal texts. The last act is the end of the run.
     pub acts: Vec<(Time, String)>,
@@ -64,7 +64,7 @@ impl Timeline {
         acts.push((end, "end".to_owned()));
 
         let mut rest = scenario.clone();
-        // the world does not read these keys
+        // the world does not depend on these keys
         (rest.name, rest.grade, rest.max_packets, rest.trace) = (String::new(), None, None, None);
         rest.expect.clear();
         // these keys act only through the applications that use them
@@ -78,13 +78,13 @@ impl Timeline {
         Ok(Some(Self { always: format!("{} {changing:?} {apps:?} {together:?}", rest.canonical()), acts }))
     }
 
-    /// Returns the time until which two runs are the same; zero if they share nothing.
+    /// Returns the time up to which two runs are the same; zero if they share nothing.
     pub fn common(&self, other: &Self) -> Time {
         if self.always != other.always {
             return Time::ZERO;
         }
         let mut pairs = self.acts.iter().zip(&other.acts);
-        // without a difference, the runs are the same until their ends, which are at the same time
+        // without a difference, the runs are the same up to their ends, which are at the same time
         let differing = pairs.find(|(one, other)| one != other).or(self.acts.last().zip(other.acts.last()));
         differing.map_or(Time::ZERO, |(one, other)| one.0.min(other.0))
     }
@@ -98,7 +98,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Returns the past, at time 0, of all scenarios with the same `always` as `scenario`.   Errors: as [`World::build`].
+    /// Returns the past, at time 0, of all scenarios with the same `always` as `scenario`.   Errors: those of [`World::build`].
     pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
         Ok(Self { world: World::unscheduled(scenario, (), true)?.0, at: Time::ZERO })
     }
@@ -106,9 +106,9 @@ impl Past {
     /// Continues as `scenario` to `until`, which is not earlier than now and at most the end. `observe` is called after each slice
     /// with the fraction of the run done; if it returns false, the run stops, and the past can no longer be used.
     ///
-    /// The timeline of `scenario` must have the same acts before now as the timelines of the scenarios so far.
+    /// Before now, the timeline of `scenario` must have the same acts as the timelines of the scenarios passed so far.
     ///
-    /// Errors: as [`World::build`].
+    /// Errors: those of [`World::build`].
     pub fn advance(
         &mut self,
         scenario: &Scenario,
@@ -120,10 +120,10 @@ impl Past {
         Ok(self.world.run_unrecorded_before(until, &mut |world| observe(world.now().secs() / end)))
     }
 
-    /// Continues as `scenario` to the end; returns the outcome. `observe` is called as in [`Past::advance`], and the same condition
-    /// holds for the timeline of `scenario`.
+    /// Continues as `scenario` to the end; returns the outcome. `observe` and the condition on the timeline of `scenario` are
+    /// the same as for [`Past::advance`].
     ///
-    /// Errors: as [`World::build`].
+    /// Errors: those of [`World::build`].
     pub fn finish(
         mut self,
         scenario: &Scenario,

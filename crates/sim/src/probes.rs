@@ -19,7 +19,7 @@ impl Probed for Sender<'_> {
     }
 }
 
-/// An application with a rate controller of its own.
+/// An application that has its own rate controller.
 struct Controlled<'a>(&'a App);
 
 impl Probed for Controlled<'_> {

@@ -35,7 +35,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len == self.slots.len()
     }
 
-    /// Appends `value`; doubles the storage when full.
+    /// Appends `value`; doubles the storage if it is full.
     #[inline]
     pub(crate) fn push(&mut self, value: T) {
         if self.is_full() {

@@ -1,7 +1,7 @@
 //! Whole segments, stored for the packets in flight, for sinks that capture packets ([`record::Sink::packets`]).
 //!
 //! A packet omits the fields that its receiver does not need (see `codec`), but a capture needs all of them. In a run with
-//! captures, the `body` of every packet is the index of a tag, which holds the whole segment and the original `body`. The
+//! captures, the `body` of every packet is the index of a tag. The tag holds the whole segment and the original `body`. The
 //! original `body` is restored when the packet is delivered or dropped.
 
 use crate::arena::Arena;
@@ -20,7 +20,7 @@ struct Tag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// Flow and next new byte, by slot and direction. The next new byte is the `seq` of a pure ACK, which its packet omits.
+    /// Flow and next new byte, by slot and direction. A pure ACK has the next new byte as its `seq`, which its packet omits.
     next: Vec<(FlowId, u64)>,
 }
 
@@ -57,7 +57,7 @@ impl SegmentTags {
         self.all.len()
     }
 
-    /// Fills in the sequence number of a pure ACK, which is the number of the next new byte.
+    /// Fills in the sequence number of a pure ACK: the number of the next new byte.
     fn numbered(&mut self, packet: &PacketMeta, mut segment: Segment) -> Segment {
         let direction = 2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE));
         if direction >= self.next.len() {

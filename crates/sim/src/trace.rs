@@ -31,7 +31,7 @@ type LastValues = Vec<u64>;
 
 /// A sink that builds the tables `links`, `queues`, `flows` and `packets`, and passes them to `out` in chunks.
 pub struct Trace<F: FnMut(Chunk)> {
-    /// Time between two readings; `None` to read at every change.
+    /// Time between two readings; `None`: a reading at every change.
     interval: Option<Duration>,
     next: Time,
     mask: Mask,
@@ -47,7 +47,7 @@ pub struct Trace<F: FnMut(Chunk)> {
 }
 
 impl<F: FnMut(Chunk)> Trace<F> {
-    /// Returns the trace that a valid scenario requests; `None` if it requests nothing.
+    /// Returns the trace that a valid scenario requests; `None` if it requests no trace.
     pub fn new(scenario: &Scenario, out: F) -> Option<Self> {
         let requested = scenario.trace.as_ref()?;
         let traced = |(name, link): (String, scenario::Link)| {
@@ -210,7 +210,7 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
             Record::Delivered { packet, .. } => (None, packet.flow),
             Record::Sender { flow, .. } => (None, flow),
         };
-        // a packet dropped without a link belongs to a connection that no longer exists
+        // if a packet is dropped without a link, its connection no longer exists
         let link = link.and_then(|link| self.links.get(usize::from(link.0)));
         if self.mask == Mask::DEQUEUED || link.is_some_and(|l| !l.packets) {
             return;

@@ -1,6 +1,7 @@
 //! TCP small queues: packets that count towards their socket's limit until they have left their host's device.
 //!
-//! A host's device is the first link of its node. A packet leaves it when its last bit is sent, or when it is dropped there.
+//! A host's device is the first link of its node. A packet leaves the device when its last bit is sent, or when it is dropped
+//! in the device.
 
 use packet::{Flags, FlowId, PacketMeta};
 use scenario::Network;
@@ -8,10 +9,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::Time;
 
-/// Departure time, number (the order at equal times), flow, direction (true: reverse) and size of a packet.
+/// Departure time of a packet, its number (the order at equal times), its flow, its direction (true: reverse) and its size.
 type Leaving = (Time, u64, u32, bool, u16);
 
-/// Packets in the devices of hosts, by departure time. Each has a pending event.
+/// Packets in the devices of hosts, by departure time. Each packet has a pending event.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tsq {
     leaving: BinaryHeap<Reverse<Leaving>>,

@@ -6,7 +6,7 @@ use units::Time;
 /// A reason to call the code of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The start of the application, or the time given to [`World::wake_at`](crate::World::wake_at), has come.
+    /// The start of the application is due, or the time given to [`World::wake_at`](crate::World::wake_at).
     Due {
         /// Index of the endpoint's application.
         app: u16,

@@ -1,11 +1,11 @@
 //! The world: a network, connections, applications and one clock, stepped event by event.
 //!
 //! A step takes the earliest event, lets its target act, and then delivers the resulting events to applications. Tests, traces
-//! and runs share this loop; [`World::run`] adds only the end and a way to stop.
+//! and runs share this loop; [`World::run`] only adds the end of the run and a way to stop it.
 //!
-//! A run is made in slices and calls its observer between them. The work of a slice is bounded, even if simulated time does not
-//! advance: at most [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and at most [`CATCH_UP`] of missed
-//! delivery opportunities on idle links. The work of one event is bounded when the scenario is checked
+//! A run is made in slices, and calls its observer between slices. The work of a slice is bounded, even if simulated time does
+//! not advance: at most [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and at most [`CATCH_UP`] of
+//! missed delivery opportunities on idle links. The work of one event is bounded when the scenario is checked
 //! (crates/scenario/src/work.rs).
 //!
 //! The result depends on the scenario and its seed only.
@@ -21,7 +21,7 @@ use scenario::Task;
 use traffic::{Application, ConnId, Role};
 use units::{Duration, Time};
 
-/// A simulated world. Its state is plain data: a clone continues exactly as the original does, and shares nothing with it.
+/// A simulated world. Its state is plain data: a clone continues exactly like the original, and shares nothing with it.
 #[derive(Clone, Debug)]
 pub struct World<S: Sink = ()> {
     pub(crate) apps: Vec<traffic::App>,
@@ -31,7 +31,8 @@ pub struct World<S: Sink = ()> {
     pub(crate) over: bool,
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
-    /// Time at which idle links next count the delivery opportunities that they missed; [`Time::NEVER`] without such links.
+    /// Time at which idle links next count the delivery opportunities that they have missed; [`Time::NEVER`] if no link has
+    /// opportunities.
     pub(crate) next_catch_up: Time,
     /// Scheduled tasks and their times, latest first.
     pub(crate) tasks: Vec<(Time, Task)>,
@@ -57,14 +58,14 @@ pub struct Books {
 pub struct InFlight {
     /// Segments sent and neither acknowledged nor abandoned, including SACKed segments.
     pub segments: u64,
-    /// Bytes reserved for these segments outside the table of connections, whether used or not.
+    /// Bytes reserved for these segments outside the table of connections, including bytes that are not used.
     pub bytes: u64,
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// At its duration.
+    /// The run reached its duration.
     Finished,
     /// Stopped by the caller.
     Cancelled,
@@ -97,12 +98,12 @@ impl<S: Sink> World<S> {
         self.engine.net.sink
     }
 
-    /// Returns the number of bodies in the arena; there is one for each packet in flight or queued that needs one.
+    /// Returns the number of bodies in the arena. Each packet in flight or in a queue has one, if it needs a body.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
     }
 
-    /// Returns the number of tagged packets in flight: all packets in flight, if the sink captures packets.
+    /// Returns the number of tagged packets in flight. These are all packets in flight, if the sink captures packets.
     pub fn tagged(&self) -> usize {
         self.engine.net.tags.len()
     }
@@ -128,8 +129,8 @@ impl<S: Sink> World<S> {
         net.queue_delays = net.ports.iter().map(|link| QueueDelays::new(*link)).collect();
     }
 
-    /// Returns the queueing delay in each queue of dual-queue disciplines, by link name, at the end of each bin so far. Empty
-    /// unless an application has series and [`World::sample_queue_delays`] was called.
+    /// Returns the queueing delay in each queue of dual-queue disciplines, by link name, at the end of each bin so far. The
+    /// result is empty unless an application has series and [`World::sample_queue_delays`] was called.
     pub fn queue_delays(&self) -> impl Iterator<Item = (&str, &QueueDelays)> {
         let net = &self.engine.net;
         let sampled = net.queue_delays.iter().filter(|of| !of.ms[0].is_empty());
@@ -147,7 +148,7 @@ impl<S: Sink> World<S> {
         sum
     }
 
-    /// Processes the next event of the run. Returns false if there is none before the end.
+    /// Processes the next event of the run. Returns false if there is no event before the end.
     pub fn step(&mut self) -> bool {
         self.advance(self.last()) > 0
     }
@@ -203,7 +204,7 @@ impl<S: Sink> World<S> {
         self.run_observed(|world| progress(world.now().secs() / world.end.secs()))
     }
 
-    /// Runs to the end as [`World::run`] does, but calls `observe` with the world itself.
+    /// Runs to the end like [`World::run`], but passes the world itself to `observe`.
     pub fn run_observed(&mut self, observe: impl FnMut(&Self) -> bool) -> Ended {
         let ended = self.run_before(self.end, observe);
         if ended == Ended::Finished {
@@ -231,7 +232,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Returns the last moment of the run, which is [0, duration).
+    /// Returns the last time of the run, which is [0, duration).
     pub(crate) fn last(&self) -> Time {
         Time(self.end.0 - 1)
     }
@@ -262,7 +263,7 @@ impl<S: Sink> World<S> {
             return;
         }
         state.pending = Time::NEVER;
-        // bounded: each iteration takes one timer that was already due
+        // bounded: each iteration takes one of the timers that were already due
         while let Some((_, due)) = self.engine.apps[usize::from(i)].timers.take(now) {
             due.call(&mut self.apps[usize::from(i)], &mut AppHost { engine: &mut self.engine, app: i });
         }

@@ -33,7 +33,7 @@ impl Decimal {
         Some(number)
     }
 
-    /// Multiplies the number by `unit` and rounds half up. Returns `None` if the product does not fit in 64 bits.
+    /// Multiplies the number by `unit`, and rounds half up. Returns `None` if the rounded product does not fit in 64 bits.
     pub(crate) fn times(self, unit: u64) -> Option<u64> {
         let scale = 10u128.pow(self.places);
         let product = self.digits.checked_mul(u128::from(unit))?;

@@ -43,8 +43,8 @@ mod tests {
         }
         let n = f64::from(n);
         let mean = s / n;
-        // each mean may differ from its expectation by five standard errors: 5 x 3/sqrt(n) = 0.034 for the exponential
-        // distribution and 5 x 0.5/sqrt(n) = 0.006 for the normal one
+        // the tolerance of each mean is five standard errors: 5 x 3/sqrt(n) = 0.034 for the exponential distribution and 5 x
+        // 0.5/sqrt(n) = 0.006 for the normal one
         assert!((e / n - 3.0).abs() < 0.034);
         assert!((mean - 2.0).abs() < 0.006);
         assert!((q / n - mean * mean - 0.25).abs() < 0.005);

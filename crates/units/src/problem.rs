@@ -1,4 +1,4 @@
-//! Messages about invalid values. Each names the place, the value and what would be valid.
+//! Messages about invalid values. Each names the place, the value and the valid values.
 
 use std::fmt::{self, Write};
 
@@ -35,7 +35,7 @@ pub fn is_unprintable(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// An error in a scenario: its place, the value and what would be valid.
+/// An error in a scenario: the place, the value and the valid values.
 ///
 /// A crate that validates its own parameters names only its own fields. Each caller prefixes its part of the path with
 /// [`Problem::under`], so that the user sees the full path (`link.up.queue.codel.target`).
@@ -43,7 +43,7 @@ pub fn is_unprintable(c: char) -> bool {
 pub struct Problem {
     /// Path from the document's root, parts joined by dots; empty for the document itself.
     pub path: String,
-    /// One sentence: the value and what is valid.
+    /// One sentence with the value and the valid values.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Sizes, rates, probabilities and limits, with their text forms.
+//! Sizes, rates, probabilities and limits, and their text forms.
 
 use crate::Duration;
 use crate::text::{ParseError, Text, split_number, text_serde};
@@ -56,13 +56,13 @@ impl BitRate {
     fn from_integer(v: u64) -> Result<Self, ParseError> {
         if v > MOST_RATE { Err(ParseError::new(v.to_string(), "a rate of at most 1 Pbit/s")) } else { Ok(Self(v)) }
     }
-    /// Computes the transmission time of `bytes`, rounded to the nearest nanosecond; [`Duration::MAX`] at rate zero.
+    /// Computes the time to send `bytes`, rounded to the nearest nanosecond; [`Duration::MAX`] at rate zero.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // below 2^30 bytes, more than any packet or token bucket has, the product fits in 64 bits
+        // the product fits in 64 bits below 2^30 bytes, which is more than any packet or token bucket has
         if bytes < 1 << 30 {
             Duration((bytes * 8_000_000_000 + self.0 / 2) / self.0)
         } else {
@@ -98,7 +98,7 @@ impl Prob {
     }
 }
 
-/// Prints `value` in the largest of `units` that divides it, or in the unit `bare` if none does.
+/// Prints `value` in the largest of `units` that divides it, or in the unit `bare` if no unit divides it.
 fn print_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)], bare: &str) -> fmt::Result {
     match units.iter().find(|(_, k)| value != 0 && value.is_multiple_of(*k)) {
         Some((unit, k)) => write!(f, "{}{unit}", value / k),
@@ -322,7 +322,8 @@ mod tests {
 
     #[test]
     fn what_is_accepted_prints_and_reads_back_exactly() {
-        // A float cannot hold 2^53 + 1. It holds 2^52 + 1, but adding 0.5 to round this gives a tie, which becomes 2^52 + 2.
+        // A float cannot hold 2^53 + 1. It can hold 2^52 + 1, but adding 0.5 to round this number gives a tie, which becomes
+        // 2^52 + 2.
         for v in [0, 1, 999, 1_001, (1 << 52) + 1, MOST_BYTES - 1, MOST_BYTES] {
             assert_eq!(Bytes(v).to_string().parse::<Bytes>().unwrap(), Bytes(v));
         }

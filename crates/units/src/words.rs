@@ -1,7 +1,7 @@
 //! Choices written as a table of one key (`hash = { queues = 64 }`), or as a keyword for its defaults (`"hash"`).
 //!
 //! serde's derive reads a keyword only for a variant without content. [`word_or_table`](crate::word_or_table) wraps the derived
-//! reader (made inherent by `#[serde(remote = "Self")]`) and presents a keyword to it as an empty table of that key.
+//! reader (made inherent by `#[serde(remote = "Self")]`) and presents a keyword to this reader as an empty table of that key.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -113,7 +113,7 @@ impl<'de, E: de::Error> EnumAccess<'de> for Keyword<'_, E> {
     }
 }
 
-/// A table without keys. It has no values, so that no reader of one is compiled for it.
+/// A table without keys. Because it has no values, no code to read values is compiled for it.
 struct Empty<E>(PhantomData<E>);
 
 impl<'de, E: de::Error> MapAccess<'de> for Empty<E> {

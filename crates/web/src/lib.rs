@@ -1,9 +1,9 @@
 //! The simulator for a web page: text is exchanged through linear memory, one run at a time.
 //!
-//! The caller allocates input with [`bl_input`], writes UTF-8 text there, calls a function that takes only numbers, and reads the
-//! answer at [`bl_output`], [`bl_output_length`] bytes long. Answers are JSON objects, whose keys are listed below as `{"tree",
-//! "resolved"}`. Invalid input is answered with `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic, the
-//! output is the panic's message, and the module must not be used again.
+//! The caller allocates input with [`bl_input`], writes UTF-8 text there, calls a function whose arguments are numbers, and
+//! reads [`bl_output_length`] bytes of answer at [`bl_output`]. Answers are JSON objects; below, their keys are listed like
+//! this: `{"tree", "resolved"}`. Invalid input is answered with `{"problems": [{"path": "link.up.rate", "message": "..."}]}`.
+//! After a panic, the output is the panic's message, and the module must not be used again.
 //!
 //! No bindings are generated: there are few functions, and all arguments and results are numbers.
 
@@ -49,8 +49,8 @@ pub extern "C" fn bl_output_length() -> usize {
     lock(&OUTPUT, |room| room.len())
 }
 
-/// Describes the available choices. Answer: `{"version", "schema", "catalogue"}`. The caller must call it first: from then on, a
-/// panic leaves its message as the output.
+/// Describes the available choices. Answer: `{"version", "schema", "catalogue"}`. This function must be called first: from then
+/// on, a panic leaves its message as the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_describe() {
     std::panic::set_hook(Box::new(|info| answer(info.to_string())));
@@ -127,8 +127,8 @@ pub extern "C" fn bl_finish(points: usize) {
     });
 }
 
-/// Begins a run of the input, a scenario as JSON, that records the packets between `from` and `until`, nanoseconds. With more
-/// than `most` packets, the window ends early. Answer: `{}`.
+/// Begins a run of the input, a scenario as JSON, that records the packets between `from` and `until`, nanoseconds. If there
+/// are more than `most` packets, the window ends early. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
     let scenario = face::scenario(&input());
@@ -146,7 +146,7 @@ pub extern "C" fn bl_find(after: f64) {
     open(scenario.and_then(|s| Window::find(s, &word("landmark"), &word("link"), after as u64).map_err(|p| vec![p])));
 }
 
-/// Continues the recording or the search for a slice; returns the fraction done, 1 at the end, -1 if neither is in progress.
+/// Continues the recording or the search for a slice; returns the fraction done, 1 at the end, -1 if there is neither.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))

@@ -17,7 +17,7 @@ _LABELS = {"sojourn": "queue of {}", "delay": "{}, one way", "rtt": "{}, round t
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no distribution can be drawn, or why no quantity is in all runs; None if one can be drawn."""
+    """Returns why no distribution can be drawn, or why no quantity is in all runs; None if drawing is possible."""
     for run in runs:
         if not distributions(run):
             return (
@@ -42,8 +42,8 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # The runs have no link or application in common. So each run is represented by its first round-trip time, or else
-    # by its longest queue.
+    # The runs have no link or application in common. So each run is represented by its first distribution of round-trip
+    # times, or if it has none, by that of its longest queue.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):

@@ -1,7 +1,7 @@
 """Panels of lines, for studies and reports.
 
-A figure is data (`Panel`s of `Series`) until it is drawn. So the same figure can become an SVG, a PNG or an interactive
-chart, and tests can check its data.
+A figure is data (`Panel`s of `Series`) until it is drawn. So it can be drawn as an SVG, a PNG or an interactive chart,
+and tests can check the data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bloatlab.plots import style
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import Axes, Figure
 
-#: Lines with more points are thinned to the lowest and the highest value in each column of pixels.
+#: A line with more points is thinned: each column of pixels keeps its lowest and its highest value.
 MAX_POINTS = 1600
 
 
@@ -32,8 +32,9 @@ MAX_POINTS = 1600
 class Series:
     """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
 
-    `band` is the lowest and highest y at each x, such as the interval over seeds. It is drawn as a shade behind a line
-    or as a bar through a point. Published values are `hollow` points or a `dashed` line, in the colour of our values. A
+    `band` has the lowest and the highest y at each x, such as the interval over seeds. It is drawn as a shade behind a
+    line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the colour of our
+    values. A
     `quiet` line has no entry in the legend.
     """
 
@@ -50,7 +51,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A value to compare with, such as a limit: a thin labelled line, horizontal at a y or vertical at an x."""
+    """A value to compare with, such as a limit. It is a thin labelled line, horizontal at a y or vertical at an x."""
 
     label: str
     value: float
@@ -111,7 +112,7 @@ def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
 
 
 def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
-    """Draws one legend below the figure if all panels have the same lines, otherwise one below each panel."""
+    """Draws one legend below the figure if all panels have the same lines, otherwise a legend below each panel."""
     several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
     if several and len({tuple(s.label for s in panel.series) for _, panel in several}) == 1:
         handles, labels = _entries(*several[0])
@@ -131,7 +132,7 @@ def plain_legend(of: Figure | Axes, handles: Sequence[Any], labels: Sequence[str
 
 
 def _entries(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
-    """Returns the entries of a legend; `quiet` lines have none, because the caption describes them."""
+    """Returns the entries of a legend. A `quiet` line has no entry, because the caption describes it."""
     handles, _ = axes.get_legend_handles_labels()
     kept = [place for place, series in enumerate(panel.series) if not series.quiet]
     return [handles[place] for place in kept], [safe(panel.series[place].label) for place in kept]
@@ -189,7 +190,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the part of a series within the panel, and one more point at each end, so that lines reach the edges."""
+    """Returns the part of a series within the panel, and one more point at each end, so that it reaches the edges."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
     shown = np.flatnonzero((x >= low) & (x <= high))

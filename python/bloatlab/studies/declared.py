@@ -160,7 +160,7 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """Returns the table (or list of tables) `name` of `study.toml`, whose meaning only this study knows."""
+        """Returns the table (or list of tables) `name` of `study.toml`, which has a meaning only in this study."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:

@@ -2,8 +2,8 @@
 
     frame = bloatlab.sweep("home.toml", {"link.up.rate": ["1mbit", "5mbit"]}, seeds=5)    # one row per run
 
-`bloatlab.sweep` is both that function (see `grid_file.sweep`) and this package: a grid declares runs, an executor runs
-them, a measure reduces each, a store keeps the results.
+`bloatlab.sweep` is both this function (see `grid_file.sweep`) and this package. In the package, a grid declares runs,
+an executor runs them, a measure reduces each run, and a store keeps the results.
 
     grid = Grid({"queue": ["droptail", "codel"], "rtt_ms": [20, 100]}, build, seeds=range(1, 11))
     gathered = gather(grid.points(), Measure("voice", voice), store=Store(Path(".bloatlab/store")))

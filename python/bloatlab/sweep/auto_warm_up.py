@@ -25,7 +25,7 @@ def with_warm_ups(
 ) -> tuple[Grid, dict[At, WarmUp]]:
     """Returns the grid with a warm-up in each scenario, and the warm-up of each grid point.
 
-    Raises what `gather` raises.
+    Raises the errors of `gather`.
     """
     points = [grid.point(at, grid.seeds[0]) for at in grid.places()]
     done = gather(points, WARM_UP, store=store, watch=watch, executor=executor)

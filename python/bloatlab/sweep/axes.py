@@ -46,14 +46,14 @@ class GridError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """An axis without values of its own, from `low` to `high`; a sample draws its values."""
+    """An axis that has no values of its own, only the ends `low` and `high`; a sample draws its values between them."""
 
     low: Amount
     high: Amount
     log: bool
 
     def at(self, share: float) -> float | int | str:
-        """Returns the value at a share of the range, in [0, 1]."""
+        """Returns the value at a share of the range, where the share is in [0, 1]."""
         low, high = self.low.value, self.high.value
         value = low * (high / low) ** share if self.log else low + (high - low) * share
         return Amount(value, self.low.kind).written()
@@ -113,7 +113,8 @@ class Axes:
 def read(data: Mapping[str, Any], most: int) -> Axes:
     """Reads the axes of a grid file, with at most `most` grid points.
 
-    Raises `GridError`, without the file's name, and `ScenarioError` for a value that no scenario has, such as a date.
+    Raises `GridError`, whose message does not name the file, and `ScenarioError` for a value that no scenario has, such
+    as a date.
     """
     given = data.get("axes", {})
     if not isinstance(given, dict) or not given:
@@ -233,7 +234,7 @@ def _by_step(place: str, between: Between, step: Any) -> list[Any]:
 
 
 def _zips(given: Any, listed: Mapping[str, Any], sampled: Mapping[str, Between]) -> list[list[str]]:
-    """Reads the groups of axes that vary together. Axes of a group are equally long, and no axis is in two groups."""
+    """Reads the groups of axes that vary together. The axes of a group are equally long; no axis is in two groups."""
     if not isinstance(given, list) or not all(isinstance(z, list) and len(z) > 1 for z in given):
         raise GridError('zip: expected a list of groups of axes, such as [["link.up.rate", "link.down.rate"]]')
     used: dict[str, int] = {}
@@ -288,7 +289,7 @@ def _sample(given: Any, axes: Mapping[str, Between]) -> list[_Drawn]:
 def _where(given: Any, places: Sequence[At], axes: Sequence[str]) -> list[At]:
     """Returns the grid points at which every condition of `where` holds.
 
-    ` or ` separates a condition's alternatives.
+    A condition may have alternatives, separated by ` or `.
     """
     if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
         raise GridError('where: expected conditions, such as ["link.up.rate <= link.down.rate", "queue != codel"]')
@@ -325,7 +326,7 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
 
 
 def _amount(value: Any) -> Amount | None:
-    """Reads the amount of a value, which may be a number as text; None if it has none."""
+    """Reads the amount of a value, which may be a number as text; None if the value is not an amount."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]+\.?[0-9]*([eE]-?[0-9]+)?", value):
         return Amount.of(value) or Amount(float(value), "a number")
     return Amount.of(value)
@@ -349,5 +350,5 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
 
 
 def label(value: Any) -> Any:
-    """Returns a value of an axis in the form that a column of a table has."""
+    """Returns a value of an axis as it appears in the column of a table."""
     return value if isinstance(value, (str, int, float)) else toml_value(value)

@@ -1,13 +1,13 @@
-"""Many machines: runs go in batches to the workers of a Dask cluster, and return with the fingerprint of their build.
+"""Runs on many machines: batches of runs go to the workers of a Dask cluster, which add their build's fingerprint.
 
     with Client("tcp://10.0.0.1:8786") as client:
         gather(points, measure, store=store, executor=Dask(client))
 
 A batch takes about half a second, so that even runs of 10 ms are worth sending; the last batches are smaller, so that
-all workers finish together. The cluster only has to run each function on some worker, at least once. Dask gives the
-batch of a dead worker to another worker. Results of a worker with a different build are refused, and that worker gets
-no more batches. `done` is called in this process, with the index of each point, so results do not depend on where they
-were computed.
+all workers finish together. All that is required of the cluster is to run each function on some worker, at least once.
+Dask gives the batch of a dead worker to another worker. Results of a worker with a different build are refused, and
+that worker gets no more batches. `done` is called in this process, with the index of each point, so results do not
+depend on the worker that computed them.
 
 Needs the extra `cluster` (dask, distributed).
 """
@@ -39,14 +39,14 @@ from bloatlab.sweep.progress import Watch
 BATCH_SECONDS = 0.5
 #: Largest number of runs in a batch.
 MOST_RUNS = 500
-#: Number of batches that are sent to each thread of a worker: one runs, the other waits.
+#: Number of batches that each thread of a worker has: one is running, the other is waiting.
 AHEAD = 2
-#: Seconds between queries for the workers, and between reports of a run's progress.
+#: Seconds between queries for the list of workers, and between reports of a run's progress.
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Number of failed batches that a run may be part of. A batch fails when Dask has lost several workers that ran it. A
-#: run that then fails again, alone in its batch, counts as the cause.
+#: Largest number of failed batches that a run may have been part of. A batch fails when Dask has lost several workers
+#: that ran it. If the run then fails again, alone in its batch, it counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler with TLS.
@@ -61,7 +61,7 @@ class ClusterError(InputError):
 
 @dataclass(frozen=True)
 class Dask:
-    """An executor: the workers of `client`, a `distributed.Client`. `notice` receives a line per refused worker."""
+    """An executor on the workers of `client`, a `distributed.Client`. `notice` gets a line per refused worker."""
 
     client: Any
     notice: Callable[[str], None] = warnings.warn
@@ -119,8 +119,9 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
         yield Dask(client, notice)
 
 
-#: Settings of local workers. The profiler, which samples a hundred times a second, is off. By default,
-#: Dask gives up on a worker that does not start within 15 s; here, it waits longer, so that a dead worker is replaced.
+#: Settings of local workers. The profiler, which samples a hundred times a second, is off. By default, Dask gives up on
+#: a worker that does not start within 15 s. This limit is raised, so that a dead worker is replaced even on a slow
+#: machine.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
@@ -129,7 +130,7 @@ _LOCAL: Mapping[str, Any] = {
 
 
 def exposed(address: str) -> str | None:
-    """Returns a warning if others can reach a scheduler without a certificate; otherwise None.
+    """Returns a warning if other machines can reach a scheduler without a certificate; otherwise None.
 
     Dask runs any code that it receives.
     """
@@ -153,7 +154,7 @@ def _close(client: Any) -> None:
 
 @dataclass(frozen=True)
 class _Order:
-    """A batch for a worker: runs with their indices, the work on each, the required build, the topic for progress."""
+    """A batch for a worker: runs with their indices, the work on a run, the required build, the topic for progress."""
 
     points: Sequence[tuple[int, Point[Any]]]
     work: Work[Any]
@@ -163,7 +164,7 @@ class _Order:
 
 @dataclass(frozen=True)
 class _Done:
-    """One run of a batch: its value, or the reason why it failed and whether a class of the user caused that."""
+    """One run of a batch: its value, or the reason for its failure and whether a user's class caused the failure."""
 
     index: int
     value: Any = None
@@ -172,7 +173,7 @@ class _Done:
 
 
 def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
-    """Runs a batch. Returns the build, the worker's address, the seconds, and the runs up to the first that failed.
+    """Runs a batch. Returns the build, the worker's address, the time taken in s, and the runs up to the first failure.
 
     A worker with a different build runs nothing. The batch is sent as bytes, so that the scheduler need not import the
     user's modules.
@@ -219,7 +220,7 @@ def _reporter(worker: Any, key: str, topic: str, index: int) -> Progress:
     return report
 
 
-#: The stamps of sweeps on this worker. They are kept, because computing a stamp takes as long as many runs.
+#: The stamps computed on this worker, by sweep. They are kept, because computing a stamp takes as long as many runs.
 _stamps: dict[str, str] = {}
 
 
@@ -243,7 +244,7 @@ def stamp(work: Work[Any]) -> str:
 
 @dataclass
 class _Sending:
-    """A sweep in progress: the waiting runs, the batches under way, and the workers that may get more."""
+    """A sweep in progress: the waiting runs, the batches in progress, and the workers that may get more batches."""
 
     client: Any
     points: Sequence[Point[Any]]
@@ -367,7 +368,7 @@ class _Sending:
     def _failed(self, batch: Sequence[int], error: BaseException) -> None:
         """Handles a batch whose workers died, or that no worker could begin.
 
-        One of its runs may be the cause, so each run is sent again in a batch of its own.
+        One run of the batch may be the cause, so each run is sent again in a batch of its own.
         """
         if type(error).__name__ != "KilledWorker":
             words = " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,17 +1,17 @@
 """The effects of the axes: the share of a measure's variance due to each axis, and to each pair of axes together.
 
-The values y of all runs are fitted by two models: "mains" has every axis by itself, "pairs" also every two axes:
+Two models are fitted to the values y of all runs: "mains" has every axis by itself, "pairs" also every pair of axes.
 
     of an axis           RSS(mains without it) - RSS(mains)
     of two axes          RSS(mains) - RSS(mains and these two together)
     seeds                sum (y - mean of its grid point)^2
     rest                 RSS(pairs) - seeds: three axes together, and deviations from a parabola
 
-each divided by sum (y - mean)^2. On a full grid these shares add up to 1. With zipped axes, filters or samples, axes
-depend on each other and the sum may differ: each share is what the axis explains beyond all others (type II sums of
-squares). An axis of names or of few values has a mean for each value. A sampled axis is a parabola of its value, or of
-its logarithm. The F test compares with the mean square of seeds: `p` is the probability that seeds alone give such a
-share.
+Each is divided by sum (y - mean)^2, which gives a share. On a full grid the shares add up to 1. With zipped axes,
+filters or samples, axes depend on each other and the sum may differ, because the share of an axis is what it explains
+beyond all other axes (type II sums of squares). An axis of names or of few values has a mean for each value. A sampled
+axis is a parabola of its value, or of the logarithm of its value. The F test compares a share with the mean square of
+seeds: `p` is the probability that seeds alone give such a share.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from bloatlab.sweep.quantities import Amount
 
 Matrix = NDArray[np.float64]
 
-#: Largest number of columns in a model. Pairs of axes beyond it count as rest.
+#: Largest number of columns in a model. If pairs of axes would need more, they count as rest.
 MOST_COLUMNS = 600
 
 #: An axis of more numbers than this is modelled as a parabola.
@@ -39,7 +39,7 @@ LOG_FROM = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A source of variance. "seeds" and "rest" have no `axes`; `p` is NaN without a test."""
+    """A source of variance. "seeds" and "rest" have no `axes`; without a test, `p` is NaN."""
 
     name: str
     axes: tuple[str, ...]
@@ -50,7 +50,7 @@ class Effect:
 def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequence[str] = ()) -> list[Effect]:
     """Returns the sources of the variance of `column`: axes, then pairs, rest and seeds.
 
-    There are none if the values do not vary.
+    The result is empty if the values do not vary.
 
     `frame` has a row per run, as `Gathered.frame()` returns it; `sampled` names the sampled axes.
     """
@@ -106,7 +106,7 @@ class _Model:
         self._target = means["mean"].to_numpy() * self._weight
 
     def fitting(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Returns the pairs that a model can have: with fewer columns than grid points, and at most `MOST_COLUMNS`."""
+        """Returns the pairs that a model can have: with fewer columns than grid points, at most `MOST_COLUMNS`."""
         found: list[tuple[str, str]] = []
         room = min(MOST_COLUMNS, self._target.size - 1) - sum(m.shape[1] for m in self._coded.values())
         for pair in pairs:
@@ -134,7 +134,7 @@ class _Model:
 
 
 def _coded(values: pl.Series, drawn: bool) -> Matrix:
-    """Codes an axis as columns: x and x² for sampled numbers, otherwise a column for each value but the last.
+    """Codes an axis as columns: x and x² for sampled numbers, otherwise one column for each value except the last.
 
     The columns of values have -1 in the rows of the last value, so that their effects sum to 0.
     """

@@ -1,10 +1,10 @@
-"""Fingerprints of what a stored result depends on besides its scenario: the compiled core, and the reducing code.
+"""Fingerprints of the code on which a stored result depends: the compiled core, and the functions that reduce a run.
 
-The version of bloatlab does not change with every edit, so files are hashed: the core's own, and the source of the
-reducing functions' modules with all modules that they import, if these are bloatlab's or the user's. Libraries count by
-the versions of Python, polars and numpy. Values that a function closes over are hashed as well.
+The version of bloatlab does not change with every edit, so files are hashed: the core's file, and the source of the
+modules with the reducing functions and of all modules that they import, if these belong to bloatlab or the user. For
+libraries, the versions of Python, polars and numpy are hashed. The values in a function's closure are hashed as well.
 
-Data files that a reducing function reads are not hashed. Give the `Measure` a new `version` when they change.
+Data files that a reducing function reads are not hashed. When these files change, give the `Measure` a new `version`.
 """
 
 import ast
@@ -25,7 +25,7 @@ import polars as pl
 from bloatlab.classes import libraries, parsed
 from bloatlab.simulation import core_file
 
-#: A file that changed after this time may differ from the loaded module.
+#: A file that has changed since this time may differ from the loaded module.
 _LOADED = time.time()
 
 _OWN = __name__.partition(".")[0]
@@ -61,7 +61,7 @@ def travelling(*functions: Callable[..., Any]) -> str | None:
 
     Returns None if their code must be sent to it.
 
-    Code must be sent for functions of `__main__`, and for functions whose hash cannot be computed.
+    It must be sent for functions of `__main__`, and for functions whose hash cannot be computed.
     """
     modules: set[str] = set()
     try:
@@ -143,7 +143,7 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
 
 
 def _source(name: str, own: set[str]) -> Path | None:
-    """Returns the source file of a module that is bloatlab's or the user's; None for libraries and for other names."""
+    """Returns the source file of a module of bloatlab or the user; None for libraries and for other names."""
     file = getattr(sys.modules.get(name), "__file__", None)
     if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on its first use
         spec = _spec(name)
@@ -171,7 +171,7 @@ def _spec(name: str) -> ModuleSpec | None:
 def _imports(package: str, source: bytes) -> frozenset[str]:
     """Returns all names that the source of a module in `package` imports.
 
-    Some are not modules; `_source` returns None for them.
+    Some names are not modules; `_source` returns None for these.
     """
     names: set[str] = set()
     for node in _statements(parsed(source)):
@@ -188,7 +188,7 @@ def _imports(package: str, source: bytes) -> frozenset[str]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yields every statement of a module, without the expressions, which are most of a tree and import nothing."""
+    """Yields every statement of a module, but no expressions: they are most of a tree, and import nothing."""
     waiting: list[ast.AST] = [*tree.body]
     while waiting:  # the loop ends, because each node of the tree is added once
         node = waiting.pop()

@@ -25,8 +25,10 @@ class Measure:
 
     Both functions get only the result (with its scenario and seed), so that equal scenarios have equal measures. `name`
     is part of a folder's name in the store. Results are stored under a hash of the functions' source; change `version`
-    for a change that the source does not show. With `trace`, results have the traces that their scenarios enable.
-    `run` makes a result instead of `bloatlab.run`, from the scenario, the seed and the progress; it is hashed, too.
+    if the function changes in a way that the source does not show. With `trace`, results have the traces that their
+    scenarios enable.
+    `run` replaces `bloatlab.run`: it makes a result from the scenario, the seed and the progress. Its source is hashed,
+    too.
     """
 
     name: str
@@ -46,7 +48,7 @@ class Measure:
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
-        """The functions that make and reduce a run; a worker on another machine must have the same functions."""
+        """The functions that make and reduce a run. A worker on another machine must have the same functions."""
         return [function for function in (self.row, self.frames, self.run) if function is not None]
 
     def shelf(self, store: Store) -> Shelf:
@@ -79,7 +81,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class Gathered(Generic[Key]):
-    """The measures of every point, in the order of the points; `found` of them came from the store, `ran` were run."""
+    """The measures of every point, in the order of the points. `found` runs came from the store, `ran` were made."""
 
     points: Sequence[Point[Key]]
     values: Sequence[Measured]
@@ -111,11 +113,11 @@ def gather(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Gathered[Key]:
-    """Measures every point. Takes results from `store`; runs the others, and stores each as soon as it is complete.
+    """Measures every point: takes results from `store`, runs all others, and stores each run as soon as it is complete.
 
-    Points with equal scenarios and seeds are run once. A past that several runs have in common is also simulated once
+    Points with equal scenarios and seeds are run once. A past that several runs have in common is simulated once, too
     (`pasts`). Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk or a lost scheduler `Stopped`; complete
-    runs are stored in any case, and the same call continues from there. `jobs` is for the local executor only.
+    runs are stored in any case, and the same call continues with the other runs. `jobs` is for the local executor only.
     """
     shelf = _shelf(measure, store)
     seeded = [point.seeded() for point in points]
@@ -123,7 +125,7 @@ def gather(
     values = {} if shelf is None else {s: kept for s in first if (kept := shelf.get(s)) is not None}
     found = len(values)
     left = sorted(index for scenario, index in first.items() if scenario not in values)
-    # a run that shares its past has no trace of that time, so traced runs share none
+    # if a run shares its past, it has no trace of the shared time, so traced runs share no past
     alone = measure.trace or measure.run is not None
     order = [(n, None) for n in range(len(left))] if alone else pasts.planned([seeded[index] for index in left])
     plan = [(left[place], past) for place, past in order]
@@ -148,7 +150,7 @@ def gather(
         raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:
         why = error.__cause__ if isinstance(error, RunError) else error
-        # if the user's class failed, the same command would fail again
+        # if the user's class has failed, it would fail again with the same command
         if isinstance(why, ClassFailed) or not isinstance(why, (Stopped, StoreFull)):
             raise
         raise Stopped(f"{why}; {stored()}") from None

@@ -45,10 +45,10 @@ class At(Mapping[str, Any]):
 class Grid:
     """Every combination of the axes' values with every seed.
 
-    `axes` maps the name of each axis to its values. Names become columns; a value that is neither number nor text
-    appears as its `str`. `build` is called with a keyword per axis, and `seed`; it returns the scenario. Every point is
-    run with the same seeds, so that runs can be compared in pairs. `keeps` excludes combinations. `given` lists the
-    points if they are not all combinations (zipped axes, samples).
+    `axes` maps the name of each axis to its values. These names become columns of tables, in which a value that is
+    neither number nor text appears as its `str`. `build` is called with a keyword argument per axis, and `seed`; it
+    returns the scenario. Every point is run with the same seeds, so that runs can be compared in pairs. `keeps`
+    excludes combinations. `given` lists the points if they are not all combinations (zipped axes, samples).
     """
 
     axes: Mapping[str, Sequence[Any]]
@@ -58,7 +58,7 @@ class Grid:
     given: Sequence[At] | None = None
 
     def places(self) -> list[At]:
-        """Returns the points, without seeds; the last axis varies fastest."""
+        """Returns the points without seeds, in an order in which the last axis varies fastest."""
         places = self.given
         if places is None:
             combinations = itertools.product(*self.axes.values())
@@ -68,13 +68,13 @@ class Grid:
     def points(self) -> list[Point[At]]:
         """Returns the runs, one seed after another, so that an interrupted sweep is complete for its first seeds.
 
-        Raises what `build` raises (`ScenarioError`), before anything runs.
+        Raises the errors of `build` (`ScenarioError`), before anything runs.
         """
         places = self.places()
         return [self.point(at, seed) for seed in self.seeds for at in places]
 
     def point(self, at: At, seed: int) -> Point[At]:
-        """Returns the run at one point with one seed. Raises what `build` raises."""
+        """Returns the run at one point with one seed. Raises the errors of `build`."""
         return Point(at, self.build(**at, seed=seed), seed)
 
     def with_(self, *, seeds: Sequence[int] | None = None, **axes: Sequence[Any]) -> Grid:

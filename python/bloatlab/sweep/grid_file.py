@@ -110,14 +110,15 @@ def sweep(
     """Runs a scenario at every combination of the axes' values with every seed.
 
     `axes` is as in a grid file (docs/sweeps.md): a list of values by path, `{"link.up.rate": ["1mbit", "5mbit"]}`, or a
-    range, `{"from": "1mbit", "to": "1gbit", "steps": 7, "log": True}`; or, by any other name, arms with the values that
-    each sets: `{"queue": {"codel": {"link.up.queue": {"codel": {}}}}}`. `seeds` is a number of seeds, from 1, or a
-    list. `sets` are overrides for every run; `where` keeps the grid points at which each line holds ("link.up.rate <=
-    link.down.rate").
+    range, `{"from": "1mbit", "to": "1gbit", "steps": 7, "log": True}`; or, under any other name, arms with the values
+    that each arm sets: `{"queue": {"codel": {"link.up.queue": {"codel": {}}}}}`. `seeds` is a number of seeds, from 1,
+    or a list. `sets` are overrides for every run; `where` keeps the grid points at which each line holds ("link.up.rate
+    <= link.down.rate").
 
-    Returns one row per run: the axes, `seed`, `scenario_hash`, and the numbers of its summary by dotted path, or only
-    those that match the patterns in `columns` ("apps.*.voip.mos"). The table does not depend on `jobs`. `store` is a
-    folder; runs that it holds are not repeated. Raises `ScenarioError`, or `GridError` (a `ValueError`) with one line.
+    Returns one row per run: the axes, `seed`, `scenario_hash`, and the numbers of the run's summary by dotted path, or
+    only the numbers that match the patterns in `columns` ("apps.*.voip.mos"). The table does not depend on `jobs`.
+    `store` is a folder; runs that it holds are not repeated. Raises `ScenarioError`, or `GridError` (a `ValueError`)
+    with one line.
     """
     chosen = _seeds(seeds if isinstance(seeds, int) else list(seeds))
     found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
@@ -131,7 +132,7 @@ def sweep(
 
 
 def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns, in the order of the patterns; all if no pattern is given.
+    """Returns the columns that match the patterns, in the order of the patterns; all columns if no pattern is given.
 
     Raises `GridError`.
     """
@@ -166,12 +167,12 @@ def _flatten(tree: Mapping[str, Any], prefix: str, leaves: dict[str, float | int
             leaves[prefix + name] = value
 
 
-#: The measure of a sweep: all numbers of a run's summary, so that other columns need no new runs.
+#: The measure of a sweep: all numbers of a run's summary, so that showing other columns needs no new runs.
 SUMMARY = Measure("summary", summary)
 
 
 def _seeds(given: Any) -> Sequence[int]:
-    """Reads the seeds: those from 1 to a number, or a list. Raises `GridError`."""
+    """Reads the seeds: a number n for the seeds 1 to n, or a list. Raises `GridError`."""
     if type(given) is int and 0 < given <= MOST_RUNS:
         return range(1, given + 1)
     seeds: list[Any] = given if isinstance(given, list) else []

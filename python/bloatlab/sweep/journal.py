@@ -2,10 +2,10 @@
 
     record = newline, "RUN" | length of the run (4 bytes, little-endian) | its SHA-256 (first 16 bytes) | the run
 
-A killed process leaves whole records and perhaps the beginning of one, which does not count. A writer holds an
-exclusive `flock` on its file. The kernel releases the lock when the process ends, in whatever way; then any process may
-move the runs into a part. Space is reserved ahead of the runs, so a full disk is noticed while there is still room for
-the runs in progress.
+A killed process leaves complete records and perhaps the beginning of a record, which is ignored. A writer holds an
+exclusive `flock` on its file. The kernel releases the lock when the process ends, even if it is killed. Then any
+process may move the runs into a part. Space is reserved ahead of the runs, so a full disk is noticed while there is
+still room for the runs in progress.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ class Record:
 
 
 class Journal:
-    """A writer's own file. Only one thread at a time may use it."""
+    """A writer's own file. At any time, only one thread may use it."""
 
     def __init__(self, folder: Path) -> None:
         """Makes a new file. Raises `OSError`."""
@@ -74,7 +74,7 @@ class Journal:
 
     @property
     def full(self) -> bool:
-        """True if the file is so large that the next run goes into a new one."""
+        """True if the file is so large that the next run must go into a new file."""
         return self.runs >= MOST_RUNS or self.size >= MOST_BYTES
 
     def append(self, data: bytes) -> Record:
@@ -129,8 +129,8 @@ class Journal:
 def _created(folder: Path) -> tuple[Path, int]:
     """Makes and locks a new file.
 
-    A file without a lock looks abandoned, so another process may lock the new file first and remove it; then tries
-    again.
+    A file without a lock looks abandoned, so another process may lock and remove the new file before it is locked here.
+    Then another file is made.
     """
     for _ in range(100):
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
     """Locks a file. Without `wait`, returns false if another process holds the lock.
 
     Many processes can hold a `shared` lock. On a file system without locks nothing is locked, so only one process may
-    write there.
+    write to it.
     """
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
@@ -176,7 +176,7 @@ def abandoned(path: Path) -> Generator[bool]:
 
 
 def records(path: Path) -> tuple[list[tuple[Record, bytes]], bool]:
-    """Reads the complete records of a journal, and returns whether the file has any other bytes. Raises `OSError`."""
+    """Reads the complete records of a journal; returns whether the file has bytes after them. Raises `OSError`."""
     data = path.read_bytes()
     found: list[tuple[Record, bytes]] = []
     place, end, damaged = 0, 0, False

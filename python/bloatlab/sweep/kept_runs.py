@@ -19,7 +19,7 @@ import polars as pl
 from bloatlab.files import parquet
 
 #: A measured value. Infinity means that an event never happened, NaN that the value does not apply, None that there is
-#: none.
+#: no value.
 Value = float | int | str | bool | None
 
 #: Prefixes of a part's columns: `FRAME` for the stored frames, `RUN` for the facts about a run.
@@ -108,7 +108,7 @@ def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
 
 @dataclass
 class _Shape:
-    """Runs whose measures and frames have the same names. Values of a measure have the same type, or are missing."""
+    """Runs whose measures and frames have the same names. A measure's values have the same type, or are missing."""
 
     types: list[type[pl.DataType] | None]
     runs: list[Kept]

@@ -1,4 +1,4 @@
-"""Statistics over the seeds of a sweep: intervals, differences between two arms, seeds that change nothing.
+"""Statistics over the seeds of a sweep: intervals, differences between two arms, points where seeds change nothing.
 
 All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; a row per run.
 """
@@ -33,8 +33,8 @@ def known(values: pl.Series) -> list[float]:
 def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
     """Makes a table with a row per grid point and column: n, mean, sd, cv, median and both 95 % intervals of the mean.
 
-    With a baseline `against`, such as "queue=codel", it also has the mean difference from it over common seeds, with
-    both intervals. Raises `ValueError` for an unknown baseline.
+    With a baseline `against`, such as "queue=codel", the table also has the mean difference from the baseline over
+    common seeds, with both intervals. Raises `ValueError` for an unknown baseline.
     """
     less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
@@ -69,7 +69,7 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The difference of an arm from the baseline at one grid point, over the seeds that both have."""
+    """The difference between an arm and the baseline at one grid point, over the seeds that both have."""
 
     place: Mapping[str, Any]
     interval: Interval
@@ -109,7 +109,7 @@ def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) 
 def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, Any]:
     """Parses a baseline such as "queue=codel" to its axis and value.
 
-    Raises `ValueError` with one line if one is unknown.
+    Raises `ValueError` with one line if the axis or the value is unknown.
     """
     axis, equals, label = against.partition("=")
     if not equals:
@@ -124,7 +124,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
-    """Counts the grid points with several seeds, and those of them whose measures are equal for every seed."""
+    """Counts the grid points with several seeds, and the points among them whose measures are equal for every seed."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
     for _, runs in by_place(frame, axes):

@@ -6,8 +6,8 @@
     FOLDER/NAME.damaged              a damaged file, moved aside
 
 A process writes a part under a temporary name, renames it, and then removes the files whose runs are in it. If the
-process is killed in between, some runs are in two files. They count once, and the next process that packs the folder
-removes the files whose runs are all in others.
+process is killed in between, some runs are in two files. These runs count once, and the next process that packs the
+folder removes the files whose runs are all in other files.
 
 A file is removed only when its runs are in another file. Damaged files are moved aside. A file that cannot be read
 (`OSError`) is neither removed nor moved.
@@ -35,9 +35,9 @@ DAMAGED = ".damaged"
 #: Hexadecimal digits of a part's name.
 DIGITS = 32
 
-#: Largest number of runs in a part that is joined from others, which limits the loss if it is damaged.
+#: Largest number of runs in a part that is joined from other parts, which limits the loss if the part is damaged.
 MOST_RUNS = 16384
-#: A shelf with at least `MANY_JOURNALS` journals, or `MANY_RUNS` runs in journals, is packed when it is opened.
+#: A shelf is packed when it is opened, if it has at least `MANY_JOURNALS` journals, or `MANY_RUNS` runs in journals.
 MANY_JOURNALS = 8
 MANY_RUNS = 4096
 
@@ -53,16 +53,16 @@ class Part:
     size: int
 
     def hashes(self) -> list[str]:
-        """Returns the hash of each run's scenario. Damage elsewhere in the file may go unnoticed."""
+        """Returns the hash of each run's scenario. Damage in other columns of the file may go unnoticed."""
         try:
-            # this raises an OSError for an unreadable file; the error of polars would be the same as for a damaged file
+            # if the file is unreadable, this raises an OSError; polars would raise the same error as for a damaged file
             self.path.open("rb").close()
             return pl.read_parquet(self.path, columns=["run.hash"], glob=False)["run.hash"].to_list()
         except pl.exceptions.PolarsError:
             raise Damaged("it has changed since it was written") from None
 
     def rows(self) -> Rows:
-        """Returns the measures of its runs."""
+        """Returns the measures of the runs in this part."""
         return Rows(pl.scan_parquet(self.read()).drop("run.scenario").collect())
 
     def table(self) -> pl.DataFrame:
@@ -77,7 +77,7 @@ class Part:
         return data
 
     def check(self) -> None:
-        """Raises `Damaged` if the file's hash differs from its name. Does not hold the whole file in memory."""
+        """Raises `Damaged` if the file's hash differs from its name. Reads the file in pieces, to use little memory."""
         with self.path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS] != self.path.stem:
                 raise Damaged("it has changed since it was written")
@@ -95,7 +95,7 @@ def journals(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool]:
-    """Locks the parts within this context against changes by other processes (with `reading`, by any process).
+    """Locks the parts within this context: no other process can change them (with `reading`, no process at all).
 
     Yields false if another process holds the lock.
     """
@@ -111,7 +111,7 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
     """Turns the abandoned journals into parts, joins small parts, and removes files that no longer count.
 
-    Without `wait`, does nothing while another process does it. Raises `OSError`; no run is lost then.
+    Without `wait`, does nothing while another process does this work. Raises `OSError`, which loses no run.
     """
     if not folder.is_dir():
         return
@@ -153,7 +153,7 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """Returns the runs in journals that are not among `known`, each once.
+    """Returns each run in the journals that is not among `known`, once.
 
     The second value lists the journals with damaged or incomplete data.
     """
@@ -192,8 +192,8 @@ def _joined(
 ) -> tuple[list[pl.DataFrame], set[Part]]:
     """Joins new tables with small parts of the same columns. Returns the tables, and the parts that they replace.
 
-    A part is joined only if at least a quarter as many runs are added to it. So each run is rewritten only a few times,
-    even after many sweeps.
+    A part is joined only if the runs added to it are at least a quarter of its own. So each run is rewritten only a few
+    times, even after many sweeps.
     """
     joined: list[pl.DataFrame] = []
     gone: set[Part] = set()
@@ -220,7 +220,7 @@ def _write(folder: Path, table: pl.DataFrame) -> Path:
 
 
 def drop(part: Part, why: str, notice: Notice) -> None:
-    """Moves a damaged part aside. Its runs must be made again."""
+    """Moves a damaged part aside. Its runs have to be made again."""
     try:
         with locked(part.path.parent, wait=True):
             moved = f"moved to {aside(part.path).name}"
@@ -232,7 +232,7 @@ def drop(part: Part, why: str, notice: Notice) -> None:
 
 
 def check(folder: Path, notice: Notice) -> None:
-    """Reads every byte of the parts and moves damaged ones aside. Raises `OSError`."""
+    """Reads every byte of the parts, and moves damaged parts aside. Raises `OSError`."""
     for part in parts(folder):
         try:
             part.check()
@@ -256,7 +256,7 @@ def aside(path: Path) -> Path:
 
 
 def line(error: Exception) -> str:
-    """Returns an error's reason as one line."""
+    """Returns the reason for an error as one line."""
     strerror = getattr(error, "strerror", None)
     return str(strerror or error).splitlines()[0].lower() if str(error) else type(error).__name__
 

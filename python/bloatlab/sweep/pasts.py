@@ -1,4 +1,4 @@
-"""Common pasts: runs that differ only from some time on are simulated once until then, and finished one by one.
+"""Common pasts: if runs differ only from some time on, the time before is simulated once for all of them.
 
     runs          changes of "up"                    pasts
     1mbit         at 30 s: rate = "1mbit"            until 30 s, simulated once
@@ -6,8 +6,8 @@
     late          at 40 s: rate = "1mbit"              late continues it, too
 
 `_core.timeline` (crates/sim/src/past.rs) lists the actions in a run and their times. Runs whose actions are equal until
-some time form a tree, whose inner nodes are pasts. A result has the same bytes as that of a run from the start, so
-stores, hashes and tables do not depend on whether a past was shared.
+some time form a tree, whose inner nodes are pasts. A result has the same bytes as if the run had been simulated from
+the start, so stores, hashes and tables do not depend on whether a past was shared.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from bloatlab import _core
 from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Progress, Result, frames, summary_of
 
-#: A past, or the stretch from one past to the next, is at least the duration divided by this. A shorter one would save
-#: less than its copies cost, and the limit keeps the tree flat.
+#: The length of a past, or from one past to the next, is at least the duration of a run divided by this number. A
+#: shorter past would save less than its copies cost, and the limit keeps the tree flat.
 STEPS = 20
-#: Largest number of pasts that are kept for further runs. Each needs the memory of a run.
+#: Largest number of pasts that are kept for further runs. Each needs as much memory as a run.
 MOST_KEPT = 16
 #: Seconds between checks for Ctrl-C while another thread simulates a past.
 POLL_SECONDS = 0.1
 
-#: A hash of what affects a run from the start, then each later action as its time (ns) and a hash, up to the end of the
-#: run.
+#: First a hash of what affects a run from the start; then each later action as its time (ns) and a hash, up to the end
+#: of the run.
 Timeline = tuple[bytes, Sequence[tuple[int, bytes]]]
 #: A run: its index, its scenario and its timeline.
 Run = tuple[int, Scenario, Timeline]
@@ -42,7 +42,7 @@ Run = tuple[int, Scenario, Timeline]
 
 @dataclass(frozen=True)
 class Past:
-    """The common past of several runs, until `at_ns`. It continues `before`, if there is one."""
+    """The common past of several runs, up to `at_ns`. If there is an earlier past `before`, this past continues it."""
 
     id: str
     at_ns: int
@@ -50,9 +50,9 @@ class Past:
 
 
 def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
-    """Returns the indices of scenarios in the order to run them, each with the longest past that it shares, if any.
+    """Returns the scenarios' indices in the order in which to run them, each with the longest shared past, if any.
 
-    Scenarios that share a past are adjacent, at the place of the first of them.
+    Scenarios that share a past are adjacent, at the place of the first of these scenarios.
     """
     alike = [_beginning(scenario) for scenario in scenarios]
     several = {key for key, count in collections.Counter(alike).items() if count > 1}
@@ -68,7 +68,7 @@ _LATER = frozenset({"app", "tcp", "name", "grade", "max_packets", "trace", "expe
 
 
 def _beginning(scenario: Scenario) -> str:
-    """Returns what runs with a common past have in common at least: a quick test before their timelines are made."""
+    """Returns a text that is equal for runs with a common past: a quick test, before their timelines are made."""
     data = {key: value for key, value in scenario.data.items() if key not in _LATER}
     for link in data["link"].values():
         link.pop("changes", None)
@@ -81,7 +81,7 @@ def _alone(index: int) -> Timeline:
 
 
 def _timeline(index: int, scenario: Scenario) -> Timeline:
-    """Returns the timeline of a scenario; for a run that can share nothing, one that no other run has."""
+    """Returns the timeline of a scenario; if the run can share nothing, a timeline that no other run has."""
     try:
         found = _core.timeline(scenario.text)
     except ScenarioError:  # the run itself raises it
@@ -115,7 +115,7 @@ def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | 
 
 
 def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
-    """Returns the time until which two runs are the same, in whole steps of their duration and in ns."""
+    """Returns the time up to which two runs are the same, in whole steps of their duration and in ns."""
     if one[0] != other[0]:
         return 0, 0
     end = one[1][-1][0]
@@ -124,7 +124,7 @@ def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
 
 
 class Pasts:
-    """The latest pasts, shared by the threads of a process. A pickled copy becomes the object of the other process."""
+    """The latest pasts, shared by the threads of a process. Unpickling a copy gives the object of that process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -135,12 +135,12 @@ class Pasts:
         return _of_this_process, ()
 
     def run(self, scenario: Scenario, past: Past, progress: Progress) -> Result:
-        """Simulates a scenario with its seed as `bloatlab.run` does, from the end of its past on."""
+        """Simulates a scenario with its seed like `bloatlab.run`, but from the end of its past on."""
         output = self._simulated(scenario, past, progress).finish(scenario.text, progress)
         return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
 
     def _simulated(self, scenario: Scenario, past: Past, progress: Progress) -> _core.Past:
-        """Returns a past, which one thread simulates while the others that need it wait."""
+        """Returns a past. One thread simulates it, while other threads that need it wait."""
         while True:
             with self._lock:
                 if past.id in self._kept:

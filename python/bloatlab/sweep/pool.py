@@ -1,9 +1,10 @@
 """Executors run points and return one value for each. The local executor is a pool of threads.
 
-A simulation releases the GIL, so threads use all cores, and results need not cross processes. Each result is reduced in
-the thread that computed it: a sweep of hundreds of runs holds a few numbers per run, not its series.
+A simulation releases the GIL, so threads use all cores, and results need not be passed between processes. Each result
+is reduced in the thread that computed it: a sweep of hundreds of runs holds a few numbers per run, not its series.
 
-Order and values do not depend on the number of workers: each point has its own seed, and values carry its index.
+Order and values do not depend on the number of workers: each point has its own seed, and each value is stored under the
+index of its point.
 """
 
 import ctypes
@@ -27,7 +28,7 @@ Key = TypeVar("Key")
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
-#: Seconds in which a run stops, unless code of the user does not return.
+#: Time in s within which a run stops, unless code of the user does not return.
 GRACE_SECONDS = 1.0
 
 
@@ -35,7 +36,7 @@ GRACE_SECONDS = 1.0
 class Point(Generic[Key]):
     """One run of a sweep: the scenario, the seed, and the caller's name for the run.
 
-    `past` is the beginning that it shares with other runs; `gather` finds it.
+    `past` is the beginning that the run shares with other runs; `gather` finds it.
     """
 
     key: Key
@@ -67,8 +68,8 @@ class ClassFailed(Stopped):
     """A class of the user failed in a run, so the same command fails again."""
 
 
-#: The function that works on a point. It reports its progress in [0, 1], and must not catch an exception that the
-#: report raises.
+#: The function that works on a point. It reports its progress in [0, 1], and must not catch exceptions raised by this
+#: report.
 Work = Callable[[Point[Any], Progress], Reduced]
 
 
@@ -76,8 +77,8 @@ class Executor(Protocol):
     """Runs points somewhere; its callers do not depend on where. This is the interface for more than one machine.
 
     `work` receives one point at a time, in any order, in any thread or process. `done` receives the index of a point
-    and the value of `work`, as soon as there is one, in any thread of the calling process. `watch` receives the
-    progress where possible. The first failure stops the rest and is raised as `RunError`; Ctrl-C stops the runs in
+    and the value of `work`, as soon as the point is finished, in any thread of the calling process. `watch` receives
+    the progress where possible. The first failure stops the rest and is raised as `RunError`; Ctrl-C stops the runs in
     progress, and `KeyboardInterrupt` is raised when they have stopped. `done` has then been called for every complete
     point.
     """
@@ -98,7 +99,7 @@ class Threads:
     def __call__(
         self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
     ) -> None:
-        """Runs all points. Cancelling takes about a tenth of a second, or one if code of the user does not return."""
+        """Runs all points. Cancelling takes about a tenth of a second, or a second if user code does not return."""
         stop = threading.Event()
         running: dict[int, threading.Thread] = {}
 
@@ -123,7 +124,7 @@ class Threads:
                 _wait(futures)
                 _raise_first(points, futures)
             except BaseException:
-                # Ctrl-C may also come during `submit`, so the futures are not known here
+                # Ctrl-C may also arrive during `submit`, when the futures are not known here yet
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 _stop(running)
@@ -171,7 +172,7 @@ def _wait(futures: Sequence[Future[None]]) -> None:
 
 
 def _stop(running: Mapping[int, threading.Thread]) -> None:
-    """Waits until all runs have stopped. If one has not after a second, code of the user loops, and is interrupted."""
+    """Waits until all runs have stopped. After a second, a run that has not stopped is interrupted."""
     waited = 0.0
     while threads := [thread for thread in list(running.values()) if thread.is_alive()]:
         time.sleep(POLL_SECONDS)

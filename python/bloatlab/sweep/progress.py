@@ -23,7 +23,7 @@ class Watch:
 
 
 class _Bar(Watch):
-    """A progress bar for all runs; a run in progress counts as the share of its time that is simulated."""
+    """A progress bar for all runs. A run in progress counts as the fraction that is simulated."""
 
     def __init__(self, what: str, console: Console) -> None:
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())

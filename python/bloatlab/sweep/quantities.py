@@ -1,4 +1,4 @@
-"""Values of a scenario as numbers, and back: "5mbit" is 5e6 bit/s, and halfway to "15mbit" is "10mbit"."""
+"""Converts values of a scenario to numbers and back: "5mbit" is 5e6 bit/s, and halfway to "15mbit" is "10mbit"."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from bloatlab.scenario import amount
 
-#: For each kind of quantity, by its name in the core: its name in messages, the factor from the base unit (s, bit/s, B,
-#: p, fraction) to the core's number, and the units in which values are written, in ascending order.
+#: For each kind of quantity, by its name in the core: the name in messages, the factor from the base unit (s, bit/s, B,
+#: p, fraction) to the number in the core, and the units for writing values, in ascending order.
 _KINDS: Mapping[str, tuple[str, float, Mapping[str, float]]] = {
     "duration": ("a duration", 1e9, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}),
     "rate": ("a rate", 1.0, {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}),
@@ -44,7 +44,7 @@ class Amount:
         return Amount(float(value), "a whole number" if isinstance(value, int) else "a number")
 
     def like(self, other: Amount) -> bool:
-        """Returns whether the two can be compared: numbers with numbers, rates with rates."""
+        """Returns whether two amounts can be compared: numbers with numbers, rates with rates."""
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
     def written(self) -> float | int | str:

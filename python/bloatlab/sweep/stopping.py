@@ -4,10 +4,11 @@ until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # ha
 seeds = 10                                                                 # to begin with
 most_seeds = 100                                                           # the limit
 
-A grid point takes seeds in order. It stops at the first number of seeds (at least `seeds`) at which every interval
-(95 %, Student's t) is narrow enough, or at the limit. That number depends only on the results, not on how many runs are
-made in parallel; further runs are kept in the store, but not in the table. Because the number of seeds depends on the
-values, such an interval contains the true mean a little less often than 95 %: begin with ten seeds or more.
+A grid point takes seeds in order. It stops at the first number of seeds (at least `seeds`) at which every interval (95
+%, Student's t) is narrow enough, or at the limit. This number depends only on the results, not on the number of runs
+made in parallel. Runs beyond it are kept in the store, but not in the table. Because the number of seeds depends on the
+values, the interval contains the true mean a little less often than in 95 % of all cases, so begin with ten seeds or
+more.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The result of a grid point that gets no more seeds: its number of seeds, and an interval per column with values.
+    """The result of a grid point that gets no more seeds: their number, and an interval per column with values.
 
-    `over` is the largest half width divided by its target: at most 1 if all targets are met.
+    `over` is the largest quotient of a half width and its target. It is at most 1 if all targets are met.
     """
 
     at: At
@@ -128,9 +129,10 @@ def gather_until(
     watch: Callable[[int], Watch] = lambda _runs: silent(),
     executor: Executor | None = None,
 ) -> Reached[At]:
-    """Measures every grid point with enough seeds for `until`; without it, with the grid's own seeds.
+    """Measures every grid point with enough seeds for `until`; without `until`, with the grid's own seeds.
 
-    `watch` makes the progress display of a round from its number of runs. Raises what `gather` raises, and `GridError`.
+    `watch` makes the progress display of a round from its number of runs. Raises the errors of `gather`, and
+    `GridError`.
     """
     if until is None:
         points = grid.points()
@@ -158,7 +160,7 @@ def gather_until(
             stop = _stop(at, rows, max(before[at] + 1, len(grid.seeds)), until)
             if stop.met or stop.seeds >= until.most:
                 stops[at] = stop
-            # with a constant deviation, the width falls as 1 / sqrt(n); the deviation may change, so n is at most
+            # if the deviation stayed constant, the width would fall as 1 / sqrt(n); it may change, so n is at most
             # doubled
             else:
                 guess = math.ceil(stop.seeds * stop.over**2) if math.isfinite(stop.over) else 2 * stop.seeds

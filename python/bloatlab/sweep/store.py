@@ -3,9 +3,9 @@
     STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet
     STORE/sweeps/                 the runs of each sweep (see `sweeps`)
 
-CORE names the compiled core, CODE the source that reduced the run. In that folder, a run is identified by the hash of
-its scenario with its seed. If the core, the reduction or anything in the scenario changes, old entries are no longer
-found.
+CORE names the compiled core, CODE the source that reduced the run. In the folder MEASURE-CODE, a run is identified by
+the hash of its scenario with its seed. If the core, the reducing code or the scenario changes, old entries are no
+longer found.
 
 A finished run is appended at once to its writer's journal (see `journal`). Journals of finished writers become Parquet
 files of many runs (see `parquet`). Any number of processes may write to a store, and be killed at any time.
@@ -34,7 +34,7 @@ from bloatlab.sweep.pool import Stopped
 
 __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
 
-#: The default folder, below the working folder (`DEFAULT`), and the environment variable that names another
+#: The default folder, below the working folder (`DEFAULT`), and the environment variable that names another folder
 #: (`VARIABLE`).
 DEFAULT = Path(".bloatlab") / "store"
 VARIABLE = "BLOATLAB_STORE"
@@ -42,7 +42,7 @@ VARIABLE = "BLOATLAB_STORE"
 #: Hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
-#: Number of attempts to read a file, which vanishes if another process makes a part of it.
+#: Number of attempts to read a file. A file vanishes if another process has moved its runs into a part.
 ATTEMPTS = 20
 
 #: The place of a stored run: a record of a journal, or a row of a part.
@@ -54,7 +54,7 @@ class StoreFull(Exception):  # noqa: N818  the disk is full, which is no error o
 
 
 class StoreUnreadable(Stopped):
-    """A file of the store cannot be read, which does not mean that it is damaged; the message is one line."""
+    """A file of the store cannot be read, but is not necessarily damaged; the message is one line."""
 
 
 @contextlib.contextmanager
@@ -95,10 +95,10 @@ class Store:
         return sorted(found, key=lambda stock: stock.written)
 
     def collect(self, core: str) -> tuple[int, int]:
-        """Removes results of other cores and, for each measure of this core, the results of all code but the newest.
+        """Removes results of other cores and, for each measure of this core, the results of all code except the newest.
 
-        A shelf that a process is writing to is left alone. The journals of all others become parts. Returns the numbers
-        of removed runs and bytes.
+        A shelf that a process is writing to is left alone. The journals of all other shelves become parts. Returns the
+        numbers of removed runs and bytes.
         """
         stocks = self.shelves()
         kept = current(stocks, core)
@@ -114,7 +114,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Stock:
-    """The contents of a shelf: `size` in bytes, `written` the time of its newest file in seconds since 1970."""
+    """The contents of a shelf: `size` in bytes, and `written`, the time of its newest file in seconds since 1970."""
 
     folder: Path
     core: str
@@ -157,7 +157,7 @@ class Index:
     def of(folder: Path, notice: Notice) -> Index:
         """Reads the index of a folder.
 
-        Starts over if another process makes parts of journals meanwhile. Raises `OSError`.
+        Starts over if another process moves journals into parts meanwhile. Raises `OSError`.
         """
         for _ in range(ATTEMPTS):
             index = Index()
@@ -176,7 +176,7 @@ class Index:
         return Index()
 
     def _read(self, folder: Path, notice: Notice) -> list[Path]:
-        """Adds the runs of all files; returns the damaged journals whose writers are gone."""
+        """Adds the runs of all files; returns the damaged journals that no process writes any more."""
         torn: list[Path] = []
         for path in parquet.journals(folder):
             try:
@@ -203,7 +203,7 @@ class Index:
         return torn
 
     def share(self, name: str) -> float:
-        """Returns the size of a run in bytes. Each run of a part counts as an equal share of the part."""
+        """Returns the size of a run in bytes. All runs of a part count equally."""
         match self.places[name]:
             case Record(length=length):
                 return length
@@ -212,7 +212,7 @@ class Index:
 
 
 class Shelf:
-    """The results of one measure by one core, by scenario. Threads and processes may share one."""
+    """The results of one measure by one core, keyed by scenario. Threads and processes may share a shelf."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store.folder
@@ -248,8 +248,8 @@ class Shelf:
     def put(self, scenario: Scenario, measured: Measured) -> bool:
         """Stores a result; returns whether it was stored. A folder that cannot be written is reported once.
 
-        Raises `StoreFull` on a full disk. Earlier results stay. This result is stored if there was still room for it;
-        then `kept` counts it.
+        Raises `StoreFull` on a full disk. Earlier results are kept. If there was still room for this result, it is
+        stored, and `kept` counts it.
         """
         data = packed(Kept(scenario.hash, scenario.text, round(time.time(), 3), measured))
         with self._lock:
@@ -317,7 +317,7 @@ class Shelf:
 
 
 def _close(journals: list[Journal]) -> None:
-    """Closes a shelf's journal, if it has one."""
+    """Closes the journal of a shelf, if a journal is open."""
     while journals:
         journals.pop().close()
 

@@ -2,8 +2,8 @@
 
     STORE/sweeps/DIGEST.parquet      axes, seed, scenario_hash; one row per run, in the order of the sweep
 
-A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both; the latest call replaces the table of
-an earlier one. The file's metadata has `sweep` (a name that is unique in the store), `grid` and `sets`.
+A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both. If a sweep is repeated, the new table
+replaces the old one. The file's metadata has `sweep` (a name that is unique in the store), `grid` and `sets`.
 """
 
 import functools
@@ -31,7 +31,7 @@ FOLDER = "sweeps"
 
 @dataclass(frozen=True)
 class Asked:
-    """The runs of a sweep: `hashes` of their scenarios, in order, and the table in `path`."""
+    """The runs of a sweep, as the `hashes` of their scenarios, in order; `path` is the file with the sweep's table."""
 
     name: str
     grid: Path

@@ -17,7 +17,7 @@ use units::Duration;
 
 /// Largest number of lines in a trace.
 pub(crate) const MOST_LINES: u64 = 100_000_000;
-/// Largest time in a trace, so that sums of times do not overflow.   Unit: ms (more than 11 days).
+/// Largest time in a trace, which ensures that sums of times do not overflow.   Unit: ms (more than 11 days).
 const MOST_MS: u64 = 1_000_000_000;
 
 /// The opportunities of one millisecond.
@@ -36,7 +36,7 @@ pub struct Lines(Arc<[Moment]>);
 pub struct BadLine {
     /// Position of the line or word, from 1.
     pub line: usize,
-    /// The text that was read, and what would be valid.
+    /// The text that was read, and the valid form.
     pub message: String,
 }
 
@@ -48,8 +48,8 @@ impl fmt::Display for BadLine {
 
 const VALID: &str = "expected a whole number of milliseconds, at most 1000000000";
 
-/// Quotes a word for a message if it looks like a number; otherwise returns an empty text, because the user may have named any
-/// file and a message must not leak its contents.
+/// Quotes a word for a message if it looks like a number; otherwise returns an empty text. A user may name any file as a trace,
+/// and a message must not leak the contents of the file.
 fn quoted_number(word: &str) -> String {
     let like_a_number = word.len() <= 24 && word.bytes().all(|b| b.is_ascii_digit() || b"+-.,x".contains(&b));
     if like_a_number { format!("\"{word}\" is not valid; ") } else { String::new() }
@@ -112,7 +112,7 @@ impl Lines {
         self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
     }
 
-    /// Returns the last time of the trace. The trace repeats after it.
+    /// Returns the last time of the trace. After this time, the trace repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.0.last().map_or(0, |s| u64::from(s.ms)))
     }
@@ -173,7 +173,7 @@ impl Builder {
         if self.lines > MOST_LINES || ms > MOST_MS {
             return Err(format!("a trace has at most {MOST_LINES} lines and {MOST_MS} ms"));
         }
-        // `ms` is at most MOST_MS and `count` at most MOST_LINES, so both fit into 32 bits
+        // `ms` is at most MOST_MS and `count` is at most MOST_LINES, so both fit into 32 bits
         let (ms, count) = (ms as u32, count as u32);
         match self.moments.last_mut().filter(|s| s.ms == ms) {
             Some(moment) => moment.count += count,
@@ -238,8 +238,8 @@ mod tests {
         // the last opportunity of this round
         let gaps: Vec<u64> = lines.gaps().map(|d| d.0 / 1_000_000).collect();
         assert_eq!((gaps, lines.longest_gap()), (vec![16, 1, 4, 0], Duration::from_millis(16)));
-        // a trace of the one line "1" has an opportunity in every ms. Lines may end in CR LF, and the last line needs no line
-        // end
+        // a trace that is the single line "1" has an opportunity in every ms. Lines may end in CR LF, and the last line needs
+        // no line end
         assert_eq!(Lines::read("1").unwrap(), Lines::read("1\r\n").unwrap());
         assert_eq!(Lines::read("1").unwrap().longest_gap(), Duration::from_millis(1));
     }

@@ -41,12 +41,12 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {
-    /// Direction of the data, which determines how often grants come.
+    /// Direction of the data, which determines the default interval between grants.
     pub way: Way,
     /// Mean rate of the grants, including retransmitted blocks.
     pub rate: BitRate,
-    /// Ratio of the highest to the lowest rate. If it is 10, the rate may change by a factor of up to 10 from one draw to the next;
-    /// 1 gives a constant rate.
+    /// Ratio of the highest to the lowest rate. With 10, the rate may change by a factor of up to 10 from one draw to the next;
+    /// with 1, it is constant.
     pub swing: f64,
     /// Time between two draws of the rate.
     pub change_every: Duration,
@@ -154,7 +154,7 @@ pub(crate) struct Lte {
     earned: f64,
     grant_at: u64,
     handover_at: u64,
-    /// Delivery time and bytes of each block under way. The times never fall.
+    /// Delivery time and bytes of each block that is not delivered yet. The times never fall.
     blocks: VecDeque<(u64, f64)>,
     whole: Accumulator,
 }
@@ -204,7 +204,7 @@ impl Lte {
             let gap = between(&mut self.rng, self.p.handover_min, self.p.handover_max);
             let every = self.p.handover_every;
             let half = Duration(every.0 / 2);
-            // the current ms is the first one of the gap
+            // the current ms is the first ms of the gap
             self.now += gap;
             self.handover_at = self.now + between(&mut self.rng, half, every + half);
             self.grant_at = self.grant_at.max(self.now);
@@ -257,7 +257,7 @@ mod tests {
         let all = opportunities(&steady(), 1000);
         assert_eq!(all[..4], [(1, 1504), (2, 3008), (3, 1504), (4, 3008)]);
         assert_eq!(all.iter().map(|o| o.1).sum::<u64>(), 2_500_000 / 1504 * 1504);
-        // upstream, the same bytes come in grants 5 to 20 ms apart
+        // upstream, the same number of bytes is sent in grants that are 5 to 20 ms apart
         let up = LteParams { way: Way::Up, ..steady() };
         let all = opportunities(&up, 10_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
@@ -270,8 +270,8 @@ mod tests {
         let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
         let all = opportunities(&p, 100_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        // a block that fails once arrives 8 ms late, 9 ms after its predecessor, together with the blocks behind it. A block
-        // that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
+        // a block that fails once arrives 8 ms late, which is 9 ms after its predecessor, together with the blocks behind it. A
+        // block that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
         // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so 20 Mbit/s carry 18.0 Mbit/s
@@ -302,8 +302,8 @@ mod tests {
         let p = LteParams { handover_every: Duration::from_secs(10), ..steady() };
         let all = opportunities(&p, 1_000_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).filter(|g| *g > 40).collect();
-        // a gap of 525 ms on average comes every 10.525 s, which is 95 times in 1000 s. A gap ends with the first TTI after the
-        // handover
+        // a gap comes every 10.525 s on average, because it lasts 525 ms on average: 95 gaps in 1000 s. A gap ends with the
+        // first TTI after the handover
         assert!((80..=110).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (51..=1001).contains(g)), "{gaps:?}");
         assert!((mean(&p, 1_000_000) / p.mean_rate().0 as f64 - 1.0).abs() < 0.02);

@@ -124,7 +124,7 @@ impl Recorded {
             return Opportunity { at: Time::NEVER, bytes: 0, extra_delay: Duration::ZERO };
         };
         self.index += 1;
-        // this does not underflow: the skipped part of the trace ends no later than this opportunity
+        // this does not underflow, because the skipped part of the trace ends no later than this opportunity
         let at = self.round.saturating_add(u64::from(moment.ms) * MS) - self.skipped;
         Opportunity { at: Time(at), bytes: self.bytes * u64::from(moment.count), extra_delay: Duration::ZERO }
     }

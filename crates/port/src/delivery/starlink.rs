@@ -35,8 +35,8 @@ pub struct StarlinkParams {
     pub swing: f64,
     /// Time for which rate and delay stay the same.
     pub interval: Duration,
-    /// Upper bound on a delay that is added to the link's `delay`. The added delay is drawn for each interval, uniformly
-    /// from zero to this.
+    /// Upper bound on a delay that is added to the link's `delay`. For each interval, the added delay is drawn uniformly from
+    /// zero to this bound.
     pub delay_swing: Duration,
     /// Probability that an interval begins without service.
     pub outage: Prob,
@@ -182,7 +182,8 @@ mod tests {
         let steps: Vec<Time> =
             all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
-        // a step becomes visible at the next opportunity, at most one frame of 4/3 ms later; steps are multiples of 15 s apart
+        // a step becomes visible at the next opportunity, at most one frame of 4/3 ms later. The times between steps are
+        // multiples of 15 s
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
         assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));
@@ -207,7 +208,8 @@ mod tests {
         assert!((1100..=1300).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (50..=1004).contains(g)));
         let rate = all.iter().map(|o| o.bytes as f64).sum::<f64>() * 8.0 / 36_000.0;
-        // one draw has a standard deviation of 0.39 of the mean, so the average of 2400 draws has one of 0.8 % of the mean
+        // one draw has a standard deviation of 0.39 of the mean, so the average of 2400 draws has a standard deviation of 0.8 %
+        // of the mean
         assert!((rate / p.mean_rate().0 as f64 - 1.0).abs() < 0.025, "{rate}");
     }
 }

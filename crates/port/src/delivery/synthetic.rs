@@ -4,8 +4,8 @@ use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
 use units::{require, within};
 
-/// Bytes of one opportunity of a synthetic link. mahimahi uses the same number, so every synthetic link can be written in its
-/// format.
+/// Bytes of one opportunity of a synthetic link. mahimahi uses the same number, so every synthetic link can be written in
+/// mahimahi's format.
 pub(super) const OPPORTUNITY: u64 = 1504;
 /// A millisecond.   Unit: ns.
 pub(super) const MS: u64 = 1_000_000;
@@ -46,15 +46,15 @@ impl Rates {
         BitRate((self.at(1.0) as u64).saturating_add(1))
     }
 
-    /// Checks a mean rate and a swing.   Errors: a value out of range.
+    /// Checks a mean rate and a swing.   Errors: a value is out of range.
     pub(crate) fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
         within("rate", mean, RATES.0, RATES.1)?;
         within("swing", swing, 1.0, 100.0)
     }
 }
 
-/// Returns the mean rate over `span` of a link that carries `rate`, and in addition a burst at the start of the span: the bytes
-/// that `rate` carries in a time `extra`.
+/// Returns the mean rate over `span` of a link that carries `rate`, and also a burst at the start of the span. The burst is the
+/// data that `rate` carries in a time `extra`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;

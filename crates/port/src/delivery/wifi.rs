@@ -79,7 +79,7 @@ impl WifiParams {
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        // must not overflow: this runs before `validate` refuses an invalid rate
+        // must not overflow, because this code runs before `validate` refuses an invalid rate
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
@@ -92,7 +92,7 @@ impl WifiParams {
             let doubled: f64 = (0..STAGES).map(|i| pow(2.0 * p, f64::from(i))).sum();
             2.0 / (1.0 + w + p * w * doubled)
         };
-        // tau falls as p rises and p rises with tau, so the two curves meet once, and bisection finds that point
+        // tau falls as p rises, and p rises with tau, so the two curves meet at one point, which is found by bisection
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
             let p = (low + high) / 2.0;
@@ -144,7 +144,7 @@ impl Wifi {
         Self { packets, turn, rng, stations, now: 0 }
     }
 
-    /// Returns the next opportunity. Bound: on average, one iteration for each station and for each collision between them.
+    /// Returns the next opportunity. Bound: on average, one iteration for each station and for each collision between stations.
     pub(crate) fn next(&mut self) -> Opportunity {
         while !self.contend() {}
         let at = self.now.div_ceil(MS).saturating_mul(MS);

@@ -220,7 +220,8 @@ fn bad_values_name_path_value_and_what_is_valid() {
 
 #[test]
 fn what_is_accepted_is_accepted_again() {
-    // numbers around the limits: 2^53 - 1 and 2^53 + 1 bytes, 2^52 + 1 and 2^53 + 1 ns, 1 Pbit/s - 1 and + 1 bit/s, 2^63 - 1 bit/s
+    // numbers near the limits: 2^53 - 1 and 2^53 + 1 bytes, 2^52 + 1 and 2^53 + 1 ns, 1 Pbit/s - 1 bit/s and 1 Pbit/s + 1
+    // bit/s, 2^63 - 1 bit/s
     for (path, value, good) in [
         ("app.upload.traffic.ftp.size", "8999999999999999", true),
         ("app.upload.traffic.ftp.size", "9007199254740991", false),

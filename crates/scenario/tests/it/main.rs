@@ -1,5 +1,4 @@
-//! Tests with valid and invalid scenario files. They are one binary, because each test binary links the whole core
-//! again.
+//! Tests with valid and invalid scenario files. All are in one binary, because each test binary links the whole core again.
 
 mod choices;
 mod errors;

@@ -1,4 +1,4 @@
-//! The table of a stack is flat although its parameters are a tree; errors still name the right key.
+//! The table of a stack is flat, although the parameters of a stack are a tree; errors still name the right key.
 
 use scenario::read::{self, Format};
 

@@ -88,7 +88,7 @@ fn every_direction_has_a_part_and_another_name_is_refused() {
 #[test]
 fn names_cannot_leave_their_comment() {
     let text = "duration = '1s'\n[link.\"a\\nreboot\"]\nfrom = \"x\\nrm\"\nto = 'y'\nboth_ways = true\nrate = '1mbit'\ndelay = '1ms'\n";
-    // reading a scenario refuses such names, but the commands are safe without that check
+    // reading a scenario refuses such names; without that check, the commands are still safe
     assert!(read::scenario(text, Format::Toml, &[]).is_err());
     let odd = read::tree(read::parse(text, Format::Toml).unwrap()).unwrap();
     for line in odd.tc(None).unwrap().lines() {

@@ -15,7 +15,7 @@ pub struct Life {
     pub flow: u32,
     /// [`PacketMeta::seq`].
     pub seq: u64,
-    /// One past the last byte of payload of a TCP segment; 0 for a packet without TCP payload.
+    /// One past the last payload byte of a TCP segment; 0 for a packet without TCP payload.
     pub end: u64,
     /// Bytes on the wire.
     pub size: u16,
@@ -27,7 +27,7 @@ pub struct Life {
     pub again: bool,
     /// Time at which the host sent the packet.
     pub sent: Time,
-    /// Time at which the packet reached its destination; [`Time::NEVER`] if it did not.
+    /// Time at which the packet reached its destination; [`Time::NEVER`] if it did not arrive.
     pub arrived: Time,
     /// Time at which an ACK for the packet reached its sender; [`Time::NEVER`] without such an ACK.
     pub acknowledged: Time,
@@ -53,7 +53,7 @@ pub struct Leg {
     pub drop_reason: u8,
     /// Time of arrival at the queue.
     pub entered: Time,
-    /// Time at which the packet left the queue for transmission; [`Time::NEVER`] if it did not.
+    /// Time at which the packet left the queue for transmission; [`Time::NEVER`] if it did not leave.
     pub left: Time,
     /// Time of arrival at the far end, or [`Time::NEVER`].
     pub arrived: Time,
@@ -67,8 +67,7 @@ pub struct Leg {
     twin: u32,
 }
 
-/// Stands for a queue without subqueues, or for an unknown subqueue, such as the subqueue of a packet that found the queue
-/// empty.
+/// Marks a queue without subqueues, or an unknown subqueue, for example if the packet found the queue empty.
 pub const NO_SUBQUEUE: u16 = u16::MAX;
 
 /// Identity of a packet on a link in records. Two packets may have the same key; their times distinguish them.
@@ -215,7 +214,7 @@ impl Table {
                 self.open.insert(key, i);
             }
             Some(mut last) => {
-                // bound: the packets on one link with the same key, such as duplicate ACKs
+                // bound: the number of packets with the same key on one link, such as duplicate ACKs
                 while self.legs.all[last as usize].twin != NONE {
                     last = self.legs.all[last as usize].twin;
                 }

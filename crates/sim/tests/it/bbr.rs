@@ -22,7 +22,7 @@ fn a_deep_buffer_stays_nearly_empty_and_the_link_full() {
     let sent = |o| number(o, "links.up.utilisation");
     assert!(sent(&bbr) > 0.95, "{}", sent(&bbr));
     let queue = |o| number(o, "links.up.queue_packets.mean");
-    // CSC458 §5: Reno's queue fills half to all of the buffer, and BBR's queue is a fraction of it
+    // CSC458 §5: Reno's queue fills between half of the buffer and the whole buffer, and BBR's queue is a fraction of it
     assert!(queue(&reno) > 50.0 && queue(&bbr) < 0.3 * queue(&reno), "{} {}", queue(&bbr), queue(&reno));
     // BBR loses no packet, not even in the warm-up
     assert!(series(&bbr, "queue_series", "dropped_packets", "link", "up").iter().all(|n| *n == 0.0));
@@ -34,14 +34,14 @@ fn the_model_knows_the_path() {
     let (t, bw) =
         (series(&out, "model_series", "t_s", "app", "ftp"), series(&out, "model_series", "btl_bw_bps", "app", "ftp"));
     let rt = series(&out, "model_series", "rt_prop_ms", "app", "ftp");
-    // payload rate of a full link of 10 Mbit/s: 1448 of the 1500 bytes of a packet are payload
+    // payload rate of a full link of 10 Mbit/s: of the 1500 bytes of a packet, 1448 are payload
     let truth = 10e6 * 1448.0 / 1500.0;
     let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
     // BBR's bandwidth is the maximum over ten rounds. Shortly after ProbeRTT, these rounds may have only samples taken while the
     // pipe was filling again
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
-    // for ten seconds, the RTT of the handshake is the minimum: 4 ms plus 48 us for 60 bytes at 10 Mbit/s
+    // for ten seconds, the minimum is the RTT of the handshake: 4 ms, and 48 us for 60 bytes at 10 Mbit/s
     let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
     assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
     // from then on, the minimum is 4 ms plus the transmission of a segment, 1.2 ms. The estimate may be higher for 0.3 s in every

@@ -26,8 +26,8 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
         let out = run(&path(1000, 0.0, 20, &[form]));
         let of = |column| series(&out, "queue_series", column, "link", "up");
         let (t, queue) = (of("t_s"), of("queue_packets"));
-        // Startup has two BDPs in flight, so one BDP (80 packets) waits in the queue. Paired ACKs and bursts add at most a
-        // fifth, which makes 96 packets
+        // in Startup two BDPs are in flight, so one BDP (80 packets) waits in the queue. Paired ACKs and bursts add at most a
+        // fifth, so at most 96 packets wait
         let most = queue.iter().fold(0.0f64, |a, b| a.max(*b));
         assert!((40.0..=96.0).contains(&most), "{form}: {most}");
         // Startup and Drain are over within a second. After that, only the phase ProbeBW_UP builds a queue, of at most a quarter of
@@ -41,7 +41,7 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
 
 #[test]
 fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not() {
-    // payload rate of a full link: 1448 of the 1500 bytes of a segment are payload
+    // payload rate of a full link: of the 1500 bytes of a packet, 1448 are payload
     let truth = 24e6 * 1448.0 / 1500.0;
     let both = |tcp: &str, loss| {
         let out = run(&path(200, loss, 60, &[tcp]));
@@ -61,7 +61,7 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
         // with 5 % of loss, every probe exceeds the loss threshold, so the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");
     }
-    // version 1 ignores losses: only the policer detection reacts to losses, from 20 % on
+    // version 1 ignores losses, except for its policer detection, which begins at 20 %
     let (_, five) = both("bbr", 0.05);
     assert!(five > 0.85, "{five}");
 }
@@ -71,8 +71,9 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
     for form in FORMS {
         let out = run(&path(40, 0.0, 60, &[form]));
         let share = number(&out, "links.up.dropped_packets") / number(&out, "links.up.offered_packets");
-        // a probe for bandwidth comes every 2 to 3 s, so after 4000 segments or more. A probe loses at most 2 % of the data in
-        // flight, plus up to a quarter of a BDP (20 segments) in the round before BBR reacts: about 23 of 4000, or 0.6 %
+        // a probe for bandwidth begins every 2 to 3 s, so there are at least 4000 segments from one to the next. A probe loses
+        // at most 2 % of the data in flight, and up to a quarter of a BDP (20 segments) in the round before BBR reacts: about
+        // 23 of 4000, or 0.6 %
         assert!(share < 0.01, "{form}: {share}");
         assert!(number(&out, "links.up.utilisation") > 0.85, "{form}: {}", number(&out, "links.up.utilisation"));
     }
@@ -80,7 +81,7 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
 
 #[test]
 fn half_a_bdp_every_five_seconds() {
-    // the buffer is large enough to avoid losses. CUBIC's standing queue keeps round trips long, so that no new minimum postpones
+    // the buffer is large enough to avoid losses. CUBIC's standing queue keeps round trips long, so no new minimum postpones
     // ProbeRTT
     let out = run(&path(300, 0.0, 60, &["bbr3", "cubic"]));
     let t = series(&out, "model_series", "t_s", "app", "bbr3");
@@ -96,8 +97,8 @@ fn half_a_bdp_every_five_seconds() {
         .collect();
     let gaps: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(gaps.len() >= 5, "{begins:?}");
-    // a ProbeRTT begins 5 s after the last lower round trip, or 5 s after the last ProbeRTT, which takes at least 200 ms and a
-    // round
+    // a ProbeRTT begins 5 s after the last lower round trip, or 5 s after the previous ProbeRTT. A ProbeRTT takes at least 200
+    // ms and a round
     assert!(gaps.iter().all(|g| *g >= 5.0) && gaps.iter().filter(|g| **g < 6.5).count() >= 3, "{gaps:?}");
 }
 

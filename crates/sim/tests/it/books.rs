@@ -49,7 +49,7 @@ fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
         let of = |key: &str| apps.values().map(|a| a[key].as_u64().unwrap()).sum::<u64>();
         let home = of("packets") + of("packets_reverse") + number(&outcome, "flow_gone_packets") as u64;
         assert_eq!(sent, home + dropped + inside, "{n}");
-        // every drop is counted in the row of its application
+        // every drop is counted for its application
         assert_eq!(dropped, of("dropped_packets"), "{n}");
     }
     assert!(seen > 20);
@@ -115,8 +115,8 @@ fn when_everything_is_quiet_nothing_is_left() {
     assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
     assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
     assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
-    // slots of finished transfers are freed, so at most 4 connections of ftp, 2 of kept, 6 or 7 of web and 1 of game exist at
-    // once; the datagrams of cbr have a slot of their own
+    // slots of finished transfers are reused, so at most 4 connections of ftp, 2 of kept, 6 or 7 of web and 1 of game exist at
+    // the same time; the datagrams of cbr also have a slot
     assert!(world.slots() <= 24, "{}", world.slots());
 }
 
@@ -145,7 +145,7 @@ fn slots_are_used_again() {
         assert!(pages > f64::from(seconds) / 3.0, "{pages}");
         world.slots()
     };
-    // 6 connections to each of 4 servers, and connections that are still closing
+    // each of 4 servers has 6 connections, and there are connections that are still closing
     let short = slots(600);
     assert_eq!(slots(6000), short);
     assert!((24..=72).contains(&short), "{short}");
@@ -194,7 +194,7 @@ fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
     assert_eq!(number(&outcome, "apps.hasty.packets"), 0.0);
     assert_eq!(world.bodies(), 0);
     assert!(world.slots() <= 16, "{}", world.slots());
-    // every file of the other clients arrives once and complete; a file takes several round trips of 0.8 s
+    // each file of the other clients arrives completely and once; a file takes several round trips of 0.8 s
     for (app, goodput) in [("up", "goodput_bytes"), ("down", "goodput_bytes_reverse")] {
         let files = number(&outcome, &format!("apps.{app}.files.done"));
         assert!(files > 250.0, "{files}");
@@ -234,8 +234,8 @@ fn a_page_with_missing_objects_was_not_loaded() {
     };
     let given_up = page("give_up", 0.05);
     let (pages, abandoned) = (number(&given_up, "apps.web.web.pages"), number(&given_up, "apps.web.web.abandoned"));
-    // each of the 11 objects of a page fails with a probability of about 5 %, so a page is complete with 0.95^11 = 57 %:
-    // 34 of 60 pages
+    // each of the 11 objects of a page fails with a probability of about 5 %, so a page is complete with a probability of
+    // 0.95^11 = 57 %, which gives 34 of 60 pages
     assert_eq!(pages + abandoned, 60.0);
     assert!((20.0..48.0).contains(&pages), "{pages}");
     let shown = crate::common::series(&given_up, "pages", "load_s", "app", "web").len();

@@ -16,9 +16,9 @@ fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
     ["down", "up"].map(|app| number(&out, &format!("apps.{app}.goodput_bytes")) * 8.0 / 30e6)
 }
 
-/// The CAKE paper reports about 15 % more download with the filter, on a 30 : 1 link with four flows each way (cited second hand).
-/// Here the gain is larger: 28 % (normal) and 23 % (aggressive) over these four seeds. With a filter that never dropped ACKs with
-/// SACK blocks, the gain was 12 and 13 % (eight seeds, different start times).
+/// The CAKE paper reports about 15 % more download with the filter, on a 30 : 1 link with four flows each way (cited second
+/// hand). Here the gain is larger: 28 % (normal) and 23 % (aggressive), the mean of these four seeds. If the filter never
+/// dropped ACKs with SACK blocks, the gain was 12 and 13 % (mean of eight seeds, with different start times).
 #[test]
 fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     let mean = |filter: &str| {
@@ -51,7 +51,7 @@ fn lone(isolation: &str, delay: &str) -> f64 {
 
 #[test]
 fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
-    // with a target of 15 ms, CUBIC reduces its window to 0.7 without emptying the queue
+    // with a target of 15 ms, CUBIC's reduction to 0.7 of the window does not empty the queue
     let even = lone("triple-isolate oceanic", "10ms");
     assert!((even - 0.5).abs() < 0.02, "{even}");
     // with a target of 5 ms, the lone flow's queue becomes empty at times, and the other host uses that time. A Linux 7.3
@@ -64,8 +64,8 @@ fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
 
 #[test]
 fn a_call_of_2_mbit_keeps_its_rate_in_its_tin() {
-    // a call of 2 Mbit/s beside 32 uploads on 10 Mbit/s: in best effort it gets 1/33 of the link, in the voice tin its whole rate,
-    // without a queue
+    // a call of 2 Mbit/s beside 32 uploads on 10 Mbit/s: in best effort it gets 1/33 of the link; in the voice tin it gets its
+    // whole rate and finds no queue
     let call = |mode: &str, dscp: u8| {
         let out = run(&format!(
             "duration = '30s'\nrecord.warm_up = '10s'\n\

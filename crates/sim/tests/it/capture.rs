@@ -69,8 +69,7 @@ fn a_run_does_not_notice_that_it_is_captured() {
     }
 }
 
-/// Checks a packet as a receiver does: the one's complement sum over pseudo-header and segment must consist of ones
-/// only.
+/// Checks a packet like a receiver: the one's complement sum over pseudo-header and segment must consist of ones only.
 fn checks(p: &[u8]) -> bool {
     let mut words = p[20..].to_vec();
     if words.len() % 2 == 1 {
@@ -120,11 +119,11 @@ fn lengths_checksums_and_counts_are_right() {
     assert_eq!(tos(&right, 3) as f64, number(&outcome, "links.wire.marked_packets"));
     assert!(tos(&right, 3) > 10);
     assert!(left.iter().any(|l| l.bytes[9] == 6 && l.bytes[33] & 0x42 == 0x40));
-    // TCP has the DSCP of its application; the call has DSCP 0
+    // packets of TCP have the DSCP of their application; the call has DSCP 0
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
 }
 
-/// Sequence numbers of one direction of a connection, as its receiver sees them.
+/// The sequence numbers of one direction of a connection that its receiver has seen.
 #[derive(Default)]
 struct Stream {
     /// One past the highest sequence number so far.
@@ -192,14 +191,14 @@ fn segments_say_what_a_real_stack_would() {
         stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
         if payload == 0 && !h(0x03) {
             stream.pure += 1;
-            // on the left, a's packets are captured before the link can lose them, so an ACK has the number of the next new byte as
-            // its sequence number
+            // the left capture has a's packets before the link can lose them. So the sequence number of a pure ACK of a, the
+            // next new byte, is one past a's highest byte in the capture
             if p[15] == 0 {
                 assert_eq!(u64::from(seq), stream.next);
             }
         }
         let length = payload as u64 + u64::from(h(0x02)) + u64::from(h(0x01));
-        // and a's packets have no gaps there
+        // the packets of a have no gaps in the left capture
         if p[15] == 0 {
             assert!(u64::from(seq) <= stream.next, "a gap before {seq}");
         }
@@ -218,8 +217,8 @@ fn a_link_is_found_by_name_or_by_its_rate() {
     let s = read(&modem("droptail = { limit = '50p' }", 1, D04_APPS));
     let refused = Capture::new(&s, Some("upp"), [Vec::new(), Vec::new()], KEPT).unwrap_err();
     assert!(refused.message.contains("did you mean \"up\"?"), "{refused}");
-    // `None` chooses the slowest link: the modem with 5 Mbit/s, although its channel has 100. The left file has the frames of the
-    // call, one every 20 ms for 3 s
+    // `None` selects the slowest link: the modem with 5 Mbit/s, although its channel has 100 Mbit/s. The left file has the
+    // frames of the call, one every 20 ms for 3 s
     let (files, _) = captured(&modem("droptail = { limit = '50p' }", 3, D04_APPS), None, KEPT);
     let calls = packets(&files[0]).iter().filter(|l| l.bytes[9] == 17).count();
     assert_eq!(calls, 150);

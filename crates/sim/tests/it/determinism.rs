@@ -63,7 +63,7 @@ fn twice_the_same_and_another_seed_another() {
     let toml = modem("codel = { limit = \"417p\" }", 10, D04_APPS);
     let first = said(&run(&toml));
     assert_eq!(first, said(&run(&toml)));
-    // single steps use the same loop as a run
+    // single steps run the same loop as a run
     let s = read(&toml);
     let mut world = World::build(&s).unwrap();
     while world.step() {}
@@ -118,8 +118,8 @@ tcp = "rfc"
 traffic.ftp = { size = "50KB", pause = "100ms", pause_spread = "200ms" }
 "#;
 
-/// A second network. The names of its links, applications and nodes sort before and after the names in the first
-/// network.
+/// A second network. Some names of its links, applications and nodes sort before the names in the first network, some after
+/// them.
 const NEIGHBOURS: &str = r#"
 [link.a_line]
 from = "a"
@@ -183,15 +183,14 @@ fn neighbours_change_nobody_s_numbers() {
 
 #[test]
 fn a_flow_more_draws_no_one_else_s_numbers() {
-    // another flow on the same path changes all delays, but neither the random pages nor the times at which datagrams
-    // are sent
+    // another flow on the same path changes all delays, but not the random pages, nor the times at which datagrams are sent
     let more = "[app.a_ftp]\nfrom = \"m\"\nto = [\"n\"]\ntraffic.ftp = {}\n";
     let drawn = |toml: &str| {
         let s: Scenario = read(toml);
         let mut world = World::with_sink(&s, Ear::new(Mask::ENQUEUED.with(Mask::DROPPED))).unwrap();
         world.run(|_| true);
-        // the times at which datagrams of the jittered source arrive at a queue, dropped or not; they have 1000 bytes, a size that
-        // no TCP packet has
+        // the times at which datagrams of the jittered source arrive at a queue, even if they are dropped. They have 1000
+        // bytes, and no TCP packet has this size
         let arrives = |record: &Record| match record {
             Record::Enqueued { packet, .. } | Record::Dropped { packet, point: Point::Enqueue, .. } => {
                 packet.size == 1000

@@ -1,4 +1,4 @@
-//! Golden results of every discipline with its defaults, in two small scenarios: a reviewer sees how a change affects all
+//! Golden results of every discipline with its defaults, in two small scenarios. They show a reviewer how a change affects all
 //! disciplines.
 
 use crate::common::{number, run};

@@ -1,4 +1,5 @@
-//! The DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude of delays, shares, and invalid settings.
+//! Tests the DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude of delays, shares of the link, and
+//! invalid settings.
 
 use crate::common::{number, run};
 use scenario::read::{Format, scenario};
@@ -41,8 +42,8 @@ fn a_games_delay_is_an_order_of_magnitude_below_that_of_one_queue() {
     let (pie, requests, proactive) = (of(&modem("'docsis_pie'", "")), of(&lld("")), of(&lld(PGS)));
     let delays = [&pie, &requests, &proactive].map(game);
     assert!(delays[2] < delays[0] / 10.0 && delays[1] < delays[0] / 3.0, "{delays:?}");
-    // the longest delay of a packet of the game: a grant interval of 2.025 ms, the preparation of the grant (0.135 ms), its frame
-    // (0.135 ms), the propagation (0.04 ms)
+    // the longest delay of a packet of the game is the sum of a grant interval (2.025 ms), the preparation of the grant (0.135
+    // ms), the frame of the packet (0.135 ms) and the propagation (0.04 ms)
     assert!(number(&proactive, "apps.game.delay_ms.max") <= 2.025 + 0.135 + 0.135 + 0.04, "{delays:?}");
     // the uploads fill the link in all cases
     for o in [&pie, &requests, &proactive] {
@@ -63,14 +64,14 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let queue = format!("{{ docsis_lld = {{ queue_protection = {protection}, delay_estimate = '{estimate}' }} }}");
         run(&home(&modem(&queue, &format!(", low_latency = {{ {PGS} }}")), blast))
     };
-    // packets that wait for grants do not count in the virtual queue, so L may also hold the part of the flood that arrives while a
-    // request is served: in 1.62 ms plus a MAP interval of 2.025 ms
+    // packets that wait for grants do not count in the virtual queue. So L may also hold the part of the flood that arrives
+    // while a request is served, which takes 1.62 ms plus a MAP interval of 2.025 ms
     for (estimate, less) in [("bytes", 0.0), ("virtual_queue", 1.62 + 2.025)] {
         let (with, without) = (of(true, estimate), of(false, estimate));
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
         let sent = number(&with, "apps.blast.datagrams_sent");
         assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
-        // without protection L is full: 10 ms of buffer, minus the 2000 bytes that stay free
+        // without protection L is full: 10 ms of buffer, less the 2000 bytes that are kept free
         assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
         assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
         // the game is never sanctioned: all its packets arrive
@@ -78,7 +79,8 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
     }
 }
 
-/// Runs four uploads with CUBIC and four with Prague; returns both goodputs in Mbit/s, and the share of marks that the ramp made.
+/// Runs four uploads with CUBIC and four with Prague; returns the two goodputs in Mbit/s, and the share of marks made by the
+/// ramp.
 fn two_kinds(estimate: &str, rate: &str) -> ([f64; 2], f64) {
     let prague =
         "[app.scalable]\nfrom = 'home'\nto = ['net']\ntcp = 'prague'\nstart = '1s'\ntraffic.ftp = { flows = 4 }\n";
@@ -191,13 +193,13 @@ fn downstream_a_game_passes_eight_downloads() {
     let pie = downstream(&cmts("'docsis_pie'", ""), &bulk);
     let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
     let delays = [&tail, &pie, &lld].map(game);
-    // expected delays: with drop-tail, most of 250 ms; with DOCSIS-PIE, around its target of 10 ms; in the L queue, the wait for
-    // the tokens of a packet of the other queue (121 us), two symbols, the pipeline and the interleaver (105 us), and the
-    // propagation (40 us): 266 us in all
+    // expected delays: with drop-tail, most of 250 ms; with DOCSIS-PIE, about its target of 10 ms. In the L queue, the sum of
+    // the wait for the tokens of a packet of the other queue (121 us), two symbols, the pipeline and the interleaver (105 us),
+    // and the propagation (40 us): 266 us
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
-        // the IP packet is 1500 of the 1518 bytes of a frame
+        // of the 1518 bytes of a frame, 1500 are the IP packet
         let used = number(o, "links.down.utilisation");
         assert!((0.95..1500.0 / 1518.0 + 1e-3).contains(&used), "{used}");
     }
@@ -211,13 +213,13 @@ fn downstream_prague_and_cubic_share_by_coupling() {
         ["classic", "scalable"].map(|app| number(&o, &format!("apps.{app}.goodput_mbit_reverse")));
     assert!((0.5..2.0).contains(&(scalable / classic)), "{scalable} {classic}");
     assert!(classic + scalable > 88.0, "{scalable} {classic}");
-    // at this rate, MAXTH of the ramp is 1 ms: every packet that waited longer is marked, so the L queue stays short
+    // at this rate, MAXTH of the ramp is 1 ms: every packet that has waited longer is marked, so the L queue stays short
     assert!(game(&o) < 2.0, "{}", game(&o));
 }
 
 #[test]
 fn service_flows_keep_to_their_own_rates() {
-    // each queue receives a flood of 80 Mbit/s, but L has a rate of 10 Mbit/s and C of 60
+    // each queue receives a flood of 80 Mbit/s, but L has a rate of 10 Mbit/s and C a rate of 60 Mbit/s
     let blast = |name: &str, dscp: u8, way: [&str; 2]| {
         let [from, to] = way;
         format!(
@@ -254,8 +256,8 @@ fn the_pair_takes_turns_behind_a_shaper() {
         app.bulk = { from = 'home', to = ['net'], traffic.ftp = { flows = 8, direction = 'down' } }\n\
         [app.game]\nfrom = 'net'\nto = ['home']\ndscp = 45\ntraffic.cbr = { rate = '110kbit', size = 450 }\n";
     let o = run(text);
-    // the longest delay: 5 ms of propagation, one packet of the other queue at 100 Mbit/s (0.12 ms), and the depth of the token
-    // bucket
+    // the longest delay is the sum of 5 ms of propagation, one packet of the other queue at 100 Mbit/s (0.12 ms), and the depth
+    // of the token bucket
     assert!(number(&o, "apps.game.delay_ms.max") < 5.0 + 0.5, "{}", number(&o, "apps.game.delay_ms.max"));
     assert!(number(&o, "links.down.utilisation") > 0.97);
 }

@@ -27,7 +27,7 @@ fn bytes_are_freed_with_their_packets() {
     for n in 0..100 {
         world.send_bytes(0, 0, (7, 8), Ecn::NotEct, 1000, vec![n; 972]);
     }
-    // the queue has room for 10, and one more is being sent
+    // the queue has room for 10 datagrams, and one more is being sent
     assert_eq!(world.bodies(), 11);
     let mut arrived = Vec::new();
     while world.run_to_wake(Time::NEVER) {
@@ -44,7 +44,7 @@ fn a_stopped_run_counts_the_time_so_far() {
     let mut world = World::build(&scenario).unwrap();
     while world.run_to_wake(Time(249_999_999)) {
         world.take_wakes();
-        // a datagram takes 8 ms, and the next one is sent when it arrives
+        // a datagram takes 8 ms, and the next one is sent when it has arrived
         world.send_bytes(0, 0, (7, 8), Ecn::NotEct, 1000, vec![0; 972]);
     }
     // the last event is a sample of the series, whose bins last 1 s / 6000

@@ -1,6 +1,6 @@
-//! Rule 5 of docs/architecture.md: links computed at enqueue, alone or as a chain, give the same results as the same links run as
-//! ports, byte for byte, even for simultaneous events. Random networks run three times, once with a sink for records, which makes every link a
-//! port, and once with an event for each hop of a packet.
+//! Rule 5 of docs/architecture.md: links computed at enqueue, alone or as a chain, give the same results as the same links run
+//! as ports, byte for byte, even for simultaneous events. Each random network is run three times: normally; with a sink for
+//! records, which makes every link a port; and with an event for each hop of a packet.
 
 use crate::common::{Dice, Ear, Numbers, number, read, said};
 use record::Mask;
@@ -56,8 +56,8 @@ fn where_chains_meet() {
     }
 }
 
-/// Two pings leave at the same time and reach the bottleneck at the same time, over 1 + 9 ms and 9 + 1 ms. The packet that entered its
-/// last link first goes first, although that link has the higher number.
+/// Two pings leave at the same time and reach the bottleneck at the same time, over 1 + 9 ms and 9 + 1 ms. The ping that
+/// entered its last link first is handled first, although this link has the higher number.
 #[test]
 fn the_packet_that_entered_its_last_link_first_goes_first() {
     let mut toml = "duration = '1s'\n".to_owned();

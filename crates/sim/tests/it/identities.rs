@@ -5,7 +5,7 @@ use record::{Mask, Record};
 use scenario::read::set;
 use sim::{Outcome, World};
 
-/// Returns a scenario with a link from a to b, with the keys `up`, and a link from b to a, which is never the bottleneck.
+/// Returns a scenario with a link from a to b, with the keys `up`, and a link from b to a that is never the bottleneck.
 fn line(seconds: u32, up: &str, delay_ms: f64, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"{delay_ms}ms\"\n{up}\n\
@@ -27,8 +27,8 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. A small initial window leaves tokens unused at first. Tokens are
-    // lost only if the link idles while the bucket is full, as in about the first second
+    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. With a small initial window, tokens are not used at first.
+    // Tokens are lost only while the link idles with a full bucket, as in about the first second
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
@@ -42,8 +42,8 @@ fn the_ceiling_of_600_seconds() {
 
 #[test]
 fn the_burst_phase() {
-    // the bucket of 10 MB empties at 20 - 5 Mbit/s: 10 MB / ((20 - 5)/8 MB/s) = 5.333 s. In that time 13.333 MB are sent at 20
-    // Mbit/s; then the rate is 5 Mbit/s
+    // the bucket of 10 MB empties at 20 - 5 Mbit/s, in 10 MB / ((20 - 5)/8 MB/s) = 5.333 s. In this time 13.333 MB are sent at
+    // 20 Mbit/s; then the rate is 5 Mbit/s
     let apps = "record.interval = \"1ms\"\n";
     let cbr = "[app.cbr]\nfrom = \"home\"\nto = [\"web1\"]\ntraffic.cbr = { rate = \"40mbit\", size = 1500 }\n";
     let toml =
@@ -59,7 +59,7 @@ fn the_burst_phase() {
 #[test]
 fn longest_waits() {
     // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one packet less. The datagrams
-    // arrive every 12 us, some of them at the moment at which a place becomes free.
+    // arrive every 12 us, some of them at the same time as a place becomes free.
     for (limit, rate, off_by_one, wait) in [
         ("417p", 20, false, 250.2),
         ("417p", 5, false, 1000.8),
@@ -85,17 +85,17 @@ fn longest_waits() {
 
 #[test]
 fn delays_and_drops_of_a_flow_over_time() {
-    // 2 Mbit/s of 1500 B packets (one every 6 ms) enter a link of 1 Mbit/s (12 ms each) with a queue of 10 packets. The queue is
-    // full after 21 packets; from then on every other packet is lost. A stored packet waits for the rest of the packet in
-    // service and for all packets before it, between 9 x 12 and 10 x 12 ms. It then takes 12 ms of transmission and 5 ms of
-    // propagation
+    // 2 Mbit/s of 1500 B packets (one every 6 ms) enter a link of 1 Mbit/s (12 ms each) with a queue of 10 packets. After 21
+    // packets the queue is full, and from then on every other packet is lost. An accepted packet waits for the rest of the
+    // packet in service and for all packets before it, which is between 9 x 12 and 10 x 12 ms. Then come 12 ms of transmission
+    // and 5 ms of propagation
     let cbr = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"2mbit\", size = 1500 }\n\
                [record]\ninterval = \"1s\"\nwarm_up = \"2s\"\n";
     let outcome = run(&line(6, "rate = \"1mbit\"\nqueue.droptail = { limit = \"10p\" }", 5.0, cbr));
     let of = |column| series(&outcome, "flow_series", column, "app", "cbr");
     let dropped = of("dropped_packets");
     assert_eq!(dropped[2..].iter().sum::<f64>(), number(&outcome, "apps.cbr.dropped_packets"));
-    // a second has 1000 / 12 = 83.3 pairs of packets, and each pair loses one
+    // a second has 1000 / 12 = 83.3 pairs of packets, and one packet of each pair is lost
     assert!(dropped[1..].iter().all(|n| (n - 83.3).abs() < 1.0), "{dropped:?}");
     for (mean, max) in of("delay_ms_mean").iter().zip(of("delay_ms_max")).skip(1) {
         assert!(*mean <= max && (125.0..=137.0).contains(mean) && (125.0..=137.0).contains(&max), "{mean} {max}");
@@ -122,9 +122,9 @@ fn times_of_a_call_that_nobody_answers() {
     let s = read(&line(200, "rate = \"1mbit\"\nqueue.droptail = { limit = \"28B\" }", 10.0, &ftp));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
-    // Linux has timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s: SYNs leave at 1, 2, 3, 4, 5, 6, 8, 12, 20, 36 and 68 s, and
-    // the connection is aborted at 132 s. A second later, a new connection sends SYNs at 133, 134, 135, 136, 137, 138, 140, 144,
-    // 152 and 168 s, 21 in all; the next one, at 200 s, is not part of the run
+    // Linux has timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s: SYNs leave at 1, 2, 3, 4, 5, 6, 8, 12, 20, 36 and 68 s,
+    // and the connection is aborted at 132 s. A second later, a new connection sends SYNs at 133, 134, 135, 136, 137, 138, 140,
+    // 144, 152 and 168 s, which makes 21 SYNs. The next SYN, at 200 s, is after the end of the run
     assert_eq!(number(&world.outcome(&s), "links.up.dropped_packets"), 21.0);
 }
 
@@ -133,7 +133,7 @@ fn a_call_of_ten_minutes() {
     let voip = "[app.voip]\nfrom = \"home\"\nto = [\"web1\"]\ntraffic.voip = {}\n";
     let outcome = run(&modem("droptail = { limit = \"417p\" }", 600, voip));
     assert_eq!(number(&outcome, "apps.voip.datagrams_sent"), 30_000.0);
-    // a frame of 218 bytes every 20 ms, the last at 599.98 s
+    // one frame of 218 bytes is sent every 20 ms, the last at 599.98 s
     assert_eq!(number(&outcome, "apps.voip.packets"), 30_000.0);
     assert_eq!(number(&outcome, "apps.voip.voip.lost_percent"), 0.0);
     assert_eq!(number(&outcome, "apps.voip.dropped_packets"), 0.0);
@@ -159,7 +159,7 @@ fn equal_loss_for_all() {
     let tcp = number(&outcome, "apps.ftp.wire_bytes") * 8.0 / 100.0 / 1e6;
     let law = 10.0 - 11.26 * (1.0 - p);
     assert!((tcp - law).abs() < 0.05 * law, "{tcp} and {law} Mbit/s at a loss of {p}");
-    // the law holds for any p; these bounds show that both TCP and the blast have a share. For example, p is 25 % if TCP keeps
+    // the law holds for any p; these bounds show that both TCP and the blast get a share. For example, p is 25 % if TCP gets
     // 200 kB/s (1.6 Mbit/s)
     assert!((0.11..0.4).contains(&p) && tcp > 0.0, "{p} {tcp}");
 }
@@ -167,8 +167,8 @@ fn equal_loss_for_all() {
 #[test]
 fn waiting_for_a_constant_service() {
     // in an M/D/1 queue, the mean wait is rho / (2 (1 - rho)) service times. Many slow sources, each jittered over its whole
-    // interval, approximate a Poisson stream over times shorter than the interval of a source. This interval is 400 / rho service
-    // times, and a busy period is much shorter: about 1 / (1 - rho)^2 service times.
+    // interval, approximate a Poisson stream over times shorter than this interval. It is 400 / rho service times long, whereas
+    // a busy period takes only about 1 / (1 - rho)^2 service times.
     for (rho, wait) in [(0.5, 0.5), (0.8, 2.0)] {
         let rate = rho * 10e6 / 400.0;
         let mut apps = String::from("[record]\napps = []\ninterval = \"1s\"\n");
@@ -210,7 +210,7 @@ fn buffers_that_keep_a_line_busy() {
     // with hardly any buffer, the window varies between half the product and the whole product: 75 % on average
     assert!((0.70..0.82).contains(&reno[1]), "{reno:?}");
     // CUBIC reduces the window to 0.7, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) is enough, and 8 packets
-    // are not. Reno halves the window, so 36 packets are not enough for Reno
+    // are not. Reno halves the window, so 36 packets are not enough for it
     let cubic = [36, 8].map(|b| utilisation("linux-6", b));
     assert!(cubic[0] > 0.985 && cubic[1] < 0.975 && cubic[1] > 0.85, "{cubic:?}");
     let reno = utilisation("rfc", 36);
@@ -226,7 +226,7 @@ fn windows_under_random_loss() {
         );
         let up = format!("rate = \"1gbit\"\nqueue.droptail = {{ limit = \"1000p\" }}\nloss = {p}");
         let outcome = run(&line(300, &up, 50.0, &apps));
-        // the goodput of one flow in segments per second, times the round trip of 0.1 s
+        // the mean window is the goodput of one flow in segments per second, times the round trip of 0.1 s
         let window = number(&outcome, "apps.ftp.goodput_bytes") / 4.0 / 1460.0 / 300.0 * 0.1;
         assert!((window - w).abs() < 0.15 * w, "b {b}, p {p}: {window} instead of {w}");
     }
@@ -241,7 +241,7 @@ fn one_cubic_flow_and_codel() {
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"
         );
         let outcome = run(&modem("codel = { limit = \"417p\" }", 120, &apps));
-        // the modem admits 10 MB + 120 s x 625 kB/s = 85 MB
+        // in this time the modem admits 10 MB + 120 s x 625 kB/s = 85 MB
         sent(&outcome, 0.0, 120.0) / 85e6
     };
     let (near, far) = (of("web1"), of("web4"));
@@ -275,20 +275,20 @@ fn tuned(max: u64) -> String {
 
 #[test]
 fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
-    // the window is half of the 400 kB of memory: 138 segments of 1448 bytes, which are 207 kB in packets of 1500. The link
-    // holds 50 kB (10 Mbit/s x 40 ms); the rest, 157 kB or 104.7 packets, is in the queue. The queue grows no further, although
-    // it has room for 1000
+    // the window is half of the 400 kB of memory: 138 segments of 1448 bytes, or 207 kB in packets of 1500 bytes. The link
+    // holds 50 kB (10 Mbit/s x 40 ms), and the other 157 kB, or 104.7 packets, are in the queue. The queue grows no further,
+    // although it has room for 1000 packets
     let limited = windowed(&tuned(400_000), 1000);
     let most = number(&limited, "links.up.queue_packets.max");
     assert!((103.0..=105.0).contains(&most), "{most}");
-    // one of the 104.7 packets is being sent, so a packet waits for 103.7 others of 1.2 ms each
+    // one of the 104.7 packets is being sent, so a packet waits for 103.7 other packets of 1.2 ms each
     assert!((number(&limited, "links.up.sojourn_ms.p50") - 103.7 * 1.2).abs() < 2.0);
     assert_eq!(number(&limited, "links.up.dropped_packets"), 0.0);
     // a window that may grow to 3 MB fills the queue
     let free = windowed(&tuned(6_291_456), 1000);
     assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
-    // half of 80 kB are 27 segments. The rate is W / RTT. The RTT is 40 ms plus the transmission times of a packet (1.2 ms) and of
-    // an ACK; there is hardly any queue
+    // the window W is half of 80 kB, which are 27 segments. The rate is W / RTT. The RTT is 40 ms plus the transmission times
+    // of a packet (1.2 ms) and of an ACK; there is hardly any queue
     let slow =
         windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);
     let rate = sent(&slow, 10.0, 30.0) * 8.0 / 20.0;
@@ -298,7 +298,8 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
 
 #[test]
 fn a_window_that_never_limits_changes_nothing() {
-    // a run in which every packet advertises the window equals, packet by packet, a run with a constant window
+    // a run in which every packet advertises a constant window equals, packet by packet, a run in which the window is a
+    // constant
     for packets in [40, 1000] {
         let of = |outcome: &Outcome| {
             let series = ["sent_bytes", "dropped_packets", "queue_packets"]
@@ -315,7 +316,7 @@ fn a_window_that_never_limits_changes_nothing() {
 
 #[test]
 fn an_ack_filter_treats_acks_that_tell_a_window_as_all_others() {
-    // 4 Mbit/s with a reverse link of 40 kbit/s, on which ACKs are filtered, even those with SACK blocks
+    // 4 Mbit/s, and back a link of 40 kbit/s, on which ACKs are filtered, including those with SACK blocks
     let of = |window: &str| {
         let toml = format!(
             "duration = \"30s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"10ms\"\nrate = \"4mbit\"\nqueue.droptail = {{ limit = \"30p\" }}\n\

@@ -1,4 +1,4 @@
-//! Control laws with TCP at 10 Mbit/s: the queue that each law keeps.
+//! Control laws with TCP at 10 Mbit/s: the length of the queue under each law.
 
 use crate::common::{number, run};
 
@@ -64,7 +64,7 @@ fn red_keeps_the_queue_between_its_thresholds() {
         ("red = { variant = \"altq\" }", 15.0, 30.0),
         ("red = { min = \"10p\", max = \"40p\" }", 10.0, 40.0),
         ("wred = {}", 20.0, 40.0),
-        // the target band is the middle of 10 to 30 packets: 18 to 22
+        // the target band is the middle of the range from 10 to 30 packets: 18 to 22 packets
         ("ared = { min = \"10p\", max = \"30p\" }", 18.0, 22.0),
     ] {
         let seen = bottleneck(queue, 10);
@@ -75,8 +75,8 @@ fn red_keeps_the_queue_between_its_thresholds() {
 
 #[test]
 fn lred_settles_near_min_th() {
-    // nothing is dropped below MINth = 200 ms. Above it, Pmin = 1 % is more than ten flows need (0.6 % of the packets are dropped),
-    // so the sojourn time oscillates around MINth
+    // below MINth = 200 ms, nothing is dropped. Above it, Pmin = 1 % is more than ten flows need (0.6 % of the packets are
+    // dropped in all), so the sojourn time oscillates around MINth
     let seen = bottleneck("lred = {}", 10);
     assert!((190.0..230.0).contains(&seen.sojourn_ms), "{} ms", seen.sojourn_ms);
     assert!(seen.early_head > 0.0 && seen.early_tail == 0.0 && seen.tail_full == 0.0);

@@ -1,4 +1,4 @@
-//! The lives of packets agree with the records of the same run, and recording them changes no result.
+//! The lives of packets agree with the records of the same run, and recording lives changes no result.
 
 use crate::common::{Ear, read, run, said};
 use record::{LinkId, Mask, PacketId, Record};
@@ -46,10 +46,11 @@ fn window(s: &Scenario, from: u64, until: u64, most: usize) -> World<Lives> {
     lived(s, Lives::new(s, Time(from), Time(until), most).unwrap())
 }
 
-/// Counts the packets in each queue at `t`, according to the records: enqueued, and neither dequeued nor dropped.
+/// Counts the packets in each queue at `t`, according to the records: packets that were enqueued, but not yet dequeued or
+/// dropped.
 fn waiting(heard: &Ear, t: Time) -> BTreeMap<(u16, Name), i64> {
     let mut found = BTreeMap::new();
-    // a packet that is dropped on arrival was never enqueued
+    // if a packet is dropped on arrival, it was not enqueued
     let mut add = |link: LinkId, packet: &PacketId, n: i64| {
         *found.entry((link.0, name(packet))).or_insert(0) += n;
     };

@@ -19,7 +19,7 @@ fn packets_that_arrive_together_count() {
     let (mut looks, mut before) = (0, 0);
     let ended = world.run_observed(|world| {
         let delivered: u64 = world.books().map(|books| books.delivered).sum();
-        // a slice may exceed its work by the packets that arrive at once: at most 4 windows of 6 291 456 B, in segments of
+        // a slice may exceed its limit by the packets that arrive together: at most 4 windows of 6 291 456 B, in segments of
         // 1448 B
         let most = u64::from(WORK_PER_SLICE) + 4 * 6_291_456 / 1448;
         assert!(delivered - before <= most, "{} packets without a look", delivered - before);
@@ -31,7 +31,7 @@ fn packets_that_arrive_together_count() {
     assert!(world.events() < 100 * u64::from(WORK_PER_SLICE) / 2, "no packets arrived together, so nothing was tested");
 }
 
-/// An idle link counts its missed delivery opportunities in slices of ten seconds, not for a whole day at once.
+/// An idle link counts its missed delivery opportunities in slices of ten seconds, and not for a whole day at once.
 #[test]
 fn idle_opportunities_are_counted_in_slices() {
     let run = scenario(

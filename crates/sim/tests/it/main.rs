@@ -1,5 +1,5 @@
-//! Tests of the simulated network through its public interface. They are a single binary, because every test binary links the whole
-//! core again.
+//! Tests of the simulated network through its public interface. All tests are in one binary, because every test binary links
+//! the whole core again.
 
 mod bbr;
 mod bbr3;

@@ -16,7 +16,7 @@ fn app(name: &str, traffic: &str) -> String {
 
 #[test]
 fn fairness_of_flows_that_carry_known_amounts() {
-    // four flows carry a file of 10 kB each, and one flow a file of 40 kB; all files are delivered long before the end
+    // four flows transfer a file of 10 kB each, and one flow a file of 40 kB; all files arrive long before the end
     let apps = app("four", "ftp = { flows = 4, size = \"10kB\", count = 1 }")
         + &app("one", "ftp = { size = \"40kB\", count = 1 }")
         + &app("ping", "ping = {}");
@@ -47,9 +47,10 @@ fn fairness_of_flows_that_carry_known_amounts() {
 
 #[test]
 fn the_grade_of_a_burst_among_pings() {
-    // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s and
-    // are sent by 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the smallest; the 99th percentile of
-    // four pings is the largest, 90 ms above the smallest. The grade applies to the percentile; the mean would be graded A.
+    // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s,
+    // and the last is sent at 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the smallest; the 99th
+    // percentile of four pings is the largest, 90 ms above the smallest. The grade applies to the percentile; the mean would be
+    // graded A.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -61,7 +62,8 @@ fn the_grade_of_a_burst_among_pings() {
     assert!((number(&outcome, "latency.induced_ms") - 22.5).abs() < 1e-9);
     assert_eq!((latency["grade"].as_str(), latency["from"].as_str()), (Some("C"), Some("app.ping")));
     assert!((number(&outcome, "latency.induced_p99_ms") - 90.0).abs() < 1e-9);
-    // waits in the queue: 0, 10, ... 90 ms for the datagrams and 0, 0, 90, 0 ms for the pings; the mean is (450 + 90) / 14 ms
+    // the waits in the queue are 0, 10, ... 90 ms for the datagrams, and 0, 0, 90, 0 ms for the pings; their mean is (450 + 90)
+    // / 14 ms
     assert!((number(&outcome, "links.up.sojourn_ms.mean") - 540.0 / 14.0).abs() < 1e-6);
     assert_eq!(outcome.summary["links"]["up"]["grade"], "C");
     // the squares of these waits in ms^2 are 0, 100, ... 8100 for the burst (28 500 together), and 8100 for the third ping; the
@@ -102,8 +104,9 @@ fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
 
 #[test]
 fn the_same_burst_on_other_scales() {
-    // As above, the round trips of the pings are 22, 22, 112 and 22 ms, and a burst begins at 1.99 s. The idle round trip is 22
-    // ms (the first two pings). Under load it is (112 + 22) / 2 = 67 ms, 45 ms more: 60 000 / 67 = 895.5 round trips per minute.
+    // As in the test above, the round trips of the pings are 22, 22, 112 and 22 ms, and a burst begins at 1.99 s. The idle
+    // round trip is 22 ms (the first two pings). Under load it is (112 + 22) / 2 = 67 ms, 45 ms more: 60 000 / 67 = 895.5 round
+    // trips per minute.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -156,15 +159,16 @@ fn a_modem_drops_nothing_behind_its_queue_discipline() {
 
 #[test]
 fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
-    // 60 s at 5 Mbit/s are 37.5 MB. A source at half the rate uses half, 18.75 MB, minus the datagrams that are in flight at the
-    // end, at most two.
+    // in 60 s at 5 Mbit/s, the capacity is 37.5 MB. A source at half of this rate uses 18.75 MB, less at most two datagrams
+    // that are in flight at the end.
     let half = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
     let used = number(&half, "links.up.utilisation");
     assert!((0.5 - 2.0 * 1250.0 / 37.5e6..=0.5).contains(&used), "{used}");
-    // the burst of 10 MB comes on top: 47.5 MB are sent at a capacity of 37.5 MB
+    // in addition, the burst sends 10 MB: the link sends 47.5 MB, and its capacity is 37.5 MB
     let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
-    // a shaper of this rate has the same capacity. The capacity of a plain link follows its rate: 30 s at 5 and 30 s at 10 Mbit/s
+    // a shaper with the same rate gives the same capacity. The capacity of a plain link follows its rate: 30 s at 5 Mbit/s, and
+    // 30 s at 10 Mbit/s
     let shaper = "shaper = { max_sustained_rate = \"5mbit\" }";
     let shaped = run(&modem(60, shaper, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&shaped, "links.up.utilisation") - 1.0).abs() < 0.001);
@@ -193,9 +197,9 @@ traffic.cbr = { rate = "2mbit", size = 1250 }
 
 #[test]
 fn everything_in_the_summary_begins_after_the_warm_up() {
-    // The link is busy from 0 on: transmissions begin at 0, 10, 20 ms ... and the packets arrive 20 ms later. A datagram that
-    // arrives at such a moment takes the place that becomes free, and the datagram 5 ms later is dropped. In [10, 20) s, 2000
-    // are offered, 1000 dropped, and 1000 reach the far end.
+    // The link is busy from 0 on: transmissions begin at 0, 10, 20 ms ..., and each packet reaches the far end 20 ms later. A
+    // datagram that arrives when a transmission begins takes the place that becomes free, and the datagram 5 ms later is
+    // dropped. In [10, 20) s, 2000 are offered, 1000 dropped, and 1000 reach the far end.
     let expected = [
         ("links.up.offered_packets", 2000.0),
         ("links.up.delivered_packets", 1000.0),
@@ -209,14 +213,14 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("links.up.in_flight_packets", 2.0),
         ("links.up.queue_packets.mean", 10.0),
         ("links.up.queue_packets.max", 10.0),
-        // each packet waits for nine others and for the packet whose transmission just begins: 10 x 10 ms
+        // each packet waits for nine other packets, and for the packet whose transmission begins as it arrives: 10 x 10 ms
         ("links.up.sojourn_ms.min", 100.0),
         ("links.up.sojourn_ms.max", 100.0),
         ("links.up.sojourn_ms.count", 1000.0),
         ("apps.cbr.datagrams_sent", 2000.0),
         ("apps.cbr.packets", 1000.0),
         ("apps.cbr.dropped_packets", 1000.0),
-        // 1222 of the 1250 bytes are payload
+        // of the 1250 bytes, 1222 are payload
         ("apps.cbr.goodput_bytes", 1.222e6),
         ("apps.cbr.goodput_mbit", 0.9776),
         ("apps.cbr.delay_ms.min", 120.0),
@@ -224,7 +228,7 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("apps.cbr.jitter_ms", 0.0),
         ("warm_up_s", 10.0),
     ];
-    // the first link is on the fast path. The second is a port, because its rate changes (to the same value)
+    // the first link is on the fast path. The second link is a port, because its rate changes (to the same value)
     for way in [
         OVERLOADED.to_owned(),
         OVERLOADED.replace("delay = ", "changes = [{ at = \"1s\", rate = \"1mbit\" }]\ndelay = "),
@@ -322,8 +326,8 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
 
 #[test]
 fn a_wire_with_impairments_is_no_plain_one() {
-    // batches arrive at multiples of 70 ms. A request sent at k s arrives with the first batch that is at least 10 ms later, and
-    // its reply arrives one batch after it
+    // batches arrive at multiples of 70 ms. A request sent at k s arrives with the first batch that is at least 10 ms later.
+    // The reply arrives one batch after the request
     let text = format!(
         "duration = \"10s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nboth_ways = true\ndelay = \"10ms\"\n\
          impairments.batches = \"70ms\"\n{}",
@@ -333,7 +337,7 @@ fn a_wire_with_impairments_is_no_plain_one() {
     let expected: Vec<f64> =
         (0..10u64).map(|k| ((k * 1000 + 10).next_multiple_of(70) + 70 - k * 1000) as f64).collect();
     assert_eq!(rtt, expected);
-    // the policer's bucket of 10 B is too small for any packet
+    // the policer's bucket of 10 B is smaller than any packet
     let none = run(&text.replace("batches = \"70ms\"", "policer = { rate = \"1mbit\", burst = \"10B\" }"));
     assert_eq!(number(&none, "links.up.drops.link_loss"), 10.0);
 }
@@ -347,10 +351,10 @@ fn packets_that_arrive_twice_have_their_share() {
     );
     let twice = run(&text);
     let sent = number(&twice, "links.up.delivered_packets");
-    // each packet is copied with probability 0.2, and a few may be on the way at the end
+    // each packet is copied with a probability of 0.2, and at the end a few packets may be in flight
     let copies = number(&twice, "apps.file.packets") - sent;
     assert!((copies / sent - 0.2).abs() < 5.0 * (0.2 * 0.8 / sent).sqrt(), "{copies} of {sent}");
-    // nothing is lost, and an ACK of a copy reports no loss, because its block is a D-SACK (RFC 2883)
+    // nothing is lost, and the ACK of a copy does not report a loss, because its block is a D-SACK (RFC 2883)
     assert_eq!(number(&twice, "apps.file.retransmits"), 0.0);
     let once = run(&text.replace("duplicates = 0.2", "duplicates = 0"));
     assert_eq!(number(&twice, "apps.file.goodput_bytes"), number(&once, "apps.file.goodput_bytes"));
@@ -370,11 +374,12 @@ fn chosen_packets_are_lost() {
     assert_eq!(lost(&outcome), [2, 6]);
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), 2.0);
     assert_eq!(number(&outcome, "apps.ping.ping.lost"), 2.0);
-    // with `both_ways`, each direction loses its second packet: the second request, and the second of the remaining replies
+    // with `both_ways`, each direction loses its second packet: first the second request, and then the second of the replies
+    // that are left
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
-    // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p) and two are
-    // dropped. `lose` takes the third of the packets sent
+    // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p) and two
+    // are dropped. So the third packet is the last one sent, and it is lost
     let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
     let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")
         + "[link.down]\nfrom = \"b\"\nto = \"a\"\n";
@@ -407,7 +412,7 @@ fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
         let outcome = run(&toml.replace("both_ways", "queue.droptail = { limit = \"100000p\" }\nboth_ways"));
         let wait = rho / (2.0 * (1.0 - rho));
         let mean = number(&outcome, "links.up.sojourn_ms.mean");
-        // 300 000 to 700 000 packets are sent in 1000 s; the standard error of their mean wait is below 0.5 %
+        // in 1000 s, 300 000 to 700 000 packets are sent, so the standard error of their mean wait is below 0.5 %
         assert!((mean / wait - 1.0).abs() < 0.02, "{rho}: {mean} is not {wait}");
         // Little's law: packets waiting = arrivals per second x mean wait in seconds
         let waiting = number(&outcome, "links.up.queue_packets.mean");

@@ -1,12 +1,13 @@
-//! Packets of several segments (`tso`) in a world: calculated sizes and times, where packets are cut, and balanced accounts.
+//! Packets of several segments (`tso`) in a world: sizes and times are as calculated, packets are cut where they should be, and
+//! accounts balance.
 
 use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};
 use sim::World;
 use units::Duration;
 
-/// TCP without tail loss probes. The only RTT sample is from the short SYN. A probe is due after two such RTTs, so it would
-/// retransmit a large packet that is still being sent.
+/// TCP without tail loss probes. The only RTT sample is that of the SYN, which is short. A probe would be due after two such
+/// RTTs, and would retransmit a large packet that is still being sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
@@ -43,8 +44,8 @@ fn home(world: &World<Ear>) -> Vec<(u64, u16, Duration)> {
 
 #[test]
 fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
-    // ten segments of 1448 bytes with their headers make two packets of 7500 bytes. Each takes 6 ms on each of two links; the
-    // second also waits 6 ms for the first
+    // ten segments of 1448 bytes with their headers make two packets of 7500 bytes. Each packet takes 6 ms on each of two
+    // links, and the second packet also waits 6 ms for the first
     let world = watched(&scenario("rate = '10mbit'", 1, "14480B"));
     let ms = Duration::from_millis;
     assert_eq!(home(&world), [(1, 7500, ms(12)), (7241, 7500, ms(18))]);
@@ -52,8 +53,8 @@ fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
 
 #[test]
 fn where_packets_are_cut() {
-    // if the packets are cut, the first of ten segments takes 1.2 ms on each link; the last leaves the first link after 12 ms,
-    // and takes 1.2 ms on the second
+    // if packets are cut, the first of ten segments takes 1.2 ms on each link; the last segment leaves the first link after 12
+    // ms, and takes 1.2 ms on the second link
     let us = Duration::from_micros;
     let whole = |how: &str| {
         let world = watched(&scenario(how, 1, "14480B"));
@@ -70,7 +71,7 @@ fn where_packets_are_cut() {
         assert!(whole(&format!("{how}rate = '10mbit'")), "{how}");
     }
     assert!(whole("rate = '100mbit', shaper.htb = { rate = '10mbit' }"));
-    // tc's defaults for CAKE and DualPI2 cut packets
+    // with tc's defaults, CAKE and DualPI2 cut packets
     assert!(!whole("rate = '10mbit', queue = 'cake'"));
     assert!(!whole("rate = '10mbit', queue = 'dualpi2'"));
     assert!(whole("rate = '10mbit', queue = 'cake no-split-gso'"));
@@ -101,7 +102,7 @@ fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
 
 #[test]
 fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
-    // at 10 Mbit/s, payload is 1448 of the 1500 bytes per segment, cut or not
+    // at 10 Mbit/s, 1448 of every 1500 bytes are payload, whether packets are cut or not
     let out = |tcp: &str, queue: &str| {
         run(&format!(
             "duration = '20s'\nrecord.warm_up = '5s'\ntcp.a = {{ preset = 'linux-6', {tcp} }}\n\
@@ -126,7 +127,7 @@ fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
     assert!(single.1 == 1500.0 && whole.1 > 2500.0 && cut.1 == 1500.0, "{single:?} {whole:?} {cut:?}");
 }
 
-/// A capture has the packets as they were sent, and does not change the run.
+/// A capture has the packets in the form in which they were sent, and does not change the run.
 #[test]
 fn a_run_that_is_captured_is_the_same() {
     let toml = scenario("rate = '10mbit', loss = 0.01, queue = 'dualpi2'", 3, "1MB");

@@ -39,16 +39,16 @@ fn the_state_of_a_sender_follows_its_conventions() {
         wanted.collect::<Vec<_>>()
     };
     let client = states(false);
-    // before the SYN is answered there is no RTT sample and no threshold
+    // before the SYN is answered, there is no RTT sample and no ssthresh
     assert_eq!((client[0].1, client[0].2), (u32::MAX, 0));
     // the first sample: a round trip of 40 ms and the transmission of two small packets
     let first = client.iter().find(|s| s.2 != 0).unwrap();
     assert!((40_000..41_000).contains(&first.2), "{first:?}");
-    // the links hold 17 packets and the queue 20; the first loss sets the threshold to about half of these 37 packets
+    // the links hold 17 packets and the queue holds 20; the first loss sets ssthresh to about half of these 37 packets
     let after = client.iter().find(|s| s.1 != u32::MAX).unwrap();
     assert!((8 * 1460..60 * 1460).contains(&after.1), "{after:?}");
     assert!(client.iter().all(|s| s.0 > 0));
-    // the other end sends only acknowledgements: its threshold stays infinite
+    // the other end sends only ACKs, so its ssthresh stays infinite
     let server = states(true);
     assert!(server.iter().all(|s| s.1 == u32::MAX));
 }

@@ -2,8 +2,8 @@
 
 use crate::common::{number, run};
 
-/// Returns a scenario of 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length: its 84 segments
-/// of 1500 B (1.2 ms each) make a round trip of 100.8 ms, and 80.8 ms of it are spent in the queue.
+/// Returns a scenario of 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length: its 84
+/// segments of 1500 B (1.2 ms each) make a round trip of 100.8 ms, of which 80.8 ms are spent in the queue.
 fn line(queue: &str, traffic: &str) -> String {
     format!(
         "duration = \"60s\"\n[link.line]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
@@ -26,8 +26,8 @@ fn close(what: &str, seen: f64, expected: f64, within: f64) {
 fn one_queue_delays_all_probes_alike() {
     let outcome = run(&line("{ droptail = { limit = \"1000p\" } }", ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // Foreign and self probes have the round trip of the load: RPM = 60 000 / 100.8 = 595. The tolerances cover two effects: the
-    // reply of a TLS handshake has three segments, the last of which arrives 3 ms later, and the probes lengthen the queue
+    // Foreign and self probes have the round trip of the load: RPM = 60 000 / 100.8 = 595. The tolerances cover two effects:
+    // the probes lengthen the queue, and the reply of a TLS handshake has three segments, of which the last arrives 3 ms later
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
     // a self probe also waits for the ACK that allows its segment to be sent, at most 1.2 ms
@@ -69,14 +69,15 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
         let outcome = run(&text);
         ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
     };
-    // The queue is always more than half full, and 250 kB take 200 ms at 10 Mbit/s. So the round trip of a foreign probe is about 120
-    // to 220 ms. A self probe is delivered after the retransmissions of earlier segments, so it may take one round trip more
+    // The queue is always more than half full, and 250 kB take 200 ms at 10 Mbit/s. So the round trip of a foreign probe is
+    // about 120 to 220 ms. A self probe is delivered after the retransmissions of earlier segments, which may take another
+    // round trip
     let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
     assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");
     let fq = test("{ fq_codel = {} }", "down");
     assert!(fq[1] > 2000.0 && fq[2] > 2.0 * fifo[2] && fq[0] > 4.0 * fifo[0], "{fq:?} beside {fifo:?}");
-    // with load in both directions, every round trip still passes the full queue of `line`, so it takes at least 120 ms
+    // even with load in both directions, every round trip passes the full queue of `line`, so it takes at least 120 ms
     let up = test("{ droptail = { limit = \"250KB\" } }", "both");
     assert!(up[0] < 60_000.0 / 115.0, "{up:?}");
 }

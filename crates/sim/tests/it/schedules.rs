@@ -28,7 +28,7 @@ fn a_rate_changes_and_stops_and_comes_back() {
         to = ["b"]
         traffic.cbr = { rate = "20mbit", size = 1250 }
         "#);
-    // the rates in the four periods are 1.25, 0.5, 0 and 2 MB/s; the sums may differ by the packets at the edges
+    // in the four periods, the rates are 1.25, 0.5, 0 and 2 MB/s; the sums may differ by the packets at the edges of a period
     for (from, to, bytes) in [(0.0, 3.0, 3.75e6), (3.0, 6.0, 1.5e6), (6.0, 8.0, 0.0), (8.0, 10.0, 4e6)] {
         let sent = sent(&outcome, from, to);
         assert!((sent - bytes).abs() <= 3.0 * 1250.0, "{from} to {to}: {sent}");
@@ -65,8 +65,8 @@ fn a_shorter_delay_reorders_nothing() {
         traffic.voip = {}
         "#);
     assert_eq!(number(&outcome, "apps.ftp.retransmits") + number(&outcome, "apps.ftp.fast_recoveries"), 0.0);
-    // a window of 60 kB per round trip of 110 and 210 ms is 0.54 and 0.28 MB/s in the first and third period. In the other two
-    // periods, with 15 and 10 ms, the link's rate is the limit: 1.25 MB/s, 1.21 MB/s without headers
+    // in the first and third period, a window of 60 kB per round trip of 110 and 210 ms gives 0.54 and 0.28 MB/s. In the other
+    // two periods, with round trips of 15 and 10 ms, the link's rate is the limit: 1.25 MB/s, or 1.21 MB/s without headers
     let goodput = series(&outcome, "flow_series", "goodput_bytes", "app", "ftp");
     let t = series(&outcome, "flow_series", "t_s", "app", "ftp");
     for (from, to, rate) in [(1.0, 5.0, 0.54), (6.0, 10.0, 1.21), (11.0, 15.0, 0.28), (16.0, 20.0, 1.21)] {
@@ -125,8 +125,8 @@ fn jitter_delays_and_reorders_only_if_asked() {
     for shaken in [&kept, &free] {
         assert!(rtt(shaken, "min") >= 40.0 && rtt(shaken, "max") <= 50.0);
     }
-    // jitter is uniform in 0 to 10 ms: 5 ms on average, with a standard error of 2.9 / sqrt(600) = 0.12 ms. Packets that must
-    // keep their order wait for earlier ones, so they arrive later
+    // jitter is uniform in 0 to 10 ms: 5 ms on average, with a standard error of 2.9 / sqrt(600) = 0.12 ms. If packets must
+    // keep their order, some wait for earlier packets, so the mean is larger
     assert!((rtt(&free, "mean") - rtt(&quiet, "mean") - 5.0).abs() < 0.6, "{}", rtt(&free, "mean"));
     assert!(rtt(&kept, "mean") > rtt(&free, "mean") + 0.5, "{}", rtt(&kept, "mean"));
     // packets in order leave no gaps, so there are no duplicate ACKs; packets out of order make the sender assume losses
@@ -174,12 +174,12 @@ traffic.ftp = { size = "100KB", count = 1 }
 #[test]
 fn an_explicit_route_overrides_the_shortest_path() {
     let delivered = |o: &sim::Outcome, link: &str| number(o, &format!("links.{link}.delivered_packets"));
-    // the default route has the fewest links, not the smallest delay
+    // the default route has the fewest links, even if another route has less delay
     let o = run(TWO_WAYS);
     assert_eq!(delivered(&o, "ac"), 0.0);
     assert!(delivered(&o, "straight") > 69.0 && delivered(&o, "~straight") > 30.0);
     assert!(number(&o, "apps.ftp.delay_ms.min") >= 30.0);
-    // the configured routes: forward on the longer route, which is faster, and back on the direct one
+    // the configured routes: the longer route forward, which is faster, and the direct route back
     let long = [("a", "ac"), ("c", "cd"), ("d", "db")];
     let routes: String =
         long.iter().map(|(at, via)| format!("[[route]]\nat = \"{at}\"\nto = \"b\"\nvia = \"{via}\"\n")).collect();
@@ -209,8 +209,8 @@ fn a_chain_without_delay_or_rate_takes_no_time() {
 
 #[test]
 fn packets_of_one_moment_meet_a_queue_together() {
-    // 24 SYNs leave and arrive at the same moment: one is sent, `limit` wait, and the rest are dropped. This is the same on a
-    // plain link, with a shaper whose bucket would admit all of them at once, and with a modem.
+    // 24 SYNs leave and arrive at the same time: one is sent, `limit` wait, and the others are dropped. The result is the same
+    // on a plain link, with a shaper whose bucket would admit all of them at once, and with a modem.
     for (kind, limit) in [
         ("rate = \"1mbit\"", 10),
         ("shaper = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\" }", 10),

@@ -1,4 +1,4 @@
-//! TCP small queues (`tsq`): if the bottleneck is in the sender's host, the sender's data waits in its socket.
+//! TCP small queues (`tsq`): if the bottleneck is in the sender's host, data waits in the socket and not in the queue.
 
 use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};
@@ -42,9 +42,9 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
             for tso in ["", ", tso = true"] {
                 let toml = scenario(rate, flows, "queue = 'pfifo limit 5000'", &format!("tsq = true{tso}"));
                 let (packets, bytes) = most(&toml);
-                // in slow start, the pacing rate is two windows per round trip, and the window may be twice the data in flight. So
-                // the pacing rate of a flow is at most 4 times its share of the link. A burst is 1/1024 s of data at this rate,
-                // but at least two segments
+                // in slow start, the pacing rate is two windows per round trip, and the window may be twice the data in flight.
+                // So the pacing rate of a flow is at most 4 times its share of the link. A burst is the data of 1/1024 s at
+                // this rate, but at least two segments
                 let burst = (4.0 * mbit * 1e6 / 8.0 / f64::from(flows) / 1024.0 / 1448.0).floor().max(2.0) as u64;
                 let most = u64::from(flows) * 2 * burst * 1500;
                 println!("{rate}, {flows} flows{tso}: {packets} packets, {bytes} bytes");
@@ -58,7 +58,7 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
 
 #[test]
 fn without_them_the_window_waits_in_the_queue() {
-    // the window is 500 kB; only 25 kB of it (10 Mbit/s x 20 ms) are in flight on the link
+    // the window is 500 kB, of which only 25 kB (10 Mbit/s x 20 ms) are in flight on the link
     let (_, bytes) = most(&scenario("10mbit", 1, "queue = 'pfifo limit 5000'", ""));
     assert!(bytes > 400_000, "{bytes}");
 }
@@ -86,7 +86,7 @@ fn nobody_waits_for_ever() {
             assert_eq!(number(&whole.outcome(&out), "apps.x.goodput_bytes"), 3e6, "{link}, {tcp}");
         }
     }
-    // the host has a modem, and TCP sends single segments
+    // the host is connected by a modem, so TCP sends single segments
     let modem = "docsis = { flow = { max_sustained_rate = '5mbit' } }";
     let out = run(&scenario("30mbit", 2, modem, "tsq = true").replace("gso_max_segs = 65535", "gso_max_segs = 1"));
     let goodput = number(&out, "apps.x.goodput_bytes") * 8.0 / 12e6;

@@ -109,7 +109,7 @@ fn only_selected_tables_exist() {
     assert!(Trace::new(&with("trace = {}"), |_| ()).is_none());
     let (tables, _) = traced(&with("trace = { links = [\"up\"], interval = \"100ms\" }"));
     assert_eq!(tables.keys().copied().collect::<Vec<_>>(), ["links"]);
-    // 10 s have 100 readings, one every 100 ms from 0 on; the end is not part of the run
+    // in 10 s there are 100 readings, one every 100 ms from 0 on; the end is not part of the run
     let t = numbers(&tables["links"], "t_s");
     assert_eq!((t.len(), t[0], t[1], t[99]), (100, 0.0, 0.1, 9.9));
     assert!(words(&tables["links"], "link").iter().all(|l| l == "up"));
@@ -138,8 +138,8 @@ fn every_change_of_codel_is_a_row() {
     assert!((dropped - last).abs() <= 1.0, "{dropped} {last}");
 }
 
-/// A trace at every change has rows only for changes. The ends of bins are not events of a link, so their interval does not matter.
-/// (Two columns are not compared, because their values depend on the time of the reading.)
+/// A trace at every change has rows only for changes. The end of a bin is not an event of a link, so the interval of bins does
+/// not matter. (Two columns are not compared, because their values depend on the time of the reading.)
 #[test]
 fn changes_do_not_depend_on_bins() {
     for queue in ["fq_codel", "dualpi2"] {
@@ -187,7 +187,7 @@ fn senders_and_queues_are_told_apart() {
     let (tables, _) = traced(&with("trace = { flows = true, queues = [\"down\"], interval = \"50ms\" }"));
     let flows = &tables["flows"];
     let (app, connection) = (words(flows, "app"), numbers(flows, "connection"));
-    // the ftp application has one connection, on which the server writes nothing; a web user opens many connections
+    // the ftp application has one connection, on which the server writes nothing; the web user opens many connections
     let mut ends: Vec<(String, u64)> = app.iter().cloned().zip(connection.iter().map(|c| *c as u64)).collect();
     ends.sort();
     ends.dedup();

@@ -29,14 +29,14 @@ fn a_ping_measures_the_empty_line_exactly() {
 
 #[test]
 fn a_ping_sees_the_full_buffer_and_its_drops() {
-    // 6 Mbit/s of 1500-B datagrams enter 5 Mbit/s, so the queue is full after 1.2 s, with 100 packets of surplus. From then on, a
-    // ping that is not dropped waits for the packet in service and up to 99 others: 100 x 2.4 ms = 240 ms
+    // 6 Mbit/s of 1500-B datagrams enter 5 Mbit/s, so the queue is full after 1.2 s, with 100 packets of surplus. From then on,
+    // a ping that is not dropped waits for the packet in service and for up to 99 other packets: 100 x 2.4 ms = 240 ms
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
                 [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
     let outcome = run(&line(60, apps));
     let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
     assert!(rtt("rtt_ms.max") <= 240.0 + 2.4 + 40.3 && rtt("rtt_ms.min") >= 230.0 + 40.0, "{}", rtt("rtt_ms.min"));
-    // every ping is accounted for: pings that are neither answered nor lost were sent in the last 283 ms
+    // every ping is accounted for: if a ping is neither answered nor lost, it was sent in the last 283 ms
     let open = rtt("sent") - rtt("answered") - rtt("lost");
     assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
     // pings without a reply are NaN in the table
@@ -83,8 +83,8 @@ fn datagrams_go_down_the_line() {
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"8mbit\", size = 1000, direction = \"down\" }\n\
                 [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = { direction = \"down\" }\n";
     let outcome = run(&line(10, apps));
-    // no datagrams go up; 1000 B go down every ms. Datagram k arrives at k + 20.8 ms, or up to 0.2 ms later if it waits for a
-    // frame of the call: datagrams 0 to 9979 arrive before 10 s
+    // no datagrams are sent up; 1000 B are sent down every ms. Datagram k arrives at k + 20.8 ms, or up to 0.2 ms later if it
+    // waits for a frame of the call. So datagrams 0 to 9979 arrive before 10 s
     assert_eq!(number(&outcome, "links.up.offered_packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets_reverse"), 9980.0);
@@ -104,7 +104,8 @@ fn a_call_both_ways_is_judged_twice() {
     let outcome = run(&line(10, apps));
     let of = |stream: &str, key: &str| number(&outcome, &format!("apps.voip.{stream}.{key}"));
     assert_eq!((of("voip", "sent"), of("voip_reverse", "sent")), (500.0, 500.0));
-    // the last frame is in flight at the end; there is no other traffic on the way back
+    // the last of the 500 frames is in flight at the end, so 499 are judged. There is no other traffic from `b` to `a`, so none
+    // is lost
     assert_eq!((of("voip_reverse", "judged"), of("voip_reverse", "plr_percent")), (499.0, 0.0));
     assert!(of("voip_reverse", "mos") > 4.3, "{}", of("voip_reverse", "mos"));
     assert!(of("voip", "plr_percent") > 40.0 && of("voip", "mos") < 1.5, "{}", of("voip", "plr_percent"));
@@ -113,7 +114,7 @@ fn a_call_both_ways_is_judged_twice() {
     assert!((lost - number(&outcome, "apps.voip.dropped_packets")).abs() < 1e-6, "{lost}");
 }
 
-/// A burst fills the upstream queue. The game's packets that wait more than 50 ms are late; downstream, none are.
+/// A burst fills the upstream queue. Packets of the game that wait more than 50 ms are late; downstream, no packet is late.
 #[test]
 fn a_game_is_late_one_way() {
     let apps = "[app.game]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.game = {}\n\
@@ -121,8 +122,8 @@ fn a_game_is_late_one_way() {
                 traffic.burst = { bytes = \"150KB\", transport = \"udp\" }\n";
     let outcome = run(&line(10, apps));
     let of = |key: &str| number(&outcome, &format!("apps.game.game.{key}"));
-    // the burst takes 240 ms (100 packets of 1500 B at 5 Mbit/s), so packets of the game that arrive in the burst's first 190 ms
-    // wait more than 50 ms: 190 / 18.29 of 547 packets, give or take one
+    // the burst takes 240 ms (100 packets of 1500 B at 5 Mbit/s), so packets of the game that arrive in the first 190 ms of the
+    // burst wait more than 50 ms. These are 190 / 18.29 of 547 packets, give or take one
     let expected = 100.0 * 190.0 / 18.29 / 547.0;
     assert!((of("up.late_percent") - expected).abs() < 100.0 / 547.0, "{} for {expected}", of("up.late_percent"));
     assert_eq!((of("up.lost_percent"), of("down.late_percent"), of("down.lost_percent")), (0.0, 0.0, 0.0));
@@ -133,7 +134,7 @@ fn a_game_is_late_one_way() {
 
 #[test]
 fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
-    // 250 packets of 1500 B arrive at once: one is sent, 100 wait, 149 are dropped
+    // 250 packets of 1500 B arrive at once: one is sent, 100 wait, and 149 are dropped
     let apps = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\n\
                 traffic.burst = { bytes = \"375KB\", transport = \"udp\" }\n\
                 [app.tcp]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.burst = { bytes = \"100KB\" }\n";
@@ -141,7 +142,7 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     let burst = |key: &str| number(&outcome, &format!("apps.burst.{key}"));
     assert_eq!((burst("burst.datagrams_sent"), burst("burst.datagrams_received")), (250.0, 101.0));
     assert_eq!(burst("dropped_packets"), 149.0);
-    // the last accepted packet waits for 100 others: its delay is 101 x 2.4 ms + 20 ms
+    // the last accepted packet waits for 100 other packets, so its delay is 101 x 2.4 ms + 20 ms
     assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
     // 100 kB are 70 segments, sent in windows of 10, 20 and 40 segments. They take 40.2 ms for the handshake, 70 x 2.4 = 168 ms of
     // transmission, 20 ms of propagation, and less than three round trips of 43 ms in which the sender waits for ACKs
@@ -206,8 +207,8 @@ fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
 
 #[test]
 fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
-    // RFC 6817: the queueing delay settles at TARGET. Only every second segment is acknowledged, so the delay is lower by the
-    // transmission time of one segment, 2.4 ms. The link is full and there are no losses.
+    // RFC 6817: the queueing delay settles at TARGET. Only every second segment is acknowledged, so the delay is lower than
+    // TARGET by the transmission time of one segment, 2.4 ms. The link is full and there are no losses.
     for target in [100.0, 50.0, 25.0] {
         let tcp = format!("[tcp.own]\npreset = \"ledbat\"\nledbat = {{ target = \"{target}ms\" }}");
         let outcome = background(180, &tcp, "");
@@ -222,8 +223,8 @@ fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
 #[test]
 fn ledbat_yields_to_reno() {
     // Reno fills the buffer, which takes one second to send. LEDBAT measures a delay of ten times its target, and stays at its
-    // minimum window of two segments, 24 kbit per round trip. The round trip varies with Reno's sawtooth from half a second to one,
-    // so LEDBAT has at most about 1 % of the rate
+    // minimum window of two segments, 24 kbit per round trip. With Reno's sawtooth, the round trip varies from half a second to
+    // one second, so LEDBAT gets at most about 1 % of the rate
     let reno = "[app.reno]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\ntcp = \"rfc\"\ntraffic.ftp = {}\n";
     let outcome = background(240, "[tcp.own]\npreset = \"ledbat\"", reno);
     let goodput = |app: &str| {
@@ -233,7 +234,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // if the first flow is also Reno, it gets more than half, because it starts 60 s before the other
+    // if the first flow is Reno as well, it gets more than half, because it starts 60 s before the other
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");
@@ -241,7 +242,7 @@ fn ledbat_yields_to_reno() {
 
 #[test]
 fn a_file_is_faster_beside_ledbat_than_beside_reno() {
-    // the stack `linux-6` sends 1 MB every 30 s beside an upload. LEDBAT's queue is a tenth of the queue that Reno keeps in the
+    // the stack `linux-6` sends 1 MB every 30 s beside an upload. The queue that LEDBAT keeps is a tenth of Reno's queue in the
     // buffer of one second
     let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
                  traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
@@ -292,7 +293,7 @@ fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
         let outcome = run(&line(180, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1));
         let swarm = |key: &str| number(&outcome, &format!("apps.swarm.{key}"));
         assert_eq!(swarm("bittorrent.connected"), 50.0);
-        // the goodput is whole blocks of 16 397 B, chokes of 5 B, and for each peer at most one partial block
+        // the goodput consists of whole blocks of 16 397 B, chokes of 5 B, and at most one partial block for each peer
         let blocks = swarm("bittorrent.blocks_sent") * 16_397.0;
         let rest = swarm("goodput_bytes") - blocks;
         assert!((0.0..=50.0 * 16_397.0 + 10_000.0).contains(&rest), "{preset}: {rest}");

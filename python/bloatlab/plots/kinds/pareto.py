@@ -59,7 +59,7 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns and whose values vary. Of the rates, the largest comes first."""
+    """Returns the columns that match the patterns and whose values vary. If several are rates, the largest is first."""
     found: list[str] = []
     for pattern in patterns:
         try:

@@ -8,8 +8,8 @@ use sim::{Column, Outcome, World};
 use std::fmt::Write;
 use units::{Duration, Rng, Time};
 
-/// Parses a scenario, and fixes start times and pauses unless the text sets them. If the scenario is invalid, panics
-/// with all problems.
+/// Parses a scenario. Start times and pauses that the text does not set are fixed. If the scenario is invalid, panics with all
+/// problems.
 pub(crate) fn read(toml: &str) -> Scenario {
     let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
     read.start_spread.get_or_insert(Duration::ZERO);
@@ -29,8 +29,8 @@ pub(crate) fn run(toml: &str) -> Outcome {
     w.outcome(&s)
 }
 
-/// A sink that keeps the records that a mask selects. With any mask other than [`Mask::NONE`], no link is on the fast path. Tests
-/// share it, because the whole simulator is compiled again for each type of sink.
+/// A sink that keeps the records that a mask selects. With any mask other than [`Mask::NONE`], no link is on the fast path.
+/// Tests share this sink, because the whole simulator is compiled again for each type of sink.
 pub(crate) struct Ear {
     mask: Mask,
     pub records: Vec<(Time, Record)>,
@@ -51,8 +51,7 @@ impl Sink for Ear {
     }
 }
 
-/// Returns the whole outcome except the number of events, as text. In a text, NaN equals NaN, and different numbers
-/// differ.
+/// Returns the whole outcome except the number of events, as text. It is text so that NaN equals NaN.
 pub(crate) fn said(outcome: &Outcome) -> String {
     let mut summary = outcome.summary.clone();
     summary.as_object_mut().unwrap().remove("events");
@@ -234,7 +233,7 @@ impl Dice {
         }
     }
 
-    /// Sometimes adds a feature that only a port has.
+    /// Sometimes adds a feature for which a link must be a port.
     fn special(&mut self, text: &mut String) {
         match self.rng.below(6) {
             0 => writeln!(text, "loss = 0.02").unwrap(),
@@ -265,7 +264,8 @@ impl Dice {
         text
     }
 
-    /// Returns a random tree with its applications, for 6 s: each way to the bottleneck and from it has two links.
+    /// Returns a random tree with its applications, for 6 s. On each path, there are two links before the bottleneck and two
+    /// behind it.
     pub(crate) fn tree(&mut self) -> String {
         let mut text = self.head();
         let hosts = self.two_links_each(&mut text);
@@ -289,7 +289,7 @@ impl Dice {
         (n, access)
     }
 
-    /// Writes n hosts, a bottleneck, and n hosts behind it. Access links are equal in pairs, so that their packets meet at the
+    /// Writes n hosts, a bottleneck, and n hosts behind it. Pairs of access links are equal, so that their packets meet at the
     /// bottleneck.
     fn dumbbell(&mut self, text: &mut String) -> Vec<String> {
         let (n, access) = self.bottleneck(text);
@@ -313,7 +313,7 @@ impl Dice {
         for i in 0..n {
             for (side, hub) in [("a", "l"), ("b", "r")] {
                 let (host, router) = (format!("{side}{i}"), format!("{side}{i}r"));
-                // in half of the ways, the names, and so the numbers, of the two links are in the other order
+                // in half of the paths, the two links have names, and therefore numbers, in the reverse order
                 let [first, second] = if self.rng.below(2) == 0 { ["p", "q"] } else { ["q", "p"] };
                 self.link(text, &format!("{first}_{host}_out"), &host, &router, access);
                 self.link(text, &format!("{second}_{host}_out"), &router, hub, access);
@@ -348,8 +348,8 @@ impl Dice {
     fn apps(&mut self, text: &mut String, hosts: &[String]) {
         for i in 0..2 + self.rng.below(5) {
             let from = self.rng.below(hosts.len() as u64) as usize;
-            // The hosts of a dumbbell alternate between its two sides, so an odd step leads to a host on the other side. Between
-            // two hosts on the same side, nothing might limit the rate of a flow
+            // The hosts of a dumbbell alternate between its two sides, so an odd step leads to a host on the other side.
+            // Between two hosts on the same side, no link might limit the rate of a flow
             let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
             let to = if to == from { (from + 1) % hosts.len() } else { to };
             let (from, to) = (&hosts[from], &hosts[to]);
