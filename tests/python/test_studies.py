@@ -27,7 +27,7 @@ from bloatlab.studies import STUDIES, Claim, Options, Results, Study, report, re
 from bloatlab.studies.claims import median_of
 from bloatlab.studies.page import page
 from bloatlab.studies.reproduce import run
-from bloatlab.studies.study import OnKernels
+from bloatlab.studies.study import Batch, OnKernels
 from bloatlab.studies.tables import claims_table, shares_table, statements_table
 from bloatlab.terminal import Console
 
@@ -221,6 +221,18 @@ def test_a_quick_look_has_no_verdict(tmp_path: Path, buffers: Study):
     assert not words & verdicts
     assert "not judged" in words
     assert told == ["simulations"]
+
+
+def test_further_runs_are_made_from_their_number_of_seeds_on(tmp_path: Path, buffers: Study):
+    asked: list[int] = []
+
+    def further(results: Results) -> list[Batch]:
+        asked.append(results.options.seeds)
+        return []
+
+    for seeds in (1, 2):
+        reproduce(replace(buffers, further=further, further_from=2), Options(out=tmp_path, seeds=seeds, jobs=1))
+    assert asked == [2]
 
 
 def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(

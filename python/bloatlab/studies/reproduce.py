@@ -40,7 +40,7 @@ def reproduce(study: Study, options: Options) -> Results:
     results = _with(results, plan, seeds)
     if study.batches is None:
         _check_measures(results)
-    if study.further is not None and not options.quick:
+    if study.further is not None and not options.quick and options.seeds >= study.further_from:
         results = _with(results, study.further(results), seeds)
     if options.live and study.on_kernels is not None:
         results = replace(results, live=_on_kernels(study.on_kernels, options))
@@ -167,7 +167,8 @@ def report(results: Results, console: Console, *, full: bool = False) -> None:
     else:
         console.print()
         show(reached_table(card, claims), console)
-        for line in misses(card, claims):
+        enough = results.study.further_from
+        for line in misses(card, claims, explained_from=enough if results.options.seeds < enough else None):
             _say(console, line, width)
     console.print()
     _say(console, results.answer.question, width, style="bold")

@@ -223,8 +223,10 @@ class Study:
     #: The question of each experiment (runs that are made only on request), by name. `batches` reads `Options.experiments`.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
-    #: `further` returns batches that depend on the results so far. `explain_cells` and `explain_claims` add reasons from the results.
+    #: `further` returns batches that depend on the results so far. It is called if there are at least `further_from` seeds.
+    #: `explain_cells` and `explain_claims` add reasons from the results.
     further: Callable[[Results], Sequence[Batch]] | None = None
+    further_from: int = 1
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells
     explain_claims: Callable[[Results, Sequence[Checked]], Sequence[Checked]] = lambda _, claims: claims
 

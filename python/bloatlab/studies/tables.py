@@ -135,10 +135,11 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
     return TextTable("", ["", "within", "of", "share", "wanted", ""], rows)
 
 
-def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
+def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | None = None) -> list[str]:
     """Lists, for a terminal, the metrics with the most values outside their tolerance.
 
-    The paper's claims that differ follow.
+    The paper's claims that differ follow. `explained_from` is the number of seeds from which the study looks for explanations, if
+    this reproduction has fewer.
     """
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
@@ -147,7 +148,10 @@ def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
         listed = ", ".join(f"{metric} {n}" for metric, n in metrics[:_MISSES])
         more = f", and {len(metrics) - _MISSES} other measures" if len(metrics) > _MISSES else ""
         unexplained = sum("not explained" in cell.reason for cell in outside)
-        found.append(f"Outside: {listed}{more}. {unexplained} of {len(outside)} are not explained.")
+        why = f"{unexplained} of {len(outside)} are not explained."
+        if explained_from is not None:
+            why = f"With {explained_from} seeds, the study also runs what could explain these differences."
+        found.append(f"Outside: {listed}{more}. {why}")
     differ = [claim.where for claim in claims if claim.holds is False and claim.origin is Origin.PAPER]
     if differ:
         places = ", ".join(f"{where} ({n})" if n > 1 else where for where, n in Counter(differ).items())

@@ -33,8 +33,7 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Number of seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-#: Number of seeds for which the rules were fixed. With fewer seeds, a reading that could explain a difference is run
-#: with one seed.
+#: Number of seeds for which the rules were fixed. With fewer, the readings that could explain a difference are not run.
 RULES_SEEDS = 10
 
 #: Names of the two batches that always run, and the prefix of the names of batches that explain differences.
@@ -74,10 +73,9 @@ def batches(options: Options) -> list[Batch]:
 def further(results: Results) -> list[Batch]:
     """Returns batches of the readings that could explain differences, for the rows of Table 2 that differ."""
     cases = {case.key: case for case in grid()}
-    seeds = EXPERIMENT_SEEDS if results.options.seeds >= RULES_SEEDS else 1
     return [
         Batch(name=f"{WHY}{name}", cases=[experiments.read(name, cases[key]) for key in keys], build=_build, measure=CELLS,
-              apart=True, most_seeds=seeds)
+              apart=True, most_seeds=EXPERIMENT_SEEDS)
         for name, keys in wanted(results.scorecard.cells).items()
     ]  # fmt: skip
 
@@ -167,6 +165,7 @@ STUDY = DECLARED.study(
     quick=QUICK,
     experiments=EXPERIMENTS,
     further=further,
+    further_from=RULES_SEEDS,
     explain_cells=_explain_cells,
     explain_claims=lambda results, claims: without_pages(
         claims, {experiments.with_pages(key): rows for key, rows in results.ran[ALONE].runs.items()}
