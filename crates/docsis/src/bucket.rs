@@ -65,14 +65,14 @@ impl Bucket {
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
     }
 
-    /// Returns the time until the bucket holds tokens for `bytes`; `None` if it does now.
+    /// Returns the time until the bucket holds tokens for `bytes`; `None` if it already holds them.
     #[inline]
     pub fn wait(&self, bytes: u64) -> Option<Duration> {
         let need = bytes as i64 * PER_BYTE;
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
     }
 
-    /// Returns the number of whole bytes that the bucket holds `dt` after it was last filled; 0 if it is in debt.
+    /// Returns the number of whole bytes for which the bucket holds tokens `dt` after it was last filled; 0 if it is in debt.
     #[inline]
     pub fn bytes_after(&self, dt: Duration) -> Bytes {
         Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
@@ -152,8 +152,8 @@ impl Buckets {
 
 /// The rate shaper of a service flow.
 ///
-/// Contract: after each call of [`TokenBucket::take`], the caller waits for the time that it returned before it calls `take` for
-/// the next packet.
+/// Contract: after each call of [`TokenBucket::take`], the caller waits for the time that the call returned, and only then
+/// calls `take` for the next packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBucket(Buckets);
 
@@ -163,7 +163,8 @@ impl TokenBucket {
         Self(Buckets::of(p))
     }
 
-    /// Charges a packet of `bytes`. Returns the time until the packet may pass, zero if both buckets hold enough tokens.
+    /// Charges a packet of `bytes`. Returns the time until the packet may pass, which is zero if both buckets hold enough
+    /// tokens.
     #[inline]
     pub fn take(&mut self, now: Time, bytes: u64) -> Duration {
         self.0.fill(now);
@@ -189,8 +190,8 @@ impl TokenBucket {
         self.0.peak.as_ref().map(Bucket::rate)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps the present rate. The buckets keep their tokens. An unlimited
-    /// peak rate stays unlimited.
+    /// Changes the rates (positive) from `now` on; `None` keeps the current rate. The buckets keep their tokens, and an
+    /// unlimited peak rate stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
         self.0.fill(now);
         if let Some(rate) = rate {
@@ -277,7 +278,7 @@ mod tests {
         let (_, last) = saturate(&mut b, Time::ZERO, Time(30_000_000_000), 1500);
         let left = b.tokens(last).0;
         assert!(left < 1500);
-        // `saturate` charged one packet more than it sent, so the debt is at most 1500 B
+        // `saturate` charged one packet more than it sent, so the bucket's debt is at most 1500 B
         let after = |s: u64| b.tokens(last + Duration::from_secs(s)).0;
         assert!((5_000_000 - 3000..=5_000_000).contains(&after(8)), "{}", after(8));
         assert_eq!(after(17), 10_000_000);
@@ -285,8 +286,8 @@ mod tests {
 
     #[test]
     fn peak_bucket_passes_one_frame_at_once() {
-        // the first packet takes 1500 of the 1522 B at once. The next lacks 1478 B and waits 1478 x 8 / 20e6 = 591.2 us. Each later
-        // packet waits for 1500 B, 600 us
+        // the first packet takes 1500 of the 1522 B at once. The second packet lacks 1478 B and waits 1478 x 8 / 20e6 = 591.2
+        // us. Each later packet waits for 1500 B, which takes 600 us
         let mut b = upstream();
         assert_eq!(b.take(Time::ZERO, 1500), Duration::ZERO);
         assert_eq!(b.take(Time::ZERO, 1500), Duration(591_200));

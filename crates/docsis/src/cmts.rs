@@ -55,7 +55,7 @@ pub(crate) struct Cmts {
     /// Bursts of the aggregate's buckets, sustained and peak.
     bursts: [Bytes; 2],
     map: Duration,
-    /// Buckets of L and of C, for flows with rates of their own.
+    /// Buckets of L and of C, for service flows that have their own rates.
     flows: [Option<Buckets>; 2],
     /// Draws the number of bytes that other modems leave free in a MAP.
     free: MaxGrant,
@@ -67,8 +67,8 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Returns the depth of a bucket that is read once per MAP. It is the burst plus the tokens of a MAP interval, because a flow
-/// may use both within one interval.
+/// Returns the depth of a bucket that is read once per MAP. The depth is the burst plus the tokens of a MAP interval, because a
+/// flow may use both within one interval.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
@@ -127,9 +127,9 @@ impl Cmts {
         self.requests[flow] += bytes;
     }
 
-    /// Settles a grant of `flow` that has ended: charges the proactive bytes that were used, and refunds the requested bytes that
-    /// were not used. The grant had `proactive` proactive bytes and `unused` unused bytes; unused bytes count as proactive as far
-    /// as possible.
+    /// Settles a grant of `flow` that has ended: charges the proactive bytes that were used, and refunds the requested bytes
+    /// that were not used. `proactive` is the number of proactive bytes in the grant, and `unused` the number of unused bytes,
+    /// which are taken to be proactive bytes as far as possible.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn proactive_grants_lie_on_their_grid() {
         // a grant comes every 7 frames of 135 us, and a MAP has 15 frames. So the grants are in frames 0, 7, 14 of the first
-        // MAP, 6, 13 of the second, 5, 12 of the third and 4, 11 of the fourth
+        // MAP, 6, 13 of the second MAP, 5, 12 of the third and 4, 11 of the fourth
         let mut m = cmts(50, pgs(5, 1000));
         let mut rng = Rng::named(1, "mac");
         let mut at = Vec::new();
@@ -317,15 +317,15 @@ mod tests {
         // a grant carries 5.25 Mbit/s x 945 us / 8 = 620.2 B, so it has 13 minislots
         let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
         assert_eq!(at, frames);
-        // MAPs that are not scheduled do not move the grants: frames 105 (15 x 7), 112 and 119 have one
+        // MAPs that are not scheduled do not move the grants: frames 105 (15 x 7), 112 and 119 have a grant
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
     }
 
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
-        // C always has requests. L has 5 Mbit/s of proactive grants, but never uses and so never pays for them. So C gets 52.5
-        // Mbit/s, except for outstanding grants
+        // C always has requests. L has 5 Mbit/s of proactive grants but uses none of them, so it does not pay for them. So C
+        // gets 52.5 Mbit/s, less the grants that are outstanding
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
         let (mut c, maps) = (0, 1000);
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
-        // both flows always have requests; the aggregate is 50 Mbit/s, or 52.5 with MAC headers
+        // both flows always have requests. The aggregate is 50 Mbit/s, or 52.5 Mbit/s with MAC headers
         let grants = |own: [Option<u64>; 2], wants: [u64; 2], ggr: Option<u64>| {
             let flow = |mbit: u64| ShaperParams {
                 max_sustained_rate: BitRate(mbit * 1_000_000),

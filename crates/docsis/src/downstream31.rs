@@ -41,7 +41,7 @@ impl Rounds {
     /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
         if may != [true; 2] {
-            // as soon as both may send again, it is L's turn
+            // when both may send again, it is L's turn first
             (self.deficit, self.turn) = ([0; 2], C);
             return if may[L] { L } else { C };
         }
@@ -64,7 +64,7 @@ impl Rounds {
 pub struct Downstream31 {
     shaper: TokenBucket,
     flow: ShaperParams,
-    /// Buckets of L and of C, for flows with rates of their own.
+    /// Buckets of L and of C, for service flows that have their own rates.
     own: [Option<Buckets>; 2],
     rounds: Rounds,
     low_latency: bool,
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
         let s = Time(10_000_000_000);
-        // L has 20 of 100 Mbit/s, so it sends 20 Mbit/s x 10 s / 12 144 bit = 16 469 frames, and two more in its burst; C has
+        // L has 20 of 100 Mbit/s, so it sends 20 Mbit/s x 10 s / 12 144 bit = 16 469 frames, and two more in its burst; C sends
         // the rest
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn a_lonely_packet_takes_symbols_pipeline_and_interleaver() {
-        // a packet waits for the next symbol of 22.5 us, and arrives 60 us (pipeline) plus 45 us (interleaver) after the symbol
-        // began
+        // a packet waits for the next symbol, which takes 22.5 us, and arrives 60 us (pipeline) plus 45 us (interleaver) after
+        // this symbol began
         let p = params(300, None);
         for offset in [0, 1, 10_000, 22_499, 22_500] {
             let mut down = Downstream31::new(&p);
@@ -337,8 +337,8 @@ mod tests {
 
     #[test]
     fn a_burst_goes_at_the_channels_rate_and_shares_symbols() {
-        // 1528 B take 7.191 us at 1700 Mbit/s, so three packets fit into a symbol of 22.5 us, and the fourth ends in the next
-        // symbol
+        // 1528 B take 7.191 us at 1700 Mbit/s, so three packets fit into a symbol of 22.5 us, and the fourth packet ends in the
+        // next symbol
         let burst = ShaperParams { max_traffic_burst: Bytes(100_000), ..flow(300) };
         let p = Docsis31Params { flow: burst, ..params(300, None) };
         let mut down = Downstream31::new(&p);
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packets that were announced are no longer in the queue
+        // the packets that were reported by `advance` are no longer in the queue
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

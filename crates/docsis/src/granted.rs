@@ -37,7 +37,7 @@ pub enum Next {
 pub struct GrantedLink {
     clock: Boundaries,
     max_grant: MaxGrant,
-    /// Token bucket of the Maximum Sustained Rate. It has no peak bucket: `peak_rate` limits each request instead.
+    /// Token bucket of the Maximum Sustained Rate. There is no peak bucket: `peak_rate` limits each request instead.
     msr: TokenBucket,
     peak_rate: BitRate,
     /// Time of the last opportunity to request.
@@ -46,11 +46,11 @@ pub struct GrantedLink {
     req: [u64; 2],
     /// Granted bytes not yet used.
     tokens: u64,
-    /// The fragmented packet, and its bytes not yet sent.
+    /// The fragmented packet, and the number of its bytes that are not sent yet.
     fragment: Option<(PacketMeta, u64)>,
     /// Time of the next MAP; `NEVER` while idle.
     next_map: Time,
-    /// Time at which the current grant begins and its piggybacked request is sent; `NEVER` once it has begun.
+    /// Time at which the current grant begins and its piggybacked request is sent; `NEVER` once the grant has begun.
     grant_at: Time,
     /// Time at which the next packet of the grant is sent; `NEVER` outside a grant.
     send_at: Time,
@@ -81,11 +81,11 @@ impl GrantedLink {
         }
     }
 
-    /// Reports that a packet waits in the queue; an idle modem requests a grant at the next MAP.
+    /// Reports that a packet waits in the queue. An idle modem then requests a grant at the next MAP.
     pub fn notify(&mut self, now: Time) {
         if self.next_map == Time::NEVER {
             self.next_map = self.clock.boundary(now);
-            // the idle modem could also have requested at the previous boundary, for which there was no event
+            // the idle modem could also have sent a request at the previous boundary, for which there was no event
             self.last_request = self.last_request.max(self.next_map - self.clock.interval);
         }
     }
@@ -126,7 +126,7 @@ impl GrantedLink {
             let slack = self.clock.interval.saturating_sub(length);
             self.grant_at = now + Duration(rng.below(slack.0 + 1));
         } else {
-            // the previous grant extends into this MAP, so this grant follows it without a gap, and the request is sent now
+            // the previous grant extends into this MAP, so this MAP's grant follows without a gap, and its request is sent now
             self.request(now, queued);
         }
         let left = queued + self.fragment.map_or(0, |f| f.1);
@@ -251,8 +251,8 @@ mod tests {
 
     #[test]
     fn one_packet_takes_two_intervals_and_a_place_in_the_grant() {
-        // the packet arrives at 4.5 ms. It is requested by contention at 6 ms, so it is in REQ(1), moves to REQ(0) at 8 ms and
-        // is granted at 10 ms. The grant begins in [10 ms, 12 ms - 120 us], and the packet takes 120 us on the channel
+        // the packet arrives at 4.5 ms. It is requested by contention at 6 ms, which puts it into REQ(1); it moves to REQ(0) at
+        // 8 ms and is granted at 10 ms. The grant begins in [10 ms, 12 ms - 120 us], and the packet takes 120 us on the channel
         let flow = ShaperParams { peak_traffic_rate: Some(BitRate(20_000_000)), ..params().flow };
         let wide = DocsisParams { flow, ..params() };
         let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));

@@ -12,13 +12,13 @@
 //! first packet in an empty queue. Requests for later packets are piggybacked and advance one step of the request vector per MAP,
 //! so they keep the channel full.
 //!
-//! CableLabs 2012 leaves two details open, so they are parameters. [`MapClock`]: MAPs follow a free-running clock, or begin with
-//! the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is the value recorded
-//! at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"). With the current queue, every wait is
-//! shorter by one interval.
+//! CableLabs 2012 leaves two details open, which are therefore parameters. [`MapClock`]: MAPs follow a free-running clock, or
+//! begin with the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is the
+//! value recorded at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"). With the current
+//! queue, every wait is shorter by one interval.
 //!
-//! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it leaves the
-//! queue when its first byte is sent and arrives when its last byte has been sent, in a later grant.
+//! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it leaves
+//! the queue when its first byte is sent, and arrives when its last byte has been sent in a later grant.
 //!
 //! Source: CableLabs 2012 §2.2.2.
 //! Readings: a packet that arrives at the time of a MAP belongs to that MAP; the queue's limit counts packets (or bytes) whose
@@ -41,7 +41,7 @@ pub struct Mac {
     overflow: TransmitOverflow,
     /// Rate of the channel; `None` is infinite.
     rate: Option<BitRate>,
-    /// Packets not yet granted in full; the first may have been granted in part.
+    /// Packets that are not fully granted; the first may have been granted in part.
     queue: VecDeque<PacketMeta>,
     /// Bytes of the first packet that have been granted so far.
     sent_of_first: u64,
@@ -103,7 +103,7 @@ impl Mac {
     }
 
     /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet, so the host
-    /// must check [`Mac::holds_back`] before it dequeues one.
+    /// must check [`Mac::holds_back`] before it dequeues a packet.
     pub fn push(&mut self, now: Time, packet: PacketMeta) -> Result<(), PacketMeta> {
         self.update_waiting(now);
         if self.overflow == TransmitOverflow::Drop && self.full(packet.bytes()) {
@@ -123,7 +123,7 @@ impl Mac {
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),
-            // in this and in the next case the first packet is granted two intervals after its arrival
+            // in this case and the next, the first packet is granted two intervals after its arrival
             (MapClock::FromFirstPacket, RequestVector::Recorded) => now,
             (MapClock::FromFirstPacket, RequestVector::Live) => now + self.clock.interval,
         }
@@ -201,8 +201,9 @@ impl Mac {
         self.queue.len()
     }
 
-    /// Returns the expected time until a packet that enters now is granted, if all grants have the mean size. It is the time to
-    /// the next MAP, plus two intervals (one if requests are live), plus the intervals that the bytes queued ahead take.
+    /// Returns the expected time until a packet that enters now is granted, if all grants have the mean size. This time is the
+    /// sum of the time to the next MAP, two intervals (one if requests are live), and the intervals needed for the bytes queued
+    /// ahead.
     ///
     /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn first_packet_waits_two_maps_after_the_next_boundary() {
-        // MAPs are at 0, 2, 4 ... ms, and packets take no time on the channel; times in us
+        // MAPs are sent at 0, 2, 4 ... ms, and packets take no time on the channel; all times are in us
         let mut rng = Rng::named(1, "mac");
         for (arrival, leaves) in [(1, 6000), (1999, 6000), (2000, 6000), (2001, 8000), (10_500, 16_000)] {
             let mut mac = Mac::new(&params(), None);
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn transmit_queue_drains_in_76_8_ms_at_5_mbit() {
-        // grants of 1250 B fill each MAP interval at 5 Mbit/s, so 32 packets of 1500 B take 76.8 ms from the first grant on
+        // at 5 Mbit/s, grants of 1250 B fill each MAP interval, so 32 packets of 1500 B take 76.8 ms from the first grant on
         let p = DocsisParams { max_grant: Some(Bytes(1250)), ..params() };
         let mut mac = Mac::new(&p, Some(BitRate(5_000_000)));
         for i in 0..32 {
@@ -384,8 +385,8 @@ mod tests {
         for i in 0..20 {
             mac.push(Time(100_000), packet(i, 1500)).unwrap();
         }
-        // the 30 000 B ahead of the packet take 24 grants, one every 2 ms from 6 ms on. The packet itself is in the 25th grant,
-        // at 54 ms
+        // before the packet, 30 000 B are queued. They take 24 grants, one every 2 ms from 6 ms on, and the packet itself is in
+        // the 25th grant, at 54 ms
         let expected = mac.expected_wait(Time(100_000));
         mac.push(Time(100_000), packet(20, 50)).unwrap();
         let mut rng = Rng::named(1, "mac");

@@ -26,8 +26,7 @@ impl Boundaries {
 pub(crate) struct MaxGrant {
     mean: Option<u64>,
     variation_ppb: u64,
-    /// 1 if the range includes its upper end (the 2012 model, "uniform mean +- range"), otherwise 0 (the 2013 model,
-    /// U{-w..w-1}).
+    /// 1 if the range includes its upper end (2012 model: "uniform mean +- range"), otherwise 0 (2013 model: U{-w..w-1})
     upper: u64,
 }
 
@@ -44,7 +43,7 @@ impl MaxGrant {
         self.mean = Some(mean.0);
     }
 
-    /// Draws the largest grant of one MAP. Without variation, no random number is drawn.
+    /// Draws the largest grant of one MAP. If the grant does not vary, no random number is drawn.
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         let Some(mean) = self.mean else { return u64::MAX };
         let width = (u128::from(mean) * u128::from(self.variation_ppb) / 1_000_000_000) as u64;

@@ -25,7 +25,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The host's next step after [`Modem31::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing to do before [`Modem31::deadline`].
+    /// There is nothing to do before [`Modem31::deadline`].
     Wait,
     /// Dequeue a packet of this service flow and pass it to [`Modem31::dequeued`], or `None` if there is no packet.
     Dequeue(ServiceFlow),
@@ -49,7 +49,7 @@ pub struct Modem31 {
     map: Duration,
     min_req_gnt: Duration,
     slot_bytes: u64,
-    /// True while MAPs are processed; false while idle.
+    /// True while MAPs are processed; false while the modem is idle.
     running: bool,
     /// Number of the next MAP to schedule.
     next_map: u64,
@@ -57,7 +57,7 @@ pub struct Modem31 {
     begin: u64,
     /// Times at which L and C send a request if they have no burst in the MAP.
     request_at: [Time; 2],
-    /// Number of the MAP for which `request_at` was drawn, plus one.
+    /// Number of the MAP for which `request_at` was drawn, plus 1.
     drawn: u64,
     /// Granted bursts that are not yet prepared, in order of time.
     bursts: VecDeque<Burst>,
@@ -65,7 +65,7 @@ pub struct Modem31 {
     granted: [u64; 2],
     /// The burst in preparation, and its free bytes.
     burst: Option<(Burst, u64)>,
-    /// Fragmented packets of L and C, with their bytes not yet sent.
+    /// Fragmented packets of L and C, and the number of their bytes that are not sent yet.
     fragments: [Option<(PacketMeta, u64)>; 2],
     /// Packets in a burst, with the end of the burst's frame.
     sent: VecDeque<(Time, PacketMeta)>,
@@ -122,13 +122,13 @@ impl Modem31 {
         self.begin = self.map_from(now);
     }
 
-    /// Reports that packets wait in the queue; an idle modem requests a grant at its next request time.
+    /// Reports that packets wait in the queue. An idle modem then requests a grant at its next request time.
     pub fn notify(&mut self, now: Time, rng: &mut Rng) {
         if self.running {
             return;
         }
         self.start(now);
-        // the current MAP began while the modem was idle, so its request times were not drawn yet
+        // the current MAP began while the modem was idle, so the request times of this MAP have not been drawn
         if self.begin > 0 && self.map_at(self.begin) > now && self.drawn < self.begin {
             self.draw(self.begin - 1, rng);
             for at in &mut self.request_at {
@@ -278,8 +278,8 @@ impl Modem31 {
         Action::Dequeue(if burst.flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Adds the packet that [`Action::Dequeue`] requested to the burst. If there was no packet (`None`), the rest of the burst
-    /// stays unused.
+    /// Adds the packet that [`Action::Dequeue`] requested to the burst. Without a packet (`None`), the rest of the burst is not
+    /// used.
     pub fn dequeued(&mut self, packet: Option<PacketMeta>) {
         let Some((burst, left)) = self.burst.take() else { return };
         let Some(packet) = packet else {
@@ -309,7 +309,7 @@ impl Modem31 {
         room - bytes
     }
 
-    /// Returns the number of packets that have left the queue but not yet the modem.
+    /// Returns the number of packets that have left the queue but not the modem.
     pub fn inside(&self) -> usize {
         self.sent.len() + self.fragments.iter().flatten().count()
     }

@@ -90,8 +90,8 @@ pub enum RequestVector {
     /// intervals, 4 to 6 ms.
     #[default]
     Recorded,
-    /// The bytes that are waiting and not yet requested at this MAP ("REQ(1) tracks the occupancy of the queue"). A packet waits
-    /// one interval less than with `recorded`.
+    /// The bytes that are waiting and not yet requested at this MAP ("REQ(1) tracks the occupancy of the queue"). A packet
+    /// waits for one interval less than with `recorded`.
     Live,
 }
 
@@ -102,8 +102,7 @@ pub enum TransmitOverflow {
     /// The managed queue keeps its packets until there is room, as in a modem (CableLabs 2012 §2.2.3 b).
     #[default]
     BackPressure,
-    /// The transmit queue, which is behind the queue discipline, drops the arriving packet, as in the simulated modem of
-    /// CableLabs 2012.
+    /// The transmit queue, behind the queue discipline, drops the arriving packet, as in the simulated modem of CableLabs 2012.
     Drop,
 }
 

@@ -29,14 +29,14 @@ pub struct LowLatencyParams {
     /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the MAP
     /// interval.
     pub guaranteed_grant_interval: Option<Duration>,
-    /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream: its share of the grants in a MAP
-    /// that cannot satisfy all requests. Downstream: its share of the bytes.
+    /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, this is a share of the grants
+    /// in a MAP that cannot satisfy all requests; downstream, a share of the bytes.
     pub scheduling_weight: u8,
     /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The ramp's MAX_RATE is the
     /// Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the Classic
-    /// flow is 100ms at the higher of its two rates.
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the Classic flow
+    /// is 100ms at the higher of this flow's two rates.
     pub classic_flow: Option<ShaperParams>,
 }
 
@@ -63,8 +63,8 @@ pub struct Docsis31Params {
     /// The Low Latency service flow; null: a single service flow, with any discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
-    /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. In a downstream, only
-    /// `downstream_interleaver` and `downstream_pipeline` of the following parameters apply.
+    /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. In a downstream, the only parameters
+    /// below that apply are `downstream_interleaver` and `downstream_pipeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
     /// Time between MAPs, rounded to whole frames: 2ms are rounded to 15 frames of 135us, and 1ms to 7.
@@ -92,7 +92,7 @@ pub struct Docsis31Params {
     /// mean.
     #[serde(default)]
     pub free_capacity_variation: Prob,
-    /// Time before a frame at which the modem prepares its burst. Packets that arrive after that miss the frame.
+    /// Time before a frame at which the modem prepares its burst. Packets that arrive later miss the frame.
     #[serde(default = "frame")]
     pub burst_preparation: Duration,
     /// Time that the modem takes to process a MAP.
@@ -101,7 +101,7 @@ pub struct Docsis31Params {
     /// Time that the CMTS takes to generate a MAP.
     #[serde(default = "cmts_map_processing")]
     pub cmts_map_processing: Duration,
-    /// Round-trip time of the plant for which the CMTS allows: 1us per 100m. The link's `delay` is separate.
+    /// Round-trip time of the plant for which the CMTS allows: 1us per 100m. It is independent of the link's `delay`.
     #[serde(default = "plant_rtt")]
     pub plant_rtt: Duration,
     /// Delay of the downstream interleaver.
@@ -253,7 +253,7 @@ mod tests {
         // MinReqGntDelay: 600 + 157.5 + 80 + 45 + 200 + 60 = 1142.5 us are 8.46 frames, rounded up to 9, and the upstream
         // pipeline adds 3
         assert_eq!((p.min_req_gnt_frames(), p.min_req_gnt()), (12, Duration::from_micros(1620)));
-        // 235 minislots x 48 B x 8 / 135 us
+        // 235 minislots x 48 B x 8 bit / 135 us
         assert_eq!(p.channel(), BitRate(668_444_444));
         assert_eq!((p.frames_per_map(), p.map()), (15, Duration::from_micros(2025)));
         let short = Docsis31Params { map_interval: Duration::from_millis(1), ..params(50) };
@@ -262,8 +262,8 @@ mod tests {
 
     #[test]
     fn rates_are_inflated_by_the_headers() {
-        // headers turn 200 B into 210 B, and so 5 Mbit/s into 5.25 Mbit/s. In 15 frames, this rate carries 1328.9 B, so a grant
-        // needs 28 minislots
+        // MAC headers turn 200 B into 210 B, and therefore 5 Mbit/s into 5.25 Mbit/s. In 15 frames, this rate carries 1328.9 B,
+        // so a grant needs 28 minislots
         let low_latency = LowLatencyParams { guaranteed_grant_rate: Some(BitRate(5_000_000)), ..Default::default() };
         let p = Docsis31Params { low_latency: Some(low_latency), ..params(50) };
         assert_eq!(p.inflated(BitRate(50_000_000)), BitRate(52_500_000));

@@ -25,7 +25,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u16)>> {
     prop::collection::vec((prop_oneof![Just(0), 1u64..3_000_000, 1u64..30_000_000], 40u16..=1514), 1..200)
 }
 
-/// Pushes every arrival and runs the MAPs in between; returns the departures and the refused packets.
+/// Pushes every arrival, and runs the MAPs between arrivals; returns the departures and the refused packets.
 fn run(mac: &mut Mac, rng: &mut Rng, arrivals: &[(u64, u16)]) -> (Vec<(u64, Time)>, Vec<u64>) {
     let (mut out, mut refused, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
     for (seq, (gap, size)) in arrivals.iter().enumerate() {
@@ -142,8 +142,8 @@ proptest! {
             free = start + bucket.take(start, u64::from(*size));
             sent.push((free, u64::from(*size)));
         }
-        // from s to t, at most burst + rate (t - s) bytes leave. The peak rate gives a similar bound, plus one packet, because
-        // a packet waits either for tokens or for the peak bucket, not for both (the module's "else if"). Rounding a time up
+        // from s to t, at most burst + rate (t - s) bytes leave. The peak rate gives a similar bound plus one packet, because a
+        // packet waits either for tokens or for the peak bucket, but not for both (the module's "else if"). Rounding a time up
         // adds less than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;
@@ -154,7 +154,7 @@ proptest! {
                 prop_assert!(bytes <= 1522 + 1514 + BitRate(20_000_000).bytes_in(span) + 1);
             }
         }
-        // no packet waits longer than necessary: the shaper finishes no later than it would at its sustained rate
+        // no packet waits longer than necessary: the shaper finishes no later than at a constant sustained rate
         let total: u64 = sent.iter().map(|s| s.1).sum();
         let latest = now.secs() + total as f64 * 8.0 / 5e6;
         prop_assert!(free.secs() <= latest + 1e-6);

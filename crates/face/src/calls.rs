@@ -7,8 +7,8 @@
 //!   played           = d <= minimum delay + late_after            (measure::VoipMeter)
 //! ```
 //!
-//! The nearest frame is the correct frame only if bins are at most T/2 wide. Longer runs have wider bins, and report no
-//! fates.
+//! The nearest frame is the correct frame only if bins are at most T/2 wide. Longer runs have wider bins, so no fates are
+//! reported for them.
 
 use crate::tables::{numbers, runs, table, texts};
 use scenario::Scenario;
@@ -18,7 +18,7 @@ use traffic::Traffic;
 
 /// The properties that all frames of a call share.
 struct Frames {
-    /// Start of the application. The first frame is sent less than `interval_s` after it.
+    /// Start of the application. The first frame is sent less than `interval_s` after the start.
     begin_s: f64,
     interval_s: f64,
     late_after_s: f64,
@@ -88,7 +88,7 @@ impl Span {
         Self { low: self.low - by, high: self.high - by }
     }
 
-    /// Returns the intersection with `other`, or `self` if they do not overlap.
+    /// Returns the intersection with `other`, or `self` if there is none.
     fn narrowed(self, other: Self) -> Self {
         let both = Self { low: self.low.max(other.low), high: self.high.min(other.high) };
         if both.low <= both.high { both } else { self }
@@ -131,7 +131,8 @@ impl Series<'_> {
     }
 }
 
-/// Marks frames as dropped: first the missing frames between those that arrived, then frames after the last one that arrived.
+/// Marks frames as dropped: first the missing frames between frames that arrived, then frames after the last frame that
+/// arrived.
 fn fill(letters: &mut Vec<u8>, dropped: usize) {
     let mut left = dropped;
     for letter in letters.iter_mut().filter(|l| **l == b'-').take(dropped) {

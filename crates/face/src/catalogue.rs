@@ -44,7 +44,7 @@ pub fn catalogue(outside: bool) -> String {
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
 }
 
-/// Returns the parameters of a preset that a scenario may want to change. Parameters that only presets set are omitted.
+/// Returns the parameters of a preset that a scenario may change. Parameters that only presets set are left out.
 fn stack(name: &str) -> Value {
     let mut params = json!(tcp::TcpParams::preset(name));
     let hidden = tcp::TcpParams::preset_keys();

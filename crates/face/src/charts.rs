@@ -21,8 +21,8 @@ const MOST_FLOWS: usize = 8;
 /// `delay_ms_max`, `queue_packets` (longest queue at the end of any bin of the series that was merged into this one), `dropped` and
 /// `marked` (packets in the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also has `wait_l_ms` and
 /// `wait_c_ms`, the means of `queue_delays`. `flows` has a curve per flow and direction, for flows with series: the rate on the
-/// wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose `flow` is null. `delays`
-/// has the `cdf` of the one-way delay per application and direction, and `calls` the fate of each frame of a call.
+/// wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose `flow` is null.
+/// `delays` has the `cdf` of the one-way delay per application and direction, and `calls` has the fate of each frame of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
@@ -41,8 +41,8 @@ pub(crate) fn charts<'a>(
     })
 }
 
-/// The layout of the drawn bins, into which the bins of a series are merged. A drawn bin consists of `group` bins. The last drawn
-/// bin also contains the remainder, because the rate over a very short bin is meaningless.
+/// The layout of the drawn bins, into which the bins of a series are merged. A drawn bin consists of `group` bins. The last
+/// drawn bin also contains the bins that are left over, because the rate over a very short bin is meaningless.
 struct Bins {
     /// Number of series bins merged into one drawn bin.
     group: usize,
@@ -50,7 +50,7 @@ struct Bins {
     count: usize,
     /// Number of drawn bins.
     drawn: usize,
-    /// Width of every drawn bin but the last, s.
+    /// Width of every drawn bin except the last, s.
     width_s: f64,
     /// Duration of the run, s.
     end_s: f64,

@@ -11,7 +11,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Largest pacing rate that can be set, bit/s.
 const MOST_RATE: u64 = 1_000_000_000_000;
 
-/// A run in progress. A clone is a fork: it continues to the same bytes, and shares nothing with this run.
+/// A run in progress. A clone is a fork: it continues with the same bytes as a result, and shares nothing with this run.
 #[derive(Clone, Debug)]
 pub struct Driven {
     /// The scenario, with the changes of links made so far.
@@ -71,7 +71,7 @@ impl Driven {
         Ok(ended)
     }
 
-    /// Runs to the end; `observe` as in [`Driven::run_until`]. Does nothing after the end.
+    /// Runs to the end; `observe` is called as in [`Driven::run_until`]. Does nothing after the end.
     pub fn finish(&mut self, mut observe: impl FnMut(f64) -> bool) -> Ended {
         if self.over {
             return Ended::Finished;
@@ -99,7 +99,7 @@ impl Driven {
         Ok(self.world.link(i, self.now))
     }
 
-    /// Changes a link now, in both directions if it has them. `change` is JSON, as in the link's `changes` but without `at`.
+    /// Changes a link now; with `both_ways`, in both directions. `change` is JSON, as in the link's `changes` but without `at`.
     ///
     /// Errors: an unknown link, key or value; a change that this link cannot make.
     pub fn set_link(&mut self, name: &str, change: &str) -> Result<(), Problem> {
@@ -154,7 +154,7 @@ impl Driven {
 
     /// Returns the state of a flow's sender, on the flow's latest connection.
     ///
-    /// Errors: as [`Driven::flows`]; a number that the application does not have; no open connection.
+    /// Errors: those of [`Driven::flows`]; a number that the application does not have; no open connection.
     pub fn sender(&self, app: &str, flow: usize) -> Result<TcpState, Problem> {
         let flows = self.flows(app)?;
         let at = format!("app.{app}");
@@ -169,7 +169,7 @@ impl Driven {
     /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload; `None` for no
     /// threshold or no pacing.
     ///
-    /// Errors: as [`Driven::sender`]; a value out of range; a sender that sets its own pacing rate.
+    /// Errors: those of [`Driven::sender`]; a value out of range; a sender that sets its own pacing rate.
     pub fn set_sender(&mut self, app: &str, flow: usize, key: &str, value: Option<u64>) -> Result<(), Problem> {
         self.going()?;
         let can = self.sender(app, flow)?.can;

@@ -1,4 +1,4 @@
-//! The code that all interfaces of the program share: `py` is for Python, `web` for a page.
+//! The code that all interfaces of the program share; the crate `py` is the interface for Python, `web` the one for a web page.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -51,7 +51,7 @@ pub fn scenario(json: &str) -> Result<Scenario, Vec<Problem>> {
     read::scenario(json, Format::Json, &[])
 }
 
-/// Reads a queue discipline from JSON: its name in quotes, or a table whose only key is its name.   Errors: an invalid
+/// Reads a queue discipline from JSON: its name in quotes, or a table whose only key is the name.   Errors: an invalid
 /// discipline.
 pub fn discipline(json: &str) -> Result<qdisc::Spec, Problem> {
     let spec = read::discipline(read::parse(json, Format::Json)?)?;

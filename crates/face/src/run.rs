@@ -5,8 +5,8 @@ use scenario::Scenario;
 use sim::{Ended, Outcome, Sinks, World};
 use units::Problem;
 
-/// Runs a scenario to its end, or until `progress` returns false; its records go to `sinks`, which are returned. `progress`
-/// receives the fraction done, 0 to 1.
+/// Runs a scenario to its end, or until `progress` returns false. Records of the run go to `sinks`, which are returned.
+/// `progress` receives the fraction done, 0 to 1.
 pub fn simulate<'a>(
     scenario: &Scenario,
     sinks: Sinks<'a>,
@@ -41,7 +41,7 @@ impl Run {
     /// Builds a run.   Errors: a scenario that exceeds a limit.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let mut world = World::build(&scenario)?;
-        // the charts show these delays
+        // samples the delays, because the charts show them
         world.sample_queue_delays();
         Ok(Self { scenario, world })
     }

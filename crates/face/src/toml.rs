@@ -7,8 +7,8 @@ use units::{Problem, shown};
 
 /// Writes a tree of tables and values as TOML.
 ///
-/// Plain values come first, then a section per link, application and stack. In a section, a table with a single key, which names a
-/// choice, is written as `queue.codel = { ... }`. Other tables are written on one line. Keys with the value null are omitted,
+/// Plain values come first, then a section per link, application and stack. In a section, a table whose single key names a
+/// choice is written as `queue.codel = { ... }`. Other tables are written on one line. Keys with the value null are omitted,
 /// because TOML has no null. For a tree that may have such keys, use [`sparse`].
 /// Errors: a value that TOML does not have, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {
@@ -18,7 +18,7 @@ pub fn text(tree: &Value) -> Result<String, Problem> {
     entries(&mut out, plain)?;
     for (name, value) in sections {
         let Value::Object(map) = value else { continue };
-        // every table in a table of named tables gets a section
+        // if a table contains only tables, each of these gets a section
         if !map.is_empty() && map.values().all(Value::is_object) {
             for (inner, value) in map {
                 let Value::Object(fields) = value else { continue };
@@ -95,8 +95,8 @@ fn quoted(text: &str) -> String {
 
 /// Returns the tree of a scenario without defaults, which is read back as the same scenario.
 ///
-/// Keys are tried from the outermost to the innermost; a key is omitted if the scenario is the same without it. So no list of
-/// defaults is needed.
+/// Each key is removed in turn, from the outermost to the innermost, and is left out if the scenario is the same without it. So
+/// no list of defaults is needed.
 pub fn sparse(scenario: &Scenario) -> Result<Value, Problem> {
     let mut tree = read::parse(&scenario.canonical(), read::Format::Json)?;
     let same = |tree: &Value| read::tree(tree.clone()).is_ok_and(|s| s == *scenario);

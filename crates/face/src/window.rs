@@ -23,8 +23,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Builds a run that records the packets between `from` and `until`, nanoseconds. With more than `most` packets, the window
-    /// ends early.
+    /// Builds a run that records the packets between `from` and `until`, nanoseconds. If there are more than `most` packets,
+    /// the window ends early.
     ///
     /// Errors: a scenario that exceeds a limit.
     pub fn new(scenario: Scenario, from: u64, until: u64, most: usize) -> Result<Self, Problem> {
@@ -104,7 +104,7 @@ fn lives<'a>(world: &'a World<Sinks<'static>>) -> &'a Lives {
 /// The packets of a window and their legs, in order.
 struct Rows<'a> {
     packets: Vec<(u32, &'a Life)>,
-    /// The legs of each packet, in the order of `packets`.
+    /// The legs of each packet, in the order of the packets.
     legs: Vec<Vec<&'a Leg>>,
 }
 

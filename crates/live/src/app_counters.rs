@@ -1,8 +1,8 @@
 //! The applications' counters on the bench: packets, bytes and delays of their flows.
 //!
 //! Before a program sends a packet, it reports which application owns the ports ([`Claim`]). So the bench finds the application
-//! and the row of a packet by the 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet leaves one
-//! TUN device to the time at which it enters the other.
+//! and the row of a packet by the packet's 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet
+//! leaves one TUN device to the time at which it enters the other.
 
 use crate::flows::Key;
 use crate::plan::Plan;
@@ -34,12 +34,12 @@ pub(crate) struct Owner {
     pub number: u32,
 }
 
-/// A program's report that an application owns these ports.
+/// A program's report of the application that owns these ports.
 pub(crate) type Claim = (Ports, Owner);
 
 /// Returns empty counters of all applications. Series cover `duration`.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
-    // the kernel does not report entries into fast recovery, and it reports timeouts only since 6.7
+    // the kernel does not report entries into fast recovery, and reports timeouts only since version 6.7
     let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false, ce_packets: false };
     let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
     for app in &plan.network.apps {
@@ -56,7 +56,7 @@ pub(crate) struct AppCounters {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
     owners: Vec<Option<Owner>>,
-    /// Packets, bytes on the wire, delays, drops and SYNs. The programs count everything else.
+    /// Packets, bytes on the wire, delays, drops and SYNs. Everything else is counted by the programs.
     pub tally: Tally,
 }
 
@@ -126,7 +126,7 @@ impl AppCounters {
 
 /// Adds the bench's counts to the counts of the programs.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
-    // a tally that has had no event since the end of the warm-up is not reset yet
+    // a tally without any event since the end of the warm-up has not been reset yet
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {

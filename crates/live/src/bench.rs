@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Packets move through the ports of the links in the order of the ports' deadlines. Every transmission, drop and hand-over has
-//! its exact virtual time, however late the caller calls. Only the last step, out of the bench, waits for the caller. The
-//! caller measures this lateness: `due` is the time at which the packet should have left.
+//! its exact virtual time, however late the caller calls. Only the last step, in which a packet leaves the bench, has to wait
+//! for the caller. The caller measures its lateness: `due` is the time at which the packet should have left.
 //!
 //! The simulator runs the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a fake clock
 //! and compare the fate of every packet.
@@ -92,7 +92,7 @@ impl FateSink for Release<'_> {
 pub struct Leaving<'a> {
     /// The namespace that the packet enters.
     pub side: Side,
-    /// Bytes for the kernel, with any ECN mark.
+    /// Bytes for the kernel, including the ECN mark if there is one.
     pub bytes: &'a [u8],
     /// Time at which the packet should have left the bench.
     pub due: Time,
@@ -152,7 +152,7 @@ pub struct Bench<S: Sink = ()> {
 }
 
 impl<S: Sink> Bench<S> {
-    /// Builds the scenario's links, idle; series cover `duration`.   Errors: as [`Port::build`].
+    /// Builds the scenario's links, idle; series cover `duration`.   Errors: those of [`Port::build`].
     pub fn build(scenario: &Scenario, plan: &Plan, duration: Duration, sink: S) -> Result<Self, Problem> {
         let links: Vec<Link> = (0..)
             .zip(&plan.network.links)
@@ -176,7 +176,8 @@ impl<S: Sink> Bench<S> {
 
     /// Handles a packet from the kernel of `side`. `now` never decreases.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // work that is due before `now` is done first; the port orders the arrival and work that is due at `now`
+        // work that is due before `now` is done first. The order of the arrival and of work that is due at `now` is decided by
+        // the port
         self.work(now, false, out);
         let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;
@@ -231,7 +232,7 @@ impl<S: Sink> Bench<S> {
 
     /// Ends the run at `now` and closes the measures.
     pub fn finish(&mut self, now: Time) {
-        // a run that ended during its warm-up counts nothing
+        // if a run ended during its warm-up, nothing is counted
         let in_warm_up = self.tasks.iter().any(|(_, task)| *task == Task::Begin);
         for link in &mut self.links {
             if in_warm_up {
@@ -246,8 +247,8 @@ impl<S: Sink> Bench<S> {
     /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so every deadline either serves a packet or is a timer; at a stopped link, timers may
-        // continue for ever
+        // no packet enters, so every deadline either serves a packet or is a timer. At a stopped link, timers may continue for
+        // ever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {
@@ -276,8 +277,8 @@ impl<S: Sink> Bench<S> {
         (*self.side.get(usize::from(node))? == Some(side)).then_some(NodeId(node))
     }
 
-    /// Does the work before `now` in time order; with `inclusive`, also the work at `now`.   Bound: each iteration takes a task
-    /// or advances a port past its deadline.
+    /// Does the work before `now` in time order; with `inclusive`, also the work at `now`.   Bound: each iteration takes a
+    /// task, or advances a port beyond its deadline.
     fn work(&mut self, now: Time, inclusive: bool, out: &mut impl FnMut(Leaving<'_>)) {
         loop {
             let task = self.next_task();

@@ -15,7 +15,7 @@ pub(crate) struct Clock {
 #[allow(clippy::disallowed_methods, reason = "the one place where a clock is read")]
 fn read(id: ClockId) -> u64 {
     let t = clock_gettime(id);
-    // both clocks count from a time in the past, so seconds and nanoseconds are never negative
+    // both clocks have their origin in the past, so seconds and nanoseconds are never negative
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn pause() {
     let _ = nanosleep(&span);
 }
 
-/// Converts a timeout for poll, limited to 100 ms, so that a thread soon responds to a request to stop.
+/// Converts a timeout for poll, and limits it to 100 ms, so that a thread soon responds to a request to stop.
 pub(crate) fn at_most_100ms(d: Duration) -> rustix::event::Timespec {
     rustix::event::Timespec { tv_sec: 0, tv_nsec: d.0.min(100_000_000) as _ }
 }

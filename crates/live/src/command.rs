@@ -1,11 +1,11 @@
 //! The user's commands inside the namespaces, and the termination of all their processes.
 //!
-//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment: the PID namespace of the process that
-//! owns the run, its PID there, and its start time (so that a reused PID is not mistaken for the owner). A command dies with the
-//! thread that started it (PR_SET_PDEATHSIG). The command's own child processes are found by the tag or by their network
-//! namespace, and are terminated with the run. After `kill -9` of the owner, [`clean`] terminates the processes whose tag names a
-//! dead owner in the caller's PID namespace. It leaves all others alone, because the PID of an owner in a container has no
-//! meaning outside the container.
+//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment. The tag names the process that owns
+//! the run: its PID namespace, its PID in this namespace, and its start time (so that a process that reuses the PID is not
+//! mistaken for the owner). A command dies with the thread that started it (PR_SET_PDEATHSIG). The command's own child
+//! processes are found by the tag or by their network namespace, and are terminated with the run. After `kill -9` of the owner,
+//! [`clean`] terminates the processes whose tag names a dead owner in the caller's PID namespace. All other processes are left
+//! alone, because the PID of an owner in a container has no meaning outside the container.
 
 use crate::clock::pause;
 use crate::link::Shared;
@@ -62,7 +62,7 @@ fn started(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Checks that a program exists, searching for it as a shell does.   Errors: the program is not found.
+/// Checks that a program exists, searching for it like a shell.   Errors: the program is not found.
 pub(crate) fn find(program: &str) -> Result<(), String> {
     let executable = |p: &Path| {
         use std::os::unix::fs::PermissionsExt;
@@ -169,7 +169,7 @@ pub fn clean() -> usize {
 }
 
 /// Returns true if a tag names a process of the PID namespace `here` that has ended. Returns false for an unreadable tag, and
-/// for a tag of another namespace, because the processes there are unknown.
+/// for a tag of another namespace, whose processes are unknown.
 fn owner_is_dead(tag: &str, here: u64) -> bool {
     let numbers: Option<Vec<u64>> = tag.split('-').map(|n| n.parse().ok()).collect();
     match numbers.as_deref() {
@@ -221,7 +221,7 @@ mod tests {
         assert!(owner_is_dead(&format!("{here}-4194304-1"), here), "above the highest PID");
         // the owner may still live in another PID namespace
         assert!(!owner_is_dead(&format!("{}-{pid}-{}", here + 1, start + 1), here));
-        // a string that is not a tag names no owner, so it is not reported as dead
+        // a string that is not a tag does not name an owner, so no owner is reported as dead
         assert!(!["", "x-1", "12", "1-x", "1-2", "1-2-x", "1-2-3-4"].iter().any(|t| owner_is_dead(t, here)));
     }
 

@@ -1,7 +1,7 @@
 //! The congestion controls of this kernel, checked before a run begins, and the default of a namespace's sockets.
 //!
-//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the loaded congestion controls. Any other name may be a module
-//! that the kernel loads when a socket requests it, so the check makes this request on a socket. Inside our own namespaces,
+//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the loaded congestion controls. Any other name may be a module,
+//! which the kernel loads when a socket requests it. So the check requests the name on a socket. Inside our own namespaces,
 //! every loaded congestion control is allowed.
 
 use crate::namespace::Namespace;
@@ -11,7 +11,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The default congestion control of new sockets; each namespace has its own.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Checks that the kernel has a congestion control.   Errors: a message with the available names and the nearest of them.
+/// Checks that the kernel has a congestion control.   Errors: a message with the available names, and the nearest among them.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let listed = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
     let known: Vec<&str> = listed.split_whitespace().collect();
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused() {
-        // every Linux kernel has reno, the fallback
+        // every Linux kernel has reno as a fallback
         assert_eq!(check("reno"), Ok(()));
         let message = check("no-such-control").unwrap_err();
         assert!(message.contains("\"no-such-control\"") && message.contains("reno"), "{message}");

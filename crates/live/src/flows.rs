@@ -37,7 +37,7 @@ pub struct Direction {
     pub bytes: u64,
     /// Packets dropped in the bench.
     pub dropped: u64,
-    /// Highest sequence number and highest acknowledgement number so far, unwrapped; `None` before the first.
+    /// Highest sequence number and highest acknowledgement number so far, unwrapped; `None` before there is one.
     last: [Option<u64>; 2],
 }
 
@@ -99,7 +99,7 @@ impl Flows {
         let Some(f) = self.all.get_mut(flow.slot()) else { return u64::from(h.seq) };
         let last = &mut f.directions[usize::from(back)].last[usize::from(pure_ack)];
         let number = match *last {
-            // starts at 2^32, so that segments older than the first have positive numbers, too
+            // starts at 2^32, so that segments older than the first segment also have positive numbers
             None => u64::from(h.seq) + (1 << 32),
             Some(last) => last.wrapping_add_signed(i64::from(h.seq.wrapping_sub(last as u32) as i32)),
         };
@@ -138,7 +138,7 @@ mod tests {
         let later = flows.unwrap(a, false, false, &seg(1, 2, (9, 80), 4));
         let again = flows.unwrap(a, false, false, &h);
         assert_eq!((later - first, again), (10, first));
-        // the opposite direction is unwrapped separately, as are ACKs
+        // numbers in the opposite direction are unwrapped separately, and so are ACK numbers
         assert_eq!(flows.unwrap(a, true, false, &seg(2, 1, (80, 9), 1)), 1 + (1 << 32));
         assert_eq!(flows.table.get(a).dport, 80);
     }

@@ -26,13 +26,13 @@ use units::{Duration, Time};
 /// Time before a deadline at which the thread stops sleeping: about what the kernel needs to wake it.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// Longest time without sleeping. In any second in which other threads get less than 5 % of the processor, Linux suspends a
-/// real-time thread for 50 ms. A sleep of 100 us in 1.6 ms leaves 6 % to other threads.
+/// Longest time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which it would leave other
+/// threads less than 5 % of the processor. A sleep of 100 us in every 1.6 ms leaves them 6 %.
 const MAX_AWAKE: Duration = Duration::from_micros(1500);
 /// Shortest sleep after [`MAX_AWAKE`].
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Largest number of packets read from one side before it is the turn of the other side and the bench.
+/// Largest number of packets that are read from one side before the bench and the other side are served.
 const BATCH: usize = 64;
 
 /// Time between two updates of the terminal.
@@ -80,7 +80,7 @@ pub(crate) struct LinkThread<S: Sink> {
     pub ended: Time,
 }
 
-/// A packet that leaves as a part of a joined packet.
+/// A departing packet that is part of a joined packet.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     due: Time,
@@ -95,7 +95,7 @@ struct Departure {
 #[derive(Debug, Default)]
 struct Exit {
     packet: Joined,
-    /// The packets joined in it.
+    /// The packets that are joined in it.
     parts: Vec<Departure>,
 }
 
@@ -129,7 +129,8 @@ impl Exits {
         }
     }
 
-    /// Takes a packet that leaves. It is written with the packets that follow it in its connection, but before any other packet.
+    /// Takes a packet that leaves. It is joined with the packets that follow in its connection, but written before any other
+    /// packet.
     fn leave(&mut self, clock: Clock, p: &Leaving<'_>) {
         if !self.exits[p.side.index()].packet.add(p.bytes) {
             self.flush(clock, p.side);
@@ -138,7 +139,7 @@ impl Exits {
         let (size, payload) = (p.bytes.len(), p.payload);
         let Leaving { due, entered, flow, back, .. } = *p;
         self.exits[p.side.index()].parts.push(Departure { due, entered, flow, back, size, payload });
-        // a capture has the packets as the queues saw them
+        // a capture has the packets in the form that the queues saw
         self.capture(clock, p.side, clock.now(), p.bytes);
     }
 
@@ -215,7 +216,7 @@ impl<S: Sink> LinkThread<S> {
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();
-                // the devices were empty before, so a packet in them has just woken this thread
+                // the devices were empty before the sleep, so a packet in a device has just woken this thread
                 self.exits.empty = [slept; 2];
             }
         }
@@ -224,7 +225,7 @@ impl<S: Sink> LinkThread<S> {
         Ok(())
     }
 
-    /// Reads the packets of one side's kernel that arrived up to `end`; returns true if there may be more.
+    /// Reads the packets that one side's kernel passed on up to `end`; returns true if there may be more packets.
     fn read(
         &mut self,
         clock: Clock,
@@ -251,7 +252,7 @@ impl<S: Sink> LinkThread<S> {
                 exits.capture(clock, side, now, bytes);
                 let arrival = bench.arrive(now, side, bytes, &mut |p| exits.leave(clock, &p));
                 if let Arrival::Taken { flow, new, syn } = arrival {
-                    // a reused port may belong to another application by now
+                    // if a port is reused, it may now belong to another application
                     if new || syn {
                         claims.try_iter().for_each(|c| exits.app_counters.claim(c));
                         if let Some(f) = bench.flows.all.get(flow) {

@@ -20,8 +20,8 @@ impl Namespace {
     #[allow(unsafe_code, reason = "rustix marks unshare unsafe because of CLONE_FILES, which is not used here")]
     pub(crate) fn new() -> io::Result<Self> {
         on_thread(|| {
-            // SAFETY: NEWNET moves this thread, which ends right after, to another network namespace and unshares no
-            // memory or descriptors.
+            // SAFETY: NEWNET moves only this thread, which ends immediately afterwards, to another network namespace. No memory
+            // and no descriptors are unshared.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET)? };
             Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
         })

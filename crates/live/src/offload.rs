@@ -1,9 +1,9 @@
 //! The work that a network card does for the kernel: checksums, splitting packets into segments and joining them again.
 //!
-//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. The kernel then passes on TCP data in packets
-//! of up to 64 KB (TSO), each with one system call instead of one per segment, and leaves their checksums incomplete. The bench
-//! splits such a packet when it arrives, so its queues see the segments that a card would send. Packets that leave the bench in one
-//! turn are joined again (GRO), by the rules by which the kernel joins what a card receives.
+//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. The kernel then passes on TCP data in
+//! packets of up to 64 KB (TSO), each with one system call instead of one per segment, and leaves their checksums incomplete.
+//! The bench splits such a packet when it arrives, so its queues see the segments that a card would send. Packets that leave
+//! the bench in one turn are joined again (GRO), by the same rules as the kernel applies to packets from a card.
 //!
 //! Source: Virtual I/O Device (VIRTIO) 1.2 §5.1.6 (the header); Linux Documentation/networking/segmentation-offloads.rst;
 //! RFC 9293 §3.1, RFC 3168 §6.1.2 (CWR is set on one segment). Departs: IPv4 identifications are not compared, because
@@ -202,7 +202,7 @@ impl<'a> Segments<'a> {
         let (sent, end) = (self.next - payload, self.next + size);
         self.next = end;
         if payload + size > out.len() {
-            // longer than the MTU, so the bench discards it
+            // the packet is longer than the MTU, so the bench discards it
             out.fill(0);
             return out.len();
         }
@@ -252,7 +252,8 @@ impl Default for Joined {
 }
 
 impl Joined {
-    /// Adds a packet. Returns false if it cannot be joined to the packets added so far; then call [`Self::finish`] first.
+    /// Adds a packet. Returns false if it cannot be joined to the packets added so far; then [`Self::finish`] must be called
+    /// first.
     pub(crate) fn add(&mut self, packet: &[u8]) -> bool {
         if self.segments == 0 {
             self.bytes.extend_from_slice(packet);
@@ -283,13 +284,13 @@ impl Joined {
         let size = packet.len() - payload;
         let next = u32_at(sent, tcp + 4).wrapping_add((sent.len() - payload) as u32);
         let same = |from: usize, to: usize| sent[from..to] == packet[from..to];
-        // not compared: length, identification and checksum of IPv4, length of IPv6
+        // these fields are not compared: length, identification and checksum of IPv4, length of IPv6
         let same_ip = if v6 { same(0, 4) && same(6, 40) } else { same(0, 2) && same(6, 10) && same(12, 20) };
         let same_tcp =
             same(tcp, tcp + 4) && same(tcp + 8, tcp + 13) && same(tcp + 14, tcp + 16) && same(tcp + 18, payload);
         let flags = packet[tcp + 13];
         let same_flags = (flags ^ sent[tcp + 13]) & !PSH == 0;
-        // the first segment is verified only now, because most packets leave alone
+        // the checksum of the first segment is verified only now, because most packets leave without being joined
         let valid = || layout.is_valid(packet) && (self.segments > 1 || layout.is_valid(sent));
         (1..=self.size).contains(&size)
             && u32_at(packet, tcp + 4) == next
@@ -310,7 +311,7 @@ impl Joined {
         {
             let packet = &mut self.bytes[VNET..];
             layout.set_length(packet);
-            // the kernel completes the checksum, or need not look at it
+            // the kernel completes the checksum, or does not look at it at all
             let partial = !folded(layout.pseudo(packet));
             put_u16(packet, layout.tcp + TCP_CHECKSUM, partial);
             vnet = VnetHeader {
@@ -465,7 +466,7 @@ mod tests {
         assert_eq!(all(&bytes), [packet]);
     }
 
-    /// Each change of the second segment must keep it from being joined.
+    /// With any of these changes, the second segment must not be joined to the first.
     #[test]
     fn what_differs_is_not_joined() {
         let change = |what: &str, at: usize, xor: u8, tcp_too: bool| {

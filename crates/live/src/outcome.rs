@@ -1,9 +1,9 @@
-//! The result of a live run: the same account as for a simulation, plus the part `live`.
+//! The result of a live run: the same account as for a simulation, and in addition the part `live`.
 //!
 //! `summary.live` holds the verdict. A run is invalid if too many packets left the bench too late: the 99th percentile of the
 //! lateness must not exceed 1 ms, nor 5 % of the shortest round-trip propagation delay between two communicating hosts. It is also
 //! invalid if the bench was overloaded: the median of the time since a device was empty must not exceed 1 ms. The table
-//! `conversations` lists every 5-tuple that crossed the bench, also the 5-tuples of the user's own programs.
+//! `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
 
 use crate::flows::Flow;
 use crate::link::{Exits, LinkThread};
@@ -61,7 +61,7 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     outcome.summary["live"] = verdict(plan, &link, code, awake);
     outcome.tables.push(conversations(&link.bench.flows.all));
     outcome.tables.iter_mut().for_each(|t| cut(t, ended));
-    // draining asserts that every packet still inside is in a queue
+    // draining asserts that every packet that is still inside is in a queue
     link.bench.drain();
     outcome
 }
@@ -137,7 +137,7 @@ fn conversations(flows: &[Flow]) -> Table {
     Table { name: "conversations", columns }
 }
 
-/// Removes the bins of a series that begin after the end of the run, because a command may end it early.
+/// Removes the bins of a series that begin after the end of the run, which a command may end early.
 fn cut(table: &mut Table, ended: Time) {
     if !table.name.ends_with("_series") {
         return;
@@ -171,7 +171,7 @@ mod tests {
         // 5 % of 4 ms is 200 us
         assert_eq!(too_late(Some(us(200)), us(4000)), None);
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
-        // the limit is 1 ms for a long round trip, and if there is no round trip
+        // for a long round trip, and if there is no round trip, the limit is 1 ms
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
         assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);

@@ -1,7 +1,7 @@
 //! The packets of each namespace, as a capture file.
 //!
-//! In the file of a side, a packet's time stamp is the time at which that side's kernel passed it to the bench, or at which it left
-//! the bench. A separate thread writes the files, so that a slow disk delays no packet.
+//! In the file of a side, a packet's time stamp is the time at which the side's kernel passed the packet to the bench, or at
+//! which the packet left the bench. A separate thread writes the files, so that a slow disk delays no packet.
 
 use record::pcap::{Pcap, WHOLE};
 use std::fs::File;

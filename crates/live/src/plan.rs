@@ -135,8 +135,7 @@ impl Plan {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        // after each iteration, all hosts connected with a placed host are placed, so the next host begins a new
-        // component
+        // after each iteration, all hosts connected with a placed host are placed, so an unplaced host begins a new component
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
@@ -262,7 +261,7 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
-        // a kernel has only these two settings of HyStart
+        // a kernel only has these two settings of HyStart
         if let HyStart::Off | HyStart::Hystart = stack.control.shared.hystart {
             p.control.shared.hystart = stack.control.shared.hystart;
         }

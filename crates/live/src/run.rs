@@ -33,7 +33,8 @@ use units::{BitRate, Duration, Problem, Time};
 /// Options of a run in addition to its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The kernel's congestion control that replaces the stacks of all applications, and that the commands' sockets use.
+    /// A congestion control of the kernel. It replaces the stacks of all applications, and is the default of sockets that
+    /// commands open.
     pub congestion: Option<String>,
     /// Highest rate of a path; faster paths are refused.
     pub max_rate: BitRate,
@@ -41,7 +42,7 @@ pub struct Options {
     pub command: Option<CommandLine>,
     /// Background commands, started first and terminated with the run (a server on the other side, for example).
     pub background: Vec<CommandLine>,
-    /// True if the run ends only with the command.
+    /// True if the run lasts until the command ends, whatever the scenario's duration.
     pub until_command_ends: bool,
     /// Folder for `left.pcap` and `right.pcap`.
     pub captures: Option<PathBuf>,
@@ -88,13 +89,13 @@ impl From<io::Error> for Failure {
 /// Number of polls of 20 ms between two calls of the progress function.
 const PROGRESS_POLLS: u64 = 5;
 
-/// Longest run with a shell. It also determines the number of bins in the series of such a run.
+/// Longest run with a shell. The number of bins in the series of such a run follows from it.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `scenario` on the wall clock.
 ///
 /// Calls `progress` about ten times a second; if it returns false, cleans up and returns [`Failure::Cancelled`].
-/// Errors: [`Failure`]. In every case the host is left as it was before.
+/// Errors: [`Failure`]. In every case, the host is left unchanged.
 pub fn run(
     scenario: &Scenario,
     options: &Options,
@@ -109,7 +110,7 @@ pub fn run(
     tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // a shell may stay open for a day, so longer bins limit the size of the series
+    // a shell may stay open for a day, so bins are longer, to limit the size of the series
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];
@@ -193,7 +194,7 @@ fn inside(
     let app_counters = AppCounters::new(crate::app_counters::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, app_counters, captures);
     let awake = PmQosRequest::make();
-    // even after an error, `stop` is dropped before the scope waits for its threads
+    // even after an error, `stop` is dropped before the scope waits for the threads
     let stop = StopOnDrop(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
         let stop = stop;
@@ -220,7 +221,7 @@ fn inside(
             builder("bloatlab-command").spawn_scoped(scope, move || command::run(line, namespace, environment, shared))
         };
         for line in &options.background {
-            // the exit code of a background command is ignored; the end of the run terminates it
+            // the exit code of a background command is ignored, because the end of the run terminates the command
             spawn(line)?;
         }
         let command = options.command.as_ref().map(spawn).transpose()?;

@@ -18,7 +18,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Stores a copy of `packet`, of at most [`MTU`] bytes; returns its index.
+    /// Stores a copy of `packet`, which has at most [`MTU`] bytes; returns its index.
     pub(crate) fn put(&mut self, packet: &[u8]) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.bodies.push(Body { bytes: Box::new([0; MTU]), length: 0, used: false });
@@ -38,7 +38,7 @@ impl Store {
         &mut body.bytes[..usize::from(body.length)]
     }
 
-    /// Frees the slot of a packet; panics if the slot is already free, because the packet then had two fates.
+    /// Frees the slot of a packet. Panics if the slot is already free, because then the packet had two fates.
     pub(crate) fn free(&mut self, index: u32) {
         let body = &mut self.bodies[index as usize];
         assert!(std::mem::take(&mut body.used), "a packet has one fate");

@@ -7,7 +7,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// `struct ifreq` of 64-bit Linux: 16 bytes of name, 24 bytes of union. `struct in6_ifreq` (24 bytes) fits, too.
+/// `struct ifreq` of 64-bit Linux: 16 bytes of name and 24 bytes of union. It is large enough for `struct in6_ifreq` (24
+/// bytes), too.
 pub(crate) type IfReq = [u8; 40];
 
 /// An ioctl whose argument is an `ifreq` or `in6_ifreq`.
@@ -46,7 +47,8 @@ pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Resu
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Declares what the owner of a TUN device does itself (TUN_F_CSUM and others).   Errors: a kernel without the ioctl.
+/// Declares the work that the owner of a TUN device does itself (TUN_F_CSUM and others).   Errors: the kernel does not have the
+/// ioctl.
 pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value and touches no memory.
     let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) };
@@ -151,7 +153,7 @@ pub(crate) fn spawn_bound(command: &mut std::process::Command) -> io::Result<std
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // the owner may have died between the fork and the previous line
+            // the owner may have died after the fork, but before the previous line
             if rustix::process::getppid() == Some(owner) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
         });
     }

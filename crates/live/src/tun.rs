@@ -73,7 +73,7 @@ impl Tun {
         let mut request = named(NAME);
         put(&mut request, &((libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16).to_ne_bytes());
         step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
-        // if the kernel refuses the offload, it splits packets and computes checksums itself
+        // if the kernel refuses, it splits packets and computes checksums itself
         let _ = sys::set_offload(&file, libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN);
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
@@ -86,7 +86,7 @@ impl Tun {
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
         step("set the MTU", set(control, NAME, Ioctl::SET_MTU, &(MTU as i32).to_ne_bytes()))?;
-        // not allowed in a user namespace, where the kernel's default of 500 packets stays
+        // not allowed in a user namespace, in which the kernel's default of 500 packets is kept
         let _ = set(control, NAME, Ioctl::SET_TX_QUEUE_LEN, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };

@@ -1,6 +1,6 @@
 //! Tests the expectations of a scenario (`[expect]`) on the result of its run.
 //!
-//! Departs: `bloatlab check` also tests several seeds and sweeps (docs/check.md). This module tests the values of one run.
+//! Departs: `bloatlab check` also tests several seeds and sweeps (docs/check.md). This module tests the values of a single run.
 
 use crate::Network;
 use record::Sink;
@@ -68,7 +68,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(mut text) = text.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
-    // the earliest match of a part leaves the most text for the parts after it
+    // the earliest match of a part leaves the most text for the later parts
     for part in parts {
         let Some((_, after)) = text.split_once(part) else { return false };
         text = after;

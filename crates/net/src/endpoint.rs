@@ -32,8 +32,8 @@ pub enum Framing {
     /// The bytes are the payload of UDP over IPv4, which adds 28 bytes.
     #[default]
     Udp,
-    /// The bytes are a whole IPv4 packet. It goes to the endpoint with the address of [`Transmit::to`], whose port is ignored. The
-    /// network writes [`Transmit::ecn`] into its header.
+    /// The bytes are a whole IPv4 packet. The packet is sent to the endpoint with the address of [`Transmit::to`]; the port is
+    /// ignored. The network writes [`Transmit::ecn`] into the packet's header.
     Ipv4,
 }
 
@@ -64,7 +64,8 @@ pub trait Endpoint {
     /// Handles the timeout at the time that [`Endpoint::next_timeout`] returned.
     fn on_timeout(&mut self, now: Time);
 
-    /// Returns a copy in the same state, which shares nothing with this endpoint; `None`, the default, if it cannot be forked.
+    /// Returns a copy in the same state, which shares nothing with this endpoint; `None`, the default, if the endpoint cannot
+    /// be forked.
     ///
     /// For a stack that is `Clone`: `Some(Box::new(self.clone()))`.
     fn fork(&self) -> Option<Box<dyn Endpoint + Send>> {

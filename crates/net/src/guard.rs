@@ -1,4 +1,4 @@
-//! Calls of foreign code (an endpoint's methods), and the limits that it must keep.
+//! Calls of foreign code (the methods of an endpoint), and the limits for an endpoint.
 
 use std::any::Any;
 use std::fmt;
@@ -13,7 +13,7 @@ pub const MOST_SENT: u32 = 65_536;
 /// Largest number of characters of a panic's message in a [`Failure`].
 const MOST_TEXT: usize = 200;
 
-/// The misbehaviour of an endpoint that ended a run. It is one line of text.
+/// The misbehaviour of an endpoint that ended a run, in one line of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Name of the endpoint's application.
@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// The payload with which an endpoint unwinds (`std::panic::resume_unwind`) to describe its own failure. The text becomes the
-/// action of the [`Failure`]. Adapters for other languages use it.
+/// action of the [`Failure`]. It is used by adapters for other languages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -92,7 +92,7 @@ impl Moment {
 
 /// Calls foreign code.   Errors: the code panics, or unwinds with a [`Fault`].
 pub(crate) fn call<T>(method: &'static str, code: impl FnOnce() -> T) -> Result<T, Misbehaviour> {
-    // the endpoint is not called again after a panic, so a state that the panic broke does no harm
+    // a panic may leave the endpoint in a broken state, but the endpoint is not called again
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         let action = match payload.downcast::<Fault>() {
             Ok(fault) => fault.0,

@@ -23,7 +23,7 @@ type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem> + Send>;
 
 /// A network of a scenario, with endpoints at its nodes.
 ///
-/// The network is built when it first runs, so endpoints must be added before.
+/// The network is built when it first runs, so endpoints must be added before the first run.
 pub struct Network<S: Sink = ()> {
     scenario: Scenario,
     nodes: Vec<String>,
@@ -36,18 +36,18 @@ pub struct Network<S: Sink = ()> {
 
 /// An endpoint at its node.
 struct Place {
-    /// Name of its application.
+    /// Name of the endpoint's application.
     name: String,
     node: String,
     address: SocketAddr,
     mtu: usize,
     code: Box<dyn Endpoint + Send>,
     framing: Framing,
-    /// Index of its application in the world.
+    /// Index of the endpoint's application in the world.
     app: u16,
-    /// The endpoints at other nodes, in the order of the application's `to`.
+    /// The endpoints at other nodes, in the order of `to` in the application's declaration.
     peers: Vec<usize>,
-    /// Time of the earliest scheduled wake: at first the start of the run; `NEVER` if none is scheduled.
+    /// Time of the earliest scheduled wake; `NEVER` if no wake is scheduled. At first, this is the start of the run.
     armed: Time,
     moment: Moment,
 }
@@ -66,7 +66,7 @@ impl Network {
         Ok(Self { scenario, nodes, endpoints: Vec::new(), sink: Some(sink), steps, world: None, failure: None })
     }
 
-    /// Captures whole packets at both ends of `link`, or of the slowest link if it is `None`, with [`sim::capture`].
+    /// Captures whole packets at both ends of `link`, or of the slowest link if `link` is `None`, with [`sim::capture`].
     /// [`Network::into_sink`] returns the capture.
     #[must_use]
     pub fn capture<W: Write + Send + 'static>(self, link: Option<&str>, files: [W; 2]) -> Network<Capture<W>> {
@@ -97,7 +97,7 @@ impl Network {
 }
 
 impl<S: Sink> Network<S> {
-    /// Returns the address of a node, if it exists.
+    /// Returns the address of a node, if there is such a node.
     pub fn address(&self, node: &str) -> Option<Ipv4Addr> {
         let number = self.nodes.iter().position(|name| name == node)?;
         Some(Ipv4Addr::from(0x0a00_0000 | number as u32))
@@ -199,7 +199,7 @@ impl<S: Sink> Network<S> {
 
     /// Runs until `t`, or until the end of the scenario if that is earlier. All events up to `t` are processed.
     ///
-    /// Errors: the misbehaviour of an endpoint, which has ended the run. Every later call returns it again.
+    /// Errors: the misbehaviour of an endpoint, which has ended the run. Every later call returns the same error.
     ///
     /// Panics if the network cannot be built. [`Network::build`] returns the problem instead.
     pub fn run_until(&mut self, t: Time) -> Result<(), Failure> {
@@ -232,8 +232,8 @@ impl<S: Sink> Network<S> {
         self.run_until(Time::NEVER)
     }
 
-    /// Returns the result of the run so far, with the summary and the tables that every run has. If an endpoint has ended the run,
-    /// both cover the time until then. Returns `None` before the network is built.
+    /// Returns the result of the run so far, with the summary and the tables that every run has. If an endpoint has ended the
+    /// run, both cover the time until its error. Returns `None` before the network is built.
     pub fn outcome(&self) -> Option<Outcome> {
         Some(self.world.as_ref()?.outcome(&self.scenario))
     }
@@ -247,7 +247,7 @@ impl<S: Sink> Network<S> {
 impl<S: Sink + Clone> Network<S> {
     /// Returns a second network in the same state, which shares nothing with this one. Builds the network, if it has not run yet.
     ///
-    /// Errors: those of [`Network::build`]; an endpoint without [`Endpoint::fork`], or whose `fork` panics.
+    /// Errors: those of [`Network::build`]; an endpoint that does not implement [`Endpoint::fork`], or whose `fork` panics.
     pub fn fork(&mut self) -> Result<Self, Problem> {
         let copied = |place: &Place| {
             let copy = call("fork", || place.code.fork()).map_err(|misbehaviour| misbehaviour.action);
@@ -303,7 +303,7 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     Ok(app)
 }
 
-/// Calls the endpoint that `wake` is for.   Errors: the index of the endpoint, and its misbehaviour.
+/// Calls the endpoint to which `wake` belongs.   Errors: the index of the endpoint, and its misbehaviour.
 fn wake_one<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,
@@ -326,7 +326,7 @@ fn wake_one<S: Sink>(
     if let Some(datagram) = datagram {
         call("handle", || all[to].code.handle(now, datagram)).map_err(|misbehaviour| (to, misbehaviour))?;
     } else if all[to].armed != now {
-        // wakes cannot be cancelled; this one is obsolete, because an earlier wake has been scheduled since
+        // wakes cannot be cancelled; this wake is obsolete, because an earlier one has been scheduled since
         return Ok(());
     } else {
         all[to].armed = Time::NEVER;
@@ -344,13 +344,13 @@ fn serve<S: Sink>(
 ) -> Result<(), Misbehaviour> {
     let now = world.now();
     let mut fire = is_due && next_timeout(&mut all[i])?.is_some_and(|at| at <= now);
-    // bounded: a moment has at most MOST_TIMEOUTS timeouts
+    // bounded: at most MOST_TIMEOUTS timeouts at one moment
     loop {
         if fire {
             all[i].moment.timeout(now)?;
             call("on_timeout", || all[i].code.on_timeout(now))?;
         }
-        // bounded: a moment has at most MOST_SENT datagrams
+        // bounded: at most MOST_SENT datagrams at one moment
         while let Some(transmit) = call("poll_transmit", || all[i].code.poll_transmit(now))? {
             all[i].moment.sent(now)?;
             send(world, steps, all, i, transmit).map_err(|action| Misbehaviour::new("poll_transmit", action))?;

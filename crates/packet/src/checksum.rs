@@ -13,10 +13,10 @@ pub fn sum(bytes: &[u8]) -> u32 {
     let mut last = [0; 4];
     last[..words.remainder().len()].copy_from_slice(words.remainder());
     sum += u64::from(u32::from_ne_bytes(last));
-    // 65 535 bytes have 2^14 groups of 32 bits, so two additions of the carries leave 32 bits
+    // 65 535 bytes have 2^14 groups of 32 bits, so after the carries are added twice, the sum fits into 32 bits
     sum = (sum & 0xffff_ffff) + (sum >> 32);
     sum = (sum & 0xffff_ffff) + (sum >> 32);
-    // RFC 1071 §2 (B): summing in the other byte order only swaps the two bytes of the sum
+    // RFC 1071 §2 (B): if the words are summed in the other byte order, only the two bytes of the sum are swapped
     u32::from(u16::from_be(!folded(sum as u32)))
 }
 
@@ -60,7 +60,8 @@ mod tests {
     }
 
     proptest! {
-        /// Modulo 65 535, the sum equals the bytes read as one large number, computed here byte by byte.
+        /// Modulo 65 535, the sum equals the number that all bytes together represent. This number is computed here byte by
+        /// byte.
         #[test]
         fn a_sum_is_a_remainder(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let padded = bytes.iter().copied().chain(std::iter::repeat_n(0, bytes.len() % 2));

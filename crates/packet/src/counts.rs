@@ -1,4 +1,4 @@
-//! Counters of packets, and of the grants that a modem sends them in.
+//! Counters of packets, and of the grants in which a modem sends them.
 
 use crate::PacketMeta;
 

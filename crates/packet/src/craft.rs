@@ -73,7 +73,7 @@ pub fn datagram(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: &[u8]) {
     write_udp(&mut out[at..], to, ports);
 }
 
-/// Writes the UDP header of `t`, which ends with its payload.
+/// Writes the UDP header of `t`, which extends to the end of the payload.
 fn write_udp(t: &mut [u8], to: Ip, ports: (u16, u16)) {
     t[0..2].copy_from_slice(&ports.0.to_be_bytes());
     t[2..4].copy_from_slice(&ports.1.to_be_bytes());
@@ -145,8 +145,8 @@ mod tests {
         [Ip { src: v4(1), dst: v4(2), tos: 0xb9 }, Ip { src: v6(1), dst: v6(2), tos: 0xb9 }]
     }
 
-    /// Checks a packet as a receiver does: the one's complement sum over the pseudo-header and all bytes after the IP header
-    /// must consist of ones only.
+    /// Checks a packet like a receiver: the one's complement sum over the pseudo-header and all bytes after the IP header must
+    /// consist of ones only.
     fn checks(packet: &[u8], pseudo_header: bool) -> bool {
         let (at, addresses, protocol) =
             if packet[0] >> 4 == 4 { (20, &packet[12..20], packet[9]) } else { (40, &packet[8..40], packet[6]) };

@@ -79,7 +79,7 @@ pub trait FateSink {
     /// Receives a mark of `packet` at `point`. The packet stays in the queue.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
     /// Receives the time `at` at which the last bit of `packet` leaves. Called only for packets with
-    /// [`Flags::LOCAL`](crate::Flags::LOCAL), because their socket counts them.
+    /// [`Flags::LOCAL`](crate::Flags::LOCAL), which their socket counts.
     fn left(&mut self, _packet: &PacketMeta, _at: Time) {}
 }
 

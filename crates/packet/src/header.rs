@@ -171,9 +171,9 @@ fn option_flags(options: &[u8], ack: u32) -> Flags {
     flags
 }
 
-/// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. There must be one or two
-/// blocks, because an option with three blocks may have had no room for more. The first block must not report a duplicate (such
-/// a block lies below the ACK or within the second block, RFC 2883).
+/// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. This requires one or two
+/// blocks, because an option with three blocks may have had no room for a fourth. It also requires that the first block does
+/// not report a duplicate; a block that does lies below the ACK or within the second block (RFC 2883).
 fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
@@ -316,7 +316,7 @@ mod tests {
             if !v6 {
                 prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
             }
-            // only the bytes that hold the type of service and, in IPv4, the checksum may have changed
+            // only the bytes with the type of service and, in IPv4, the bytes with the checksum may have changed
             let changed = p.iter().zip(&before).enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i);
             prop_assert!(changed.into_iter().all(|i| i == 1 || (v6 && i == 0) || (!v6 && (i == 10 || i == 11))));
         }

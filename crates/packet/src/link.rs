@@ -41,7 +41,7 @@ pub struct LinkView {
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
-    /// Additional delay of a packet that leaves this queue now: the wait in a modem's transmit queue.
+    /// Additional delay of a packet that leaves this queue now. It is the wait in a modem's transmit queue.
     pub downstream_delay: Duration,
 }
 
@@ -114,7 +114,7 @@ pub fn docsis_frame(ip: u64) -> u64 {
 
 impl Backlog {
     /// Returns the size of all packets as a cable modem sends them. The result is exact if all packets have at least 46 bytes, or
-    /// if all have fewer. Otherwise it may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
+    /// if all have fewer. Otherwise the result may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
     pub fn docsis_frames(&self) -> u64 {
         let n = u64::from(self.packets);
         (self.bytes + n * (ETHERNET + MAC_HEADER)).max(n * docsis_frame(0))
@@ -141,7 +141,8 @@ pub struct OpportunityCounts {
 }
 
 impl OpportunityCounts {
-    /// A gap longer than this counts as long. The value is CoDel's interval: after a longer gap, CoDel sees a standing queue.
+    /// A gap longer than this counts as long. The value is CoDel's interval: after a longer gap, CoDel detects a standing
+    /// queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
     /// Returns the counts since `before`; `longest_gap` still covers the whole run.
@@ -171,8 +172,8 @@ mod tests {
 
     #[test]
     fn frames_of_a_modem() {
-        // Ethernet adds 14 + 4 bytes to an IP packet, its smallest frame has 64 bytes, and the MAC header adds 10. So an IP packet
-        // of 40 bytes takes 64 + 10
+        // Ethernet adds 14 + 4 bytes to an IP packet, the smallest Ethernet frame has 64 bytes, and the MAC header adds 10. So
+        // an IP packet of 40 bytes becomes 64 + 10
         assert_eq!([1500, 40, 46, 47].map(docsis_frame), [1528, 74, 74, 75]);
         assert_eq!(Backlog { packets: 3, bytes: 4500 }.docsis_frames(), 3 * 1528);
         assert_eq!(Backlog { packets: 3, bytes: 120 }.docsis_frames(), 3 * 74);

@@ -1,4 +1,5 @@
-//! Declarations of measures. A measure is a number in a run's summary, declared once, beside the expression that computes it.
+//! Declarations of measures. A measure is a number in a run's summary. It is declared once, beside the expression that computes
+//! it.
 //!
 //! `measures!` turns one list into declarations and a function. Documents, labels and comparisons are derived from the
 //! declarations; the function returns the values.
@@ -95,7 +96,7 @@ impl Kind {
     pub const fn rank(self, place: u8) -> Self {
         self.rank_by("", place)
     }
-    /// Sets the rank of a distribution, and the statistic that represents it.
+    /// Sets the rank of a distribution, and the statistic that represents the distribution.
     #[must_use]
     pub const fn rank_by(mut self, statistic: &'static str, place: u8) -> Self {
         self.rank = Some((place, statistic));

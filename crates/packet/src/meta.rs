@@ -71,9 +71,8 @@ impl Flags {
     pub const BYTES: Self = Self(2048);
     /// Push: the last segment of a burst, or of the data that the application has written.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
-    /// The packet holds several segments, which a device (TSO) or a queue may split. Its size includes the headers of every
-    /// segment.
-    /// Source: Linux' SKB_GSO_TCPV4.
+    /// The packet holds several segments, and may be split by a device (TSO) or a queue. Its size includes the headers of every
+    /// segment. Source: Linux' SKB_GSO_TCPV4.
     pub const GSO: Self = Self(8192);
     /// The socket counts this packet while it is in the queue or the device of its own host (TCP small queues). Not a bit on the
     /// wire.
@@ -153,8 +152,8 @@ const _: () = assert!(size_of::<PacketMeta>() == 32);
 
 /// A packet without its `stamp`, packed into three integers for speed.
 ///
-/// A packet whose fields were just written one by one can be copied only after all fields have reached the cache. Integers
-/// stay in registers from the sender to the slot in a link's ring.
+/// A packet whose fields were just written one by one can be copied only after all fields have reached the cache. Three
+/// integers stay in registers from the sender to the slot in a link's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
     /// [`PacketMeta::seq`].

@@ -1,5 +1,5 @@
-//! Algorithms that are implemented outside the core. A scenario holds the name of a class, its source text and its parameters. The
-//! program that runs the scenario supplies a factory, which creates objects of that class.
+//! Algorithms that are implemented outside the core. A scenario holds the name of a class, its source text, and the values of
+//! its parameters. The program that runs the scenario supplies a factory, which creates objects of that class.
 //!
 //! ```text
 //! scenario --read--> parameters, without a factory     data, hashed and stored like other parameters
@@ -14,8 +14,8 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Problem, shown};
 
-/// The factory of an algorithm's objects, once it is supplied. It is not part of the scenario, so all values of this type
-/// compare equal.
+/// The factory of an algorithm's objects, if it has been supplied. The factory is not part of the scenario, so all values of
+/// this type compare equal.
 pub struct Supplied<M: ?Sized>(Option<Arc<M>>);
 
 impl<M: ?Sized> Supplied<M> {

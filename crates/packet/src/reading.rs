@@ -1,13 +1,13 @@
 //! Readings of an algorithm's internal state: named values, each with its unit.
 //!
 //! A law, a discipline or a congestion controller reports its state in its `probe()`. It always reports the same names in the
-//! same order, so readings form a table. The names are those in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit becomes
-//! a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
+//! same order, so readings form a table. The names are the names in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit
+//! becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
 //!
 //! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section
 //! for each queue or class ([`Reading::queue`]).
 //!
-//! State that is shown over time by a table or plot is also reported as a [`Sample`], in one form for all algorithms.
+//! State that a table or plot shows over time is also reported as a [`Sample`], which has the same form for all algorithms.
 
 use crate::Backlog;
 use units::{BitRate, Duration, Time};
@@ -80,7 +80,7 @@ impl Unit {
 /// The value of one item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A number in its unit; `None` if it has no value now.
+    /// A number in the value's unit; `None` if there is no value now.
     Number(Option<f64>),
     /// A truth value.
     Flag(bool),
@@ -97,7 +97,7 @@ pub enum Item<'a> {
     Value(&'a str, Unit, Value<'a>),
 }
 
-/// State that a table or plot shows over time, in one form for every algorithm that reports it.
+/// State that a table or plot shows over time, in the same form for every algorithm that reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
     /// Queueing delay in the L and in the C queue of a dual-queue discipline.
@@ -144,7 +144,8 @@ enum Instrument<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Begins a reading at `now` that passes on every value. With `queues`, it includes the values of each inner queue.
+    /// Begins a reading at `now` that passes on every value. With `queues`, the reading includes the values of each inner
+    /// queue.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
         Self { now, queues, to: Instrument::Values(to) }
     }
@@ -189,7 +190,7 @@ impl<'a> Reading<'a> {
         self.bytes("backlog", backlog.bytes);
     }
 
-    /// Reports a number in any unit; `None` if it has no value now.
+    /// Reports a number in any unit; `None` if there is no value now.
     pub fn value(&mut self, name: &str, unit: Unit, value: Option<f64>) {
         self.put(Item::Value(name, unit, Value::Number(value.filter(|v| v.is_finite()))));
     }

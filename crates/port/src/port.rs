@@ -17,8 +17,8 @@ pub struct Port {
     pub(crate) egress: Egress,
 }
 
-/// Evaluates `$do` with the port's server. A plain link, by far the most frequent kind, gets separate code without
-/// branches for other kinds of servers.
+/// Evaluates `$do` with the port's server. A plain link, by far the most frequent kind, gets its own code, without branches for
+/// other kinds of servers.
 macro_rules! with_server {
     ($port:expr, $server:ident, $egress:ident => $do:expr) => {{
         let Port { server, egress: $egress } = $port;
@@ -102,8 +102,8 @@ impl Port {
         self.egress.propagation.may_duplicate()
     }
 
-    /// Returns true if the packet that [`Port::arrive`] returned last arrives once more. Call it once for each packet: each
-    /// call draws a random number.
+    /// Returns true if the packet that [`Port::arrive`] returned last arrives a second time. Call it once for each packet,
+    /// because each call draws a random number.
     pub fn duplicates(&mut self) -> bool {
         self.egress.propagation.duplicates()
     }
@@ -135,7 +135,8 @@ impl Port {
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
         let (time, step) = egress.next_step(server);
-        // a free link with an empty queue needs no event: `offer` lets it request a packet before it enqueues the next arrival
+        // a free link with an empty queue needs no event: `offer` lets the link request a packet before it enqueues the next
+        // arrival
         let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
@@ -169,7 +170,7 @@ impl Port {
             egress.free_at = free_at;
         }
         if egress.idle && egress.queue.backlog().packets > 0 {
-            // the old rate may have been zero, so let the next poll request a packet again
+            // the old rate may have been zero, so the next poll must request a packet again
             egress.idle = false;
             egress.free_at = now;
         }
@@ -219,12 +220,12 @@ impl Port {
         self.egress.queue.discipline().head_arrival()
     }
 
-    /// Returns the packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
+    /// Returns the packets and bytes in the modem's transmit queue that are not yet being sent at `now`.
     pub fn transmit_backlog(&self, now: Time) -> Backlog {
         self.server.transmit_backlog(now)
     }
 
-    /// Returns the counts of opportunities before `now`, for a link that has them.
+    /// Returns the counts of opportunities before `now`, if the link has opportunities.
     pub fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         self.server.opportunities(now)
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use units::{Duration, Rng, Time};
 
 /// The wire: losses, then propagation. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds of
-/// [0, `jitter`], plus a time drawn from the distribution `lateness`, plus what the impairments add.
+/// [0, `jitter`], plus a time drawn from the distribution `lateness`, plus the delays of the impairments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Propagation {
     delay: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct Propagation {
     /// Numbers of the packets to lose, in falling order, so that the next number is the last element.
     lose: Vec<u64>,
     impaired: Option<Box<Impaired>>,
-    /// True if the wire only delays each packet by `delay`: no loss, no random delay, no reordering.
+    /// True if the only effect of the wire is to delay each packet by `delay`: no loss, no random delay, no reordering.
     plain: bool,
     loss_rng: Rng,
     jitter_rng: Rng,

@@ -11,15 +11,15 @@ use units::{positive, require};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
-    /// A link that serialises at its rate.
+    /// A link that sends at its rate.
     #[default]
     Plain,
-    /// A shaper in front of the link: the token buckets of a DOCSIS downstream, or HTB.
+    /// A shaper in front of the link: the dual token bucket of a DOCSIS downstream, or HTB.
     Shaper(Shaper),
     /// A cable modem's upstream; the link's rate is the rate of the upstream channel.
     Docsis(DocsisParams),
-    /// The upstream of a DOCSIS 3.1 modem, or the downstream to it. The channel has a rate of its own, so the link's `rate`
-    /// must be null.
+    /// The upstream of a DOCSIS 3.1 modem, or the downstream to it. The channel has its own rate, so the link's `rate` must be
+    /// null.
     Docsis31(Box<Docsis31Params>),
     /// Opportunities instead of a rate.
     Delivery(Delivery),
@@ -45,7 +45,7 @@ impl Service {
         }
     }
 
-    /// Returns the opportunities of a link that has them instead of a rate.
+    /// Returns the opportunities of the link, if it has opportunities instead of a rate.
     pub fn delivery(&self) -> Option<&Delivery> {
         if let Self::Delivery(p) = self { Some(p) } else { None }
     }
@@ -108,20 +108,20 @@ impl Lateness {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortSpec {
-    /// Rate at which the link serialises; null: infinite.
+    /// Rate at which the link sends; null: infinite.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Propagation delay. When it changes, packets keep their order unless `reorder` is set.
     #[serde(default)]
     pub delay: Duration,
-    /// Upper bound on the jitter, a time added to the propagation delay. It is drawn for each packet, uniformly from zero to
-    /// this.
+    /// Upper bound on the jitter, a time added to the propagation delay. The time is drawn for each packet, uniformly from zero
+    /// to this bound.
     #[serde(default)]
     pub jitter: Duration,
     /// A random delay given by its percentiles.
     #[serde(default)]
     pub lateness: Option<Lateness>,
-    /// Lets jitter and lateness reorder packets. Off: order is kept.
+    /// Lets jitter and lateness reorder packets. If false, order is kept.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that the link loses a packet after its transmission.
@@ -237,7 +237,7 @@ pub struct Change {
     pub loss: Option<Prob>,
     /// Maximum Sustained Traffic Rate of a shaper or modem; for HTB, its `rate`.
     pub max_sustained_rate: Option<BitRate>,
-    /// Peak Traffic Rate of a shaper or modem that has one; for HTB, its `ceil`, if it has one.
+    /// Peak Traffic Rate of a shaper or modem that has a peak rate; for HTB, its `ceil`, if it has a ceil.
     pub peak_traffic_rate: Option<BitRate>,
     /// Mean of a modem's largest grant per MAP.
     pub max_grant: Option<Bytes>,
@@ -285,7 +285,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    /// Parses TOML by way of a JSON tree, as scenarios are read.
+    /// Parses TOML to a JSON tree first, like the reader of scenarios.
     fn read(text: &str) -> PortSpec {
         serde_json::from_value(toml::from_str(text).unwrap()).unwrap()
     }

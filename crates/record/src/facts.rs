@@ -17,7 +17,7 @@ pub struct PacketId {
     pub flow: FlowId,
     /// Bytes on the wire.
     pub size: u16,
-    /// True for a packet from the flow's responder to its initiator.
+    /// True if the packet travels from the flow's responder to its initiator.
     pub reverse: bool,
 }
 
@@ -171,11 +171,11 @@ pub struct CapturedPacket<'a> {
     pub link: LinkId,
     /// The end of the link.
     pub end: LinkEnd,
-    /// The packet as queues see it. Its `body` is a number that identifies the packet until it is delivered or dropped.
+    /// The packet as queues see it. The field `body` is a number that identifies the packet until it is delivered or dropped.
     pub packet: &'a PacketMeta,
-    /// The addresses and ports of its flow, in the forward direction.
+    /// The addresses and ports of the packet's flow, in the forward direction.
     pub tuple: FlowTuple,
-    /// Its segment; `None` for a datagram.
+    /// The packet's segment; `None` for a datagram.
     pub segment: Option<&'a Segment>,
     /// Bytes of a datagram from a user-supplied endpoint; `None` for all other packets.
     pub bytes: Option<&'a [u8]>,
@@ -198,9 +198,9 @@ pub enum Subject {
 /// The application and connection that a flow belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowOwner {
-    /// Number of the application, in the order of their names.
+    /// Number of the application, counted in the order of names.
     pub app: u16,
-    /// Number of the flow within the application. All connections of a user are one flow.
+    /// Number of the flow within the application. All connections of a user count as one flow.
     pub flow: u32,
     /// Number of the connection within the application, from 1.
     pub connection: u32,
@@ -208,9 +208,9 @@ pub struct FlowOwner {
 
 /// A link or sender whose state can be read.
 pub trait Probed {
-    /// Reads the state around the link or sender, such as the backlog of a law's queue.
+    /// Reads the surroundings of the link or sender, such as the backlog of the queue under a law.
     fn around(&self, _out: &mut Reading<'_>) {}
-    /// Reads the link's or sender's own state, by which changes are detected.
+    /// Reads the state of the link or sender itself. A change is detected in this state.
     fn own(&self, out: &mut Reading<'_>);
 }
 

@@ -10,7 +10,7 @@ pub trait Sink {
     fn mask(&self) -> Mask;
     /// Receives a record of a kind in the mask.
     fn put(&mut self, now: Time, record: Record);
-    /// Returns true if the sink captures packets ([`Sink::packet`]), which never changes.
+    /// Returns true if the sink captures packets ([`Sink::packet`]). The answer never changes.
     #[inline]
     fn packets(&self) -> bool {
         false
@@ -18,7 +18,7 @@ pub trait Sink {
     /// Receives a packet at an end of a link. Called only if [`Sink::packets`] is true.
     fn packet(&mut self, _now: Time, _captured: &CapturedPacket<'_>) {}
 
-    /// Returns true if the sink reads the state of links and senders, by the methods below. It never changes.
+    /// Returns true if the sink reads the state of links and senders by the methods below. The answer never changes.
     #[inline]
     fn probes(&self) -> bool {
         false
@@ -28,10 +28,10 @@ pub trait Sink {
     fn next_reading(&self) -> Time {
         Time::NEVER
     }
-    /// Reports that the reading at [`Sink::next_reading`] was made, so that the sink sets the time of the following one.
+    /// Reports that the reading at [`Sink::next_reading`] was made, so that the sink sets the time of the next reading.
     fn reading_done(&mut self) {}
     /// Returns true if the sink reads the state of this link or sender. `changed` is true after an event that may have changed
-    /// it, and false at the times of [`Sink::next_reading`].
+    /// the state, and false at the times of [`Sink::next_reading`].
     fn wants(&self, _of: Subject, _changed: bool) -> bool {
         false
     }
@@ -73,7 +73,7 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn mask(&self) -> Mask {
         self.0.mask().with(self.1.mask())
     }
-    // always inlined, so that for a record of a constant kind, fields are computed only if a sink reads that kind
+    // always inlined, so that the fields of a record are computed only if a sink reads this kind of record
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         let kind = record.kind();
@@ -125,7 +125,7 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     }
 }
 
-/// A borrowed sink, for callers that need it again after the run.
+/// A borrowed sink, for callers that use the sink again after the run.
 impl<S: Sink> Sink for &mut S {
     #[inline]
     fn mask(&self) -> Mask {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// A sink that receives some kinds of records and panics at others.
+    /// A sink that receives some kinds of records, and panics if it receives another kind.
     struct Picky(Mask, usize);
     impl Sink for Picky {
         fn mask(&self) -> Mask {

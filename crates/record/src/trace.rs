@@ -24,7 +24,7 @@ pub enum Data {
     Word(Vec<u16>, Vec<String>),
 }
 
-/// The null of a column of words.
+/// In a column of words, the index that means null.
 pub const NO_WORD: u16 = u16::MAX;
 
 impl Data {
@@ -71,7 +71,7 @@ impl Data {
 pub struct Column {
     /// Name of the column, which ends in its unit.
     pub name: String,
-    /// Its values.
+    /// The values of the column.
     pub data: Data,
 }
 
@@ -105,7 +105,7 @@ pub struct ReadingTable {
     table: &'static str,
     rows: usize,
     columns: Vec<Column>,
-    /// Index of the column of the next value, provided that the probe reports its values in the same order as before.
+    /// Index of the column for the next value, if the probe reports its values in the same order as before.
     next: usize,
 }
 
@@ -152,7 +152,7 @@ impl ReadingTable {
             (Data::F64(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Flag(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Word(v, words), Value::Word(word)) => v.push(place(words, word)),
-            // another law uses this name for a value of a different type
+            // another law uses the same name for a value of a different type
             (other, _) => other.pad(self.rows + 1),
         }
     }
@@ -182,13 +182,13 @@ impl ReadingTable {
     }
 }
 
-/// Takes the columns and leaves empty ones in their place.
+/// Takes the columns, and leaves empty columns in their place.
 fn take(columns: &mut Vec<Column>) -> Vec<Column> {
     let empty = columns.iter().map(|c| Column { name: c.name.clone(), data: c.data.emptied() }).collect();
     std::mem::replace(columns, empty)
 }
 
-/// Returns the index of `word` in `words`; appends it if it is missing.
+/// Returns the index of `word` in `words`, to which `word` is appended if it is missing.
 fn place(words: &mut Vec<String>, word: &str) -> u16 {
     let at = words.iter().position(|w| w == word).unwrap_or_else(|| {
         words.push(word.to_owned());

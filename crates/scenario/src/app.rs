@@ -1,4 +1,4 @@
-//! The declaration of an application, and the rules that concern it alone.
+//! The declaration of an application, and the rules that concern only the application itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ pub struct App {
     /// `cbr`); 100ms (all others).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// Time from which the application starts nothing new. Transfers in progress may finish; an endless transfer does not stop
-    /// (`length` ends it). Default: the end of the run.
+    /// Time from which the application starts nothing new. Transfers in progress may finish; only `length` ends an endless
+    /// transfer. Default: the end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
     /// TCP stack of both ends: a preset, a name from `tcp`, or a congestion control (such as `cubic`), which selects `linux-6` with
@@ -47,7 +47,7 @@ pub struct App {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramEcn {
-    /// Not ECN-capable: dropped where ECN-capable packets are marked.
+    /// Not ECN-capable: the packet is dropped in cases in which an ECN-capable packet is marked.
     #[default]
     NotEct,
     /// ECT(0), classic.

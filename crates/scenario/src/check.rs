@@ -1,4 +1,4 @@
-//! Validation of a scenario before anything is built from it. Each part has rules of its own; the rules in this file concern
+//! Validation of a scenario before anything is built from it. Each part has its own rules; the rules in this file concern
 //! several parts.
 
 use crate::app::App;
@@ -29,7 +29,7 @@ impl Scenario {
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check_names();
         if !problems.is_empty() {
-            // invalid names are reported alone, because all other messages contain names
+            // if names are invalid, only these are reported, because all other messages contain names
             return problems;
         }
         if self.duration.is_zero() {
@@ -234,7 +234,7 @@ fn check_listed(path: &str, what: &str, names: &[String], known: &[String], prob
     problems.extend(strangers.map(|name| Problem::new(path, unknown(what, name, &all))));
 }
 
-/// Checks that routes lead from every application to its servers and back, by following the routes as packets will.
+/// Checks that routes lead from every application to its servers and back, by following the routes like a packet.
 fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
     let name = |node: u16| shown(&network.nodes[usize::from(node)]);
     for app in &network.apps {

@@ -22,7 +22,7 @@ pub struct AppInfo {
     pub source: &'static str,
     /// A minimal example of the application's parameters, as JSON.
     pub example: &'static str,
-    /// Declarations of the values that its machine adds to the summary.
+    /// Declarations of the values that the application's machine adds to the summary.
     pub measures: &'static [&'static [Measure]],
 }
 
@@ -40,8 +40,8 @@ macro_rules! applications {
                 #[serde(rename = $name)]
                 $Variant($Params),
             )+
-            /// A transport that the program supplies. It is in no list and in no schema, because a scenario file alone
-            /// cannot run it.
+            /// A transport that the program supplies. It is not in any list or schema, because a scenario file alone cannot run
+            /// it.
             #[serde(rename = "endpoint")]
             #[schemars(skip)]
             Endpoint(endpoint::EndpointParams),
@@ -75,16 +75,16 @@ macro_rules! applications {
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ Self::Endpoint(p) => p.demand(span, round) }
             }
-            /// Returns the range within which the seed chooses the start, at most 1 s. Without effect if the scenario sets the
+            /// Returns the range within which the seed chooses the start, at most 1 s. Has no effect if the scenario sets the
             /// start.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ Self::Endpoint(p) => p.start_spread() }.min(Duration::from_secs(1))
             }
-            /// Returns true if each flow always has data to send, so that only the network limits its rate.
+            /// Returns true if each flow always has data to send, so that only the network limits the rate.
             pub fn greedy(&self) -> bool {
                 matches!(self, Self::Ftp(p) if p.greedy())
             }
-            /// Returns true if the application sends datagrams only, whose ECN field a scenario sets.
+            /// Returns true if the application sends only datagrams, whose ECN field the scenario sets.
             pub fn is_datagrams(&self) -> bool {
                 matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Media(_) | Self::Endpoint(_))
             }

@@ -10,15 +10,15 @@
 //!                   from the others every `optimistic_rounds` rounds; choke the rest
 //! ```
 //!
-//! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member. Peers are
-//! ranked by the blocks received from them with `download`, otherwise by the blocks sent to them, as by a seed. A free place is
-//! filled as soon as a peer connects. After a choke, requests still on their way are refused; blocks already written are still
-//! sent. An unchoke lasts for one round only, so that a stopped swarm ends with its round.
+//! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member. With
+//! `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed does. A free
+//! place is filled as soon as a peer connects. After a choke, requests still on their way are refused; blocks already written
+//! are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its round.
 //!
 //! The scenario chooses the TCP: `tcp = "ledbat"`, like most clients (uTP), or any other.
 //!
-//! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); there are no
-//! pieces, no rarest-first and no endgame, because queues are not affected by the content of blocks.
+//! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); there are no pieces, no
+//! rarest-first and no endgame, because the content of blocks does not affect queues.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -37,7 +37,7 @@ const CHOKE: u64 = 5;
 const REQUEST: u64 = 17;
 const PIECE_HEADER: u64 = 13;
 
-/// A member of a swarm at `from`; its peers are distributed over the servers.
+/// One member of a swarm, at `from`; the member's peers are distributed over the servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BittorrentParams {
@@ -136,7 +136,7 @@ struct Peer {
     unchoked: bool,
     /// True if the unchoke has arrived at the peer.
     unchoke_arrived: bool,
-    /// Messages written but not yet received, oldest first, each with the number of bytes that have not arrived.
+    /// Messages that are written but not fully received, oldest first, each with the number of its bytes that have not arrived.
     wire: [VecDeque<(Message, u64)>; 2],
     /// Blocks received in this round.
     blocks: [u64; 2],
@@ -192,7 +192,7 @@ impl Bittorrent {
     fn choose<H: Host>(&mut self, host: &mut H) {
         let by = usize::from(self.params.download);
         let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();
-        // the sort is stable, so peers with the same number of blocks stay in the order of their numbers
+        // the sort is stable, so peers with the same number of blocks keep the order of their numbers
         order.sort_by_key(|&i| std::cmp::Reverse(self.peers[i].blocks[by]));
         let regular = order.len().min(self.params.active as usize - 1);
         let (mut chosen, others) = (order[..regular].to_vec(), &order[regular..]);
@@ -288,7 +288,7 @@ impl Application for Bittorrent {
         let Some(i) = self.conns.get(conn) else { return };
         let from = role.other();
         let mut bytes = bytes;
-        // bound: each iteration removes a message from the list, or takes the last bytes
+        // bound: each iteration removes a message from the list, or uses up the bytes that have arrived
         while let Some((message, left)) = self.peers[i].wire[from as usize].front_mut() {
             if bytes < *left {
                 *left -= bytes;
@@ -345,17 +345,17 @@ mod tests {
     fn one_peer_exchanges_its_pipeline_every_round_trip() {
         // the handshake takes 20 ms, the unchoke 10, the requests 10 and the first blocks 10; then 5 blocks arrive every 20 ms.
         // So from 50 ms to 10 s, blocks arrive (10 000 - 50) / 20 + 1 = 498.5 times, rounded down to 498. The unchoke is
-        // renewed at the round of 10 s
+        // renewed at the start of the next round, at 10 s
         let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
         params.validate().unwrap();
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = params.build();
         fake.run(&mut app, Time(10 * S));
         assert_eq!(app.blocks, [498 * 5, 0]);
-        // the peer sends five requests at first, and then one for each block
+        // the peer first sends five requests, and then one request for each block
         let requested = fake.writes.iter().filter(|w| w.role == Role::Server).map(|w| w.bytes).sum::<u64>();
         assert_eq!(requested, 17 * (5 + 498 * 5));
-        // with `download`, about the same number of blocks comes back
+        // with `download`, about the same number of blocks is sent in the other direction
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = BittorrentParams { download: true, ..params }.build();
         fake.run(&mut app, Time(10 * S));
@@ -397,7 +397,7 @@ mod tests {
         app.round = 1;
         app.optimistic = Some(2);
         app.choose(&mut fake);
-        // peers 1 and 4 received most; peer 2 stays optimistic, because its rounds are not over
+        // peers 1 and 4 exchanged most; peer 2 stays optimistic, because its rounds are not over
         assert_eq!(unchoked(&app), [1, 2, 4]);
     }
 
@@ -414,7 +414,7 @@ mod tests {
         app.arrived(0, Role::Server, Message::Request, &mut fake);
         app.arrived(0, Role::Client, Message::Block, &mut fake);
         assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
-        // without a timer there is no new round: a request after `until` is not answered
+        // there is no timer, so no new round begins: a request after `until` is not answered
         app.peers[0].unchoked = true;
         app.until = Time::ZERO;
         app.arrived(0, Role::Server, Message::Request, &mut fake);

@@ -127,7 +127,7 @@ pub struct Burst {
     next: u64,
     /// Number of the burst that each connection carries.
     conns: Conns<u64>,
-    /// Unfinished bursts in order of number. If there are more than [`TRACKED`], the oldest UDP bursts are removed.
+    /// Bursts that are not finished, in order of number. If there are more than [`TRACKED`] UDP bursts, the oldest are removed.
     unfinished: VecDeque<Unfinished>,
     sent: u64,
     received: u64,
@@ -223,7 +223,7 @@ impl Application for Burst {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // the connection is still present only if it ended before its burst had arrived
+        // the connection is still in the map only if it ended before its burst had arrived
         if let Some(place) = self.place(conn) {
             self.unfinished.remove(place);
             self.failed += 1;
@@ -244,7 +244,7 @@ impl Application for Burst {
 }
 
 packet::measures! {
-    /// Measures for any transport.
+    /// Measures that apply to any transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
         "bursts": Kind::ONE, "bursts", "Bursts started; `files` holds the complete ones." => b.next as f64;
     }
@@ -306,7 +306,8 @@ mod tests {
         let params = BurstParams { interval, count: Some(3), direction: Direction::Down, ..Default::default() };
         let mut fake = Fake::new(&[20 * MS]);
         fake.run(&mut params.build(), Time(1000 * MS));
-        // the handshake takes 20 ms and the data 10 ms to the client: the second burst begins before the first has arrived
+        // the handshake takes 20 ms, and data takes 10 ms to the client, so the second burst begins before the first has
+        // arrived
         let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS)).collect();
         assert_eq!(files, [(0, 30), (25, 55), (50, 80)]);
         assert_eq!((fake.opened.len(), fake.open_now()), (3, 0));

@@ -86,7 +86,7 @@ impl Params for CbrParams {
     fn validate(&self) -> Result<(), Problem> {
         positive("rate", self.rate)?;
         within("size", self.size, Bytes(1), MAX_SIZE)?;
-        // the check is exact, because random gaps are rounded down to whole nanoseconds: if every gap became zero, time would
+        // the check is exact, because random gaps are rounded down to whole nanoseconds. If every gap became zero, time would
         // not advance
         let message = format!("{} leaves less than 1 ns between datagrams", self.rate);
         require(self.size.0 * 8_000_000_000 >= self.rate.0, "rate", message)?;
@@ -100,7 +100,7 @@ impl Params for CbrParams {
     }
 
     fn start_spread(&self) -> Duration {
-        // random gaps and shifts need no random phase
+        // a source with random gaps or shifts needs no random phase
         if self.arrivals == Arrivals::Constant && self.randomize.get() == 0.0 {
             self.rate.time_for(self.size.0)
         } else {
@@ -128,9 +128,9 @@ impl Spacing {
         self.bits as f64 * 1e9 / self.rate as f64
     }
 
-    /// Returns the duration of `k` spacings and the fraction `shift` of another, in nanoseconds, rounded down.
+    /// Returns the duration of `k` spacings and of the fraction `shift` of another spacing, in nanoseconds, rounded down.
     fn at(self, k: u64, shift: f64) -> u64 {
-        // the fraction as 32 bits, so that all further arithmetic is in integers
+        // the fraction is converted to 32 bits, so that all further arithmetic is in integers
         let part = (shift * 4_294_967_296.0) as u128;
         let ns = (u128::from(k) * u128::from(self.bits) * 1_000_000_000) / u128::from(self.rate);
         let more = ((u128::from(self.bits) * 1_000_000_000 * part) >> 32) / u128::from(self.rate);
@@ -155,7 +155,7 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// Returns a source with constant arrivals that sends from `role`: `count` datagrams, or without end.
+    /// Returns a source with constant arrivals that sends from `role`. It sends `count` datagrams, or does not stop.
     pub(crate) fn new(role: Role, size: Bytes, spacing: Spacing, count: Option<u64>) -> Self {
         Self {
             role,
@@ -245,7 +245,7 @@ mod tests {
         let params = CbrParams { randomize: Prob::new(1.0).unwrap(), ..CbrParams::new(BitRate(1_000_000)) };
         let mut app = params.build();
         fake.run(&mut app, Time(100_000_000_000));
-        // datagrams are 8 ms apart, so 100 s have 12 500; each datagram is shifted within its own 8 ms
+        // datagrams are 8 ms apart, so there are 12 500 of them in 100 s; each is shifted within its own 8 ms
         assert_eq!(fake.datagrams.len(), 12_500);
         let mut sum = 0;
         for (k, d) in fake.datagrams.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! A map from a connection to the application's state for it.
+//! A map from each connection to the application's state for it.
 
 use crate::ConnId;
 
-/// A small ordered map. An application has a handful of connections, and looks one up for every packet that arrives. For such
-/// look-ups, binary search in a short array is faster than a tree; even with ten thousand connections, an insertion takes only
+/// A small ordered map. An application has only a few connections, and looks up a connection for every packet that arrives.
+/// Binary search in a short array is faster for this than a tree. Even with ten thousand connections, an insertion takes only
 /// microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conns<T>(Vec<(ConnId, T)>);

@@ -13,7 +13,7 @@ pub struct Demand {
     pub connections: f64,
     /// Payload of all TCP transfers.
     pub bytes: f64,
-    /// Transfers, requests, messages or datagrams. Each takes at least one packet and, over TCP, possibly a connection.
+    /// Transfers, requests, messages or datagrams. Each takes at least one packet and, over TCP, may take a connection.
     pub pieces: f64,
 }
 
@@ -24,8 +24,8 @@ impl Demand {
     }
 }
 
-/// Returns how often an event occurs in `span` if it repeats every `cycle` from the start on, but at most `count` times. Infinite
-/// for a cycle of zero without `count`.
+/// Returns how often an event occurs in `span` if it repeats every `cycle` from the start on, but at most `count` times. The
+/// result is infinite for a cycle of zero without `count`.
 pub(crate) fn times(span: Duration, cycle: Duration, count: Option<u64>) -> f64 {
     let most = count.map_or(f64::INFINITY, |n| n as f64);
     if cycle.is_zero() { most } else { (span.0 as f64 / cycle.0 as f64 + 1.0).min(most) }

@@ -1,7 +1,7 @@
 //! A transport that the program supplies (`bloatlab-net`): this machine represents the transport in a scenario.
 //!
-//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The machine itself has no traffic: it
-//! only notifies the program's code of the start and of the timer. A program without such code refuses the scenario.
+//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The machine itself sends nothing:
+//! it only notifies the program's code of the start and of the timer. A program that has no such code refuses the scenario.
 //!
 //! Source: none; the user supplies the transport.
 
@@ -48,7 +48,7 @@ impl Params for EndpointParams {
     }
 
     fn demand(&self, _: Duration, _: Duration) -> Demand {
-        // the program's code determines the number of packets, so there is no bound to compute
+        // the program's code determines the number of packets, so no bound can be computed
         Demand::datagrams(0.0)
     }
 

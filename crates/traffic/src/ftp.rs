@@ -9,15 +9,15 @@
 //!   start + i*stagger --open, write--> sending --last byte in order at the receiver--> pause --> next file
 //! ```
 //!
-//! A file *starts* when its connection is opened (on a kept connection, when it is written). It is *finished* when its last byte
-//! has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins. With `interval`, the files
-//! start at fixed times instead, but not before the previous file is finished. With a new connection for each file, the sender
-//! closes right after writing (its FIN follows the last byte), and the receiver closes when it has received everything.
+//! A file *starts* when its connection is opened (on a kept connection, when it is written). It is *finished* when its last
+//! byte has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins. With `interval`, files
+//! start at fixed times instead, but never before the previous file is finished. With a new connection for each file, the
+//! sender closes right after writing (its FIN follows the last byte), and the receiver closes when it has received everything.
 //!
-//! With `length` (netperf's -l), a transfer without a size ends a time `length` after its flow began: from then on,
-//! only retransmissions are sent, no new data, and both ends close.
+//! With `length` (netperf's -l), a transfer without a size ends at the time `length` after the start of its flow. From then on,
+//! only retransmissions are sent and no new data, and both ends close.
 //!
-//! With `rates`, the application limits the transfer without a size. Every [`TICK`] it writes whole blocks:
+//! With `rates`, the application limits a transfer without a size. Every [`TICK`], it writes whole blocks:
 //!
 //! ```text
 //! no limit:    as much as keeps 64 kB unsent          limit r:  r * t / 8 bytes, t since the limit began, at most 64 kB unsent
@@ -46,7 +46,7 @@ const BLOCK: u64 = 1448;
 pub struct WriteRate {
     /// Time of the change, from the start of the flow.
     pub at: Duration,
-    /// Rate of payload from then on; 0 is a pause. Omitted: no limit.
+    /// Rate of payload from this time on; 0 is a pause. Omitted: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
 }
@@ -68,14 +68,14 @@ pub struct FtpParams {
     /// Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,
-    /// Files per flow; omitted: until the end of the run. Needs `size`.
+    /// Files per flow; omitted: as many as end before the end of the run. Needs `size`.
     pub count: Option<u64>,
     /// Pause between the end of a file and the start of the next one in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,
-    /// Additional pause before each file but the first, drawn uniformly from [0, `pause_spread`]. Needs `size`. Default 0s.
+    /// Additional pause before each file except the first, drawn uniformly from [0, `pause_spread`]. Needs `size`. Default 0s.
     pub pause_spread: Duration,
-    /// Files at fixed times: file k of a flow starts k intervals after its first, or when the previous file is finished if that
-    /// is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
+    /// Files at fixed times: file k of a flow starts k intervals after the flow's first file, or when the previous file is
+    /// finished if that is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
     pub interval: Option<Duration>,
     /// True if each file has a new connection. If false, all files of a flow share one connection, and TCP's idle restart
     /// applies between files. Default true.
@@ -190,9 +190,9 @@ struct Limit {
     written: u64,
 }
 
-/// One flow. While the flow is not `busy`, a timer that begins the next file may be pending; its token is the flow's index. With n
-/// flows, the token of the timer for the end of `length` is the index plus n, and the token of the timer that writes at the `rates`
-/// is the index plus 2n.
+/// One flow. While the flow is not `busy`, a timer that begins the next file may be pending; the token of this timer is the
+/// flow's index. With n flows, the token of the timer for the end of `length` is the index plus n, and the token of the timer
+/// that writes at the `rates` is the index plus 2n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
     /// The open connection, if there is one.
@@ -267,7 +267,7 @@ impl Ftp {
         }
     }
 
-    /// Writes what the `rates` permit on flow `i`, and sets the timer for the next time.
+    /// Writes the data that `rates` permits on flow `i`, and sets the timer for the next write.
     fn feed<H: Host>(&mut self, i: usize, host: &mut H) {
         let (now, begin, sender) = (host.now(), self.begin_of(i), self.params.direction.sender());
         let rates = &self.params.rates;
@@ -320,7 +320,8 @@ impl Ftp {
         }
         if !last {
             let next = self.next_file(i, host);
-            // uses a timer even without a pause, because the host fires no timer after the application's stop
+            // the next file begins by a timer even without a pause, because the host fires no timer after the application's
+            // stop
             host.timer(next, i as u64);
         }
     }
@@ -375,7 +376,7 @@ impl Application for Ftp {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        // the connection of a flow's last file has already been removed
+        // after the last file of a flow, its connection has already been removed
         let Some(i) = self.conns.remove(conn) else { return };
         let flow = &mut self.flows[i];
         flow.conn = None;

@@ -11,9 +11,9 @@
 //!
 //! On the wire, a packet is 46 bytes longer: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least 1 byte.
 //!
-//! A packet is late if its delay exceeds the shortest delay of its direction by more than [`GameParams::late_after`]. A
-//! round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in
-//! online games, CACM 2006); half of this time is allowed for each direction.
+//! A packet is late if its delay exceeds the shortest delay of its direction by more than [`GameParams::late_after`]. A round
+//! trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in online games, CACM
+//! 2006); half of this time is allowed in each direction.
 //!
 //! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation). Departs: the
 //! packets of other sizes at the beginning and the end of a game are left out.
@@ -27,7 +27,7 @@ use units::{Duration, Problem, Time, math};
 
 /// Length of a packet's headers on the wire.
 const HEADERS: f64 = 46.0;
-/// Shortest gap in ms. It bounds the number of packets at one time.
+/// Shortest gap in ms, which bounds the number of packets at one time.
 const LEAST_GAP: f64 = 1.0;
 /// Largest payload of an unfragmented packet.
 const MOST_PAYLOAD: f64 = 1472.0;
@@ -41,7 +41,7 @@ struct Extreme {
 
 impl Extreme {
     fn draw<H: Host>(self, host: &mut H) -> f64 {
-        // u above 0, because ln 0 is not finite
+        // u must be above 0, because ln 0 is not finite
         let u = host.rng().unit().max(1e-12);
         self.location - self.scale * math::ln(-math::ln(u))
     }
@@ -64,7 +64,7 @@ pub struct GameParams {
     pub updates_per_s: Option<f64>,
     /// Mean packet rate of the server, per second; omitted: 66.1, as in the source.
     pub snapshots_per_s: Option<f64>,
-    /// A packet is late if its delay exceeds the shortest delay of its direction by more than this. Default 50ms.
+    /// A packet is late if its delay exceeds the shortest delay of its direction by more than this time. Default 50ms.
     pub late_after: Duration,
 }
 
@@ -75,7 +75,7 @@ impl Default for GameParams {
 }
 
 impl GameParams {
-    /// Returns the factors by which the source's gaps are multiplied, for each side.
+    /// Returns, for each side, the factor by which the gaps of the source are multiplied.
     fn stretch(&self) -> [f64; 2] {
         let rates = [self.updates_per_s, self.snapshots_per_s];
         [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))
@@ -148,8 +148,8 @@ mod tests {
     use super::*;
     use crate::tests::fake::Fake;
 
-    /// In 1000 s, gaps must be 18.29 and 15.14 ms, and packets 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes on
-    /// average.
+    /// Tests that in 1000 s, the mean gaps are 18.29 and 15.14 ms, and the mean packets have 38 + 2.14 + 46 = 86.1 and 50 +
+    /// 6.35 + 46 = 102.3 bytes.
     #[test]
     fn both_sides_match_the_source() {
         let mut fake = Fake::new(&[0]);

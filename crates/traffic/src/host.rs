@@ -34,15 +34,16 @@ impl Direction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// One second later, a new connection opens, and the transfer starts again from its first byte (`messages`: continues with
-    /// the next message; unfinished messages are lost).
+    /// A new connection opens one second later, and the transfer starts again from its first byte. (`messages` continues with
+    /// the next message, and unfinished messages are lost.)
     #[default]
     Retry,
     /// The transfer is abandoned without replacement.
     GiveUp,
 }
 
-/// Delay before a failed transfer is retried. It is above zero, so that time advances even if every connection fails at once.
+/// Delay before a failed transfer is retried. The delay is above zero, so that time advances even if every connection fails at
+/// once.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Number that the host gives to a connection.
@@ -68,7 +69,7 @@ impl Role {
     }
 }
 
-/// The services of a host. An application acts only through them.
+/// The services of a host. They are the only means by which an application acts.
 pub trait Host {
     /// Returns the time of the current event.
     fn now(&self) -> Time;
@@ -92,7 +93,7 @@ pub trait Host {
     fn datagram_ecn(&self) -> Ecn;
     /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
-    /// Reports the end of a web page that was requested at `started`, when none of its transfers is in progress. If
+    /// Reports the end of a web page that was requested at `started`: no transfer of the page is in progress any more. If
     /// `objects` is less than the number of objects in the page, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// Reports a finished file transfer, whose `bytes` have all arrived at the other side.
@@ -119,7 +120,7 @@ pub trait Application {
     /// Handles the end of `conn`, which is complete or has failed. Its id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
     /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, so that a packet
-    /// causes no call.
+    /// causes no call of the application.
     fn counts(&self) -> bool {
         true
     }
@@ -129,7 +130,7 @@ pub trait Application {
     }
     /// Reports the state of the application's own rate controller.
     fn read_controller(&self, _out: &mut Reading<'_>) {}
-    /// Declarations of the values of `figures` and `words`. Each list appears in the summary as a whole or not at all.
+    /// Declarations of the values of `figures` and `words`. The values of a list are either all in the summary or all missing.
     const MEASURES: &'static [&'static [Measure]] = &[];
     /// Returns the machine's own numbers for the summary, under names that end in their unit. NaN stands for no value.
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {

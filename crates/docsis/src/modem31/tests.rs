@@ -57,7 +57,7 @@ fn run(p: &Docsis31Params, offers: &[(Time, usize, u16)], end: Time) -> (Modem31
     }
 }
 
-/// Returns `n` packets of 1500 bytes, about 50 ms apart, at random times that do not depend on the MAPs.
+/// Returns `n` packets of 1500 bytes, which arrive about 50 ms apart, at random times that do not depend on the MAPs.
 fn lonely(n: u64, flow: usize) -> Vec<(Time, usize, u16)> {
     let mut rng = Rng::named(9, "offers");
     (0..n).map(|i| (Time(i * 50_000_000 + rng.below(20_000_000)), flow, 1500)).collect()
@@ -74,8 +74,8 @@ fn a_lonely_packet_takes_the_whole_loop() {
     // 2.025 ms, and the grant lies at the end of the second MAP after MinReqGntDelay, 1.62 + 2 x 2.025 ms later
     assert!((1.755..2.3).contains(&least) && (7.0..9.72).contains(&most), "{least} {most}");
     // the mean delay is the sum of five times: 7/12 of a MAP until the request (drawn uniformly in the current MAP, or in the
-    // next MAP if the drawn time has passed); MinReqGntDelay; the time to the start of a MAP, which depends on the frame k of
-    // the request (k has the probability ((k + 1/2)/15 + 1/2)/15); 7 frames to the grant; and one frame
+    // next MAP if the time drawn has already passed); MinReqGntDelay; the time to the start of a MAP, which depends on the
+    // frame k of the request (k has the probability ((k + 1/2)/15 + 1/2)/15); 7 frames to the grant; and one frame
     let wait = |k: u64| ((15 - (k + 12) % 15) % 15) as f64;
     let to_map: f64 = (0..15).map(|k| ((k as f64 + 0.5) / 15.0 + 0.5) / 15.0 * wait(k)).sum();
     let expected = 2.025 * 7.0 / 12.0 + 1.62 + 0.135 * (to_map + 7.0 + 1.0);
@@ -123,8 +123,8 @@ fn requested_grants_are_used_and_proactive_ones_may_be_wasted() {
 
 #[test]
 fn unused_proactive_grants_give_way_to_the_other_flow() {
-    // C always has packets and gets the whole aggregate of 52.5 Mbit/s, although 5.25 Mbit/s are granted to L, because L does not
-    // use them
+    // C always has packets, and gets the whole aggregate of 52.5 Mbit/s. Although 5.25 Mbit/s are granted to L, L does not use
+    // them
     let offers: Vec<_> = (0..9000).map(|_| (Time(0), C, 1500)).collect();
     let (modem, _) = run(&params(pgs(2025)), &offers, Time(2_000_000_000));
     let c = modem.counts()[C];

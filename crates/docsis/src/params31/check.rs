@@ -9,7 +9,7 @@ const LONGEST: Duration = Duration::from_millis(100);
 const MOST_FRAMES: u64 = 1000;
 const MOST_IN_MAP: Bytes = Bytes(10_000_000);
 
-/// Refuses each of the named parameters that differs from its default.
+/// Refuses each of the named parameters if it differs from its default.
 macro_rules! refuse_changed {
     ($params:expr, $defaults:expr, $message:literal: $($key:ident)+) => {
         $(ensure!($params.$key == $defaults.$key, stringify!($key), $message);)+

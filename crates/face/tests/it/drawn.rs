@@ -40,7 +40,7 @@ fn slices_change_nothing() {
     assert_eq!(face::summary(&outcome), face::summary(&whole));
 }
 
-/// Rates times bin widths add up to the bytes of the summary. This holds for any number of bins, even if the run is not a whole
+/// Tests that rates times bin widths add up to the bytes of the summary, for any number of bins, even if the run is not a whole
 /// number of bins long.
 #[test]
 fn rates_add_up_to_the_bytes() {
@@ -52,7 +52,7 @@ fn rates_add_up_to_the_bytes() {
             let last = 7.0 - (starts - 1) as f64 * width;
             assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
             let lines = drawn["flows"].as_array().expect("lines");
-            // the uploads have a curve per direction for each of two flows, or for twenty flows together; the call has one more
+            // the uploads have a curve per direction, for each of two flows or for twenty flows together; the call has one more
             // curve
             let expected = if flows == 2 { 5 } else { 3 };
             assert_eq!(lines.len(), expected);
@@ -124,8 +124,7 @@ fn drops_marks_and_two_queues() {
         assert!(sum(&drawn["links"]["on"]["dropped"]) > 0.0 && sum(&drawn["links"]["up"]["marked"]) > 0.0);
         assert!(drawn["links"]["on"].get("wait_l_ms").is_none());
     }
-    // DualPI2 controls the C queue to 15 ms and marks the L queue from 1 ms on. The mean delay of all packets lies between the
-    // two
+    // DualPI2 keeps the C queue at 15 ms, and marks the L queue from 1 ms on. The mean delay of all packets is between the two
     let up = &run.charts(&outcome, 1)["links"]["up"];
     let [l, c, both] = ["wait_l_ms", "wait_c_ms", "delay_ms"].map(|key| up[key][0].as_f64().expect("a wait"));
     assert!(l < 3.0 && (8.0..25.0).contains(&c), "{l} and {c}");

@@ -47,7 +47,7 @@ fn summary(text: &str, sets: &[(&str, &str)]) -> Value {
     face::measure(&scenario, &mut |_| true).expect("a run").1.summary
 }
 
-/// Collects the paths of all leaves of a summary, with `*` in place of the names that a scenario chooses.
+/// Collects the paths of all leaves of a summary. Names that the scenario chooses are replaced by `*`.
 fn paths(prefix: &str, of: &Value, found: &mut BTreeSet<String>) {
     let Value::Object(keys) = of else {
         found.insert(prefix.to_owned());
@@ -101,7 +101,7 @@ fn a_name_that_ends_in_a_unit_has_it() {
             assert_eq!(d.unit, *unit, "{}", d.path);
         }
         if matches!(d.unit, Unit::Milliseconds | Unit::Seconds | Unit::Mbit | Unit::Percent) {
-            // the rates of single flows have keys below `flow_goodput_mbit`, which has the unit
+            // the rates of single flows have keys below `flow_goodput_mbit`, and the unit is in this key
             let above = d.path.rsplit_once('.').map_or("", |(above, _)| above);
             assert!(ends.is_some() || above.contains("_mbit"), "{}", d.path);
         }

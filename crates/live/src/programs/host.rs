@@ -57,7 +57,7 @@ impl Host for LiveHost<'_> {
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
-        // the application measures from the scheduled time of the request, but ping prints the time between the two system
+        // the application measures from the scheduled time of the request, whereas ping prints the time between the two system
         // calls
         let rtt = rtt.map(|rtt| self.state.echo_rtt.unwrap_or(rtt));
         let now = self.state.now;
@@ -97,7 +97,7 @@ impl HostState {
         }
         packet[header..header + 8].copy_from_slice(&number.to_be_bytes());
         packet[header + 8..header + 16].copy_from_slice(&self.clock.now().0.to_be_bytes());
-        // a full socket buffer drops the datagram, as for any program
+        // if the socket buffer is full, the datagram is dropped, as for any program
         let _ = send(socket, packet, SendFlags::empty());
     }
 

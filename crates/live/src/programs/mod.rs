@@ -1,10 +1,10 @@
 //! The scenario's applications over kernel sockets.
 //!
 //! The applications are the machines of `traffic`, as in the simulator, but their host is the kernel. `open` is a non-blocking
-//! connect from the client's address in its namespace to the server's in the other. `write` adds to a byte counter, which is sent
-//! as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP packet with its number and
-//! time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of the other side; its round-trip time
-//! is measured between the system calls, not by the application.
+//! connect from the client's address in its namespace to the server's in the other. `write` adds to a byte counter, which is
+//! sent as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP packet with its
+//! number and time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of the other side; its
+//! round-trip time is the time between the system calls, not the one that the application measures.
 //!
 //! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created, whichever
 //! namespace the thread is in.
@@ -129,15 +129,15 @@ impl Programs {
         Ok(())
     }
 
-    /// Fires the timers that are due, in the order of time, then of applications.   Bound: each timer set before `now` fires
-    /// once.
+    /// Fires the timers that are due, in the order of time; at equal times, in the order of applications.   Bound: each timer
+    /// set before `now` fires once.
     fn fire(&mut self, now: Time) {
         loop {
             let (at, app) = self.state.next_timer();
             if at > now {
                 return;
             }
-            // an application acts at the time for which its start or timer was set, not at the current time
+            // an application acts at the time for which its start or timer was set, even if the current time is later
             self.state.now = at;
             self.state.begin_if_due();
             if let Some((_, due)) = self.state.apps[app].timers.take(at) {

@@ -119,7 +119,7 @@ impl Client {
             }
         }
         if self.answering {
-            // the client closes the connection once it has received everything
+            // the client closes the connection when it has received everything
             net::shutdown(&self.socket, Shutdown::Write).ok()?;
             self.answering = false;
         }

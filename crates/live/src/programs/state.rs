@@ -1,4 +1,4 @@
-//! The state of the applications' host: sockets, connections, timers and counters.
+//! The state of the host that the applications run on: sockets, connections, timers and counters.
 
 use super::conn::{Conn, End};
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
@@ -148,7 +148,7 @@ impl HostState {
     /// Reports to the bench which application owns these ports, before the first packet is sent.
     pub(super) fn claim(&self, protocol: u8, client: u16, server: u16, app: usize, row: u32, number: u32) {
         let owner = Owner { app: app as u16, row, number };
-        // sending fails only after the end of the run, when the bench is gone
+        // sending fails only after the end of the run, when the bench no longer exists
         let _ = self.claims.send((Ports { protocol, client, server }, owner));
     }
 
@@ -196,7 +196,7 @@ impl HostState {
             let Some(listener) = &self.services[service].listener else { return };
             let Ok(fd) = net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) else { return };
             let peer = net::getpeername(&fd).ok().flatten().and_then(|a| SocketAddrV4::try_from(a).ok());
-            // the client may have given up in the meantime
+            // the client may have given up since its connection was accepted
             let Some(slot) = peer.and_then(|p| self.awaited.remove(&(service, p.port()))) else { continue };
             let slot = slot as usize;
             let Some(conn) = &mut self.conns[slot] else { continue };
@@ -224,7 +224,7 @@ impl HostState {
         let client = SocketAddrV4::new(v4(from + 1), 0);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let protocol = if echo { Some(ipproto::ICMP) } else { None };
-        // the server's socket comes first, so that no datagram finds its port closed
+        // the server's socket is created first, so that no datagram arrives at a closed port
         for side in [1, 0] {
             if side == 1 && echo {
                 continue;

@@ -63,7 +63,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     };
     let mut called = Time::ZERO;
     for step in script {
-        // the caller reads its clock only now and then
+        // the caller reads its clock only from time to time
         while !late.is_zero() && called + late < step.at {
             called += late;
             bench.advance(called, &mut out);
@@ -77,7 +77,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     assert!(bench.deadline() == Time::NEVER || bench.inside() == 0);
     assert_eq!(bench.drain(), 0, "every packet's bytes are freed");
     let fates: Vec<Fate> = bench.sink.records.iter().filter_map(|(at, r)| fate(*at, r)).collect();
-    // sent packets leave the bench one propagation delay later, in order
+    // packets that were sent leave the bench one propagation delay later, in order
     let sent: Vec<Time> = fates
         .iter()
         .filter_map(
@@ -221,7 +221,7 @@ fn twenty_four_at_once_meet_one_in_service() {
     let script: Vec<Step> = (0..24).map(|_| Step { at: Time(1_000_000), flow: 0, size: 1250, ect: false }).collect();
     let fates = live(&scenario, &script, Duration::ZERO);
     assert_eq!(fates, bare(&scenario, &script));
-    // one packet is on the wire, five wait, and eighteen find no room; 1250 bytes take 1 ms
+    // one packet is on the wire, five packets wait, and eighteen find no room; a packet of 1250 bytes takes 1 ms
     let drops = fates.iter().filter(|f| matches!(f, Fate::Dropped(..))).count();
     let sent: Vec<u64> =
         fates.iter().filter_map(|f| if let Fate::Sent(at, ..) = f { Some(at.0 / 1_000_000) } else { None }).collect();

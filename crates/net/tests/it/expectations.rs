@@ -3,7 +3,7 @@
 use crate::stacks::{Ticker, scenario};
 use net::Network;
 
-/// Returns a network with a sender of 1.6 Mbit/s, and with an `[expect]` table of these lines.
+/// Returns a network with a sender of 1.6 Mbit/s, and with these lines as its `[expect]` table.
 fn expecting(lines: &str) -> Network {
     let mut network = Network::from_toml(&(scenario("\"droptail\"") + lines)).unwrap();
     let to = network.add_endpoint("server", Ticker::new(None)).unwrap();
@@ -25,9 +25,9 @@ fn expectations_are_met_or_named_with_what_was_measured() {
         problems("[expect]\n\"apps.client.datagrams_sent\" = \"< 1000\"\n\"apps.*.goodput_mbit\" = \">= 0\"\n"),
         ["expect.apps.client.datagrams_sent: measured 1000; expected < 1000"]
     );
-    // no link can have dropped fewer than 0 bytes, so each of the two links gives one line
+    // no link has dropped fewer than 0 bytes, so each of the two links gives one line
     assert_eq!(problems("[expect]\n\"links.*.dropped_bytes\" = \"< 0\"\n").len(), 2);
-    // the server sends nothing, so the delay of its datagrams has no value
+    // the server sends nothing, so there is no value for the delay of its datagrams
     assert_eq!(
         problems("[expect]\n\"apps.server.delay_ms.p99\" = \"< 50\"\n"),
         ["expect.apps.server.delay_ms.p99: measured no value; expected < 50"]

@@ -1,5 +1,4 @@
-//! Tests of forks: a fork gives the same results, byte for byte, shares no state, and is refused for a stack that cannot be
-//! copied.
+//! Tests of forks: a fork gives the same results, byte for byte, and shares no state; a stack that cannot be copied is refused.
 
 use crate::stacks::{Log, Ticker, scenario, text, ticking};
 use net::{Datagram, Duration, Endpoint, Network, Time, Transmit};
@@ -37,7 +36,7 @@ impl Endpoint for Forked {
     }
 }
 
-/// Returns a network whose stacks can be forked, the log of its receiver, and the logs of the receiver's copies.
+/// Returns a network whose stacks can be forked, the log of its receiver, and the logs of the copies of the receiver.
 fn forking(queue: &str, interval: Duration) -> (Network, Log, Arc<Mutex<Vec<Log>>>) {
     let mut network = Network::from_toml(&scenario(queue)).unwrap();
     let (receiver, logs) = (Ticker::new(None), Arc::default());
@@ -51,7 +50,8 @@ fn forking(queue: &str, interval: Duration) -> (Network, Log, Arc<Mutex<Vec<Log>
 #[test]
 fn a_fork_continues_to_the_same_bytes() {
     for queue in ["\"droptail\"", "{ codel = { ecn = true } }", "\"cake\"", "\"dualpi2\"", "\"fq_pie\""] {
-        // a datagram every 0.7 ms (11.7 Mbit/s) overloads the link, so forks happen with datagrams on the way and in the queue
+        // a datagram every 0.7 ms (11.7 Mbit/s) overloads the link, so datagrams are in flight and in the queue when the
+        // network is forked
         for at in [Time::ZERO, Time(7_000_001), Time(2_345_678_901), Time(4_999_999_999)] {
             let interval = Duration::from_micros(700);
             let (mut straight, log, _) = forking(queue, interval);

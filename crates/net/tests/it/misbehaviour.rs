@@ -1,4 +1,4 @@
-//! Tests that a stack that misbehaves ends the run with one line, and that the results are kept.
+//! Tests that the misbehaviour of a stack ends the run with a message of one line, and that the results are kept.
 
 use crate::stacks::{Ticker, number, scenario, text};
 use net::{Datagram, Ecn, Endpoint, Network, Time, Transmit};
@@ -56,7 +56,7 @@ fn line(fault: Fault) -> String {
     network.add_named("bad", "client", 1500, Bad { fault, to, done: false }).unwrap();
     let failure = network.run().unwrap_err();
     assert_eq!((failure.endpoint.as_str(), failure.at), ("bad", AT));
-    // the results cover the first 2 s, in which CUBIC had 10 Mbit/s (96 % of it payload) except in slow start
+    // the results cover the first 2 s, in which CUBIC used the 10 Mbit/s (96 % of them for payload), except in slow start
     let (outcome, before) = (network.outcome().unwrap(), text(&network));
     assert!((8.0..9.6).contains(&number(&outcome, "cubic", "goodput_mbit")), "{}", outcome.summary["apps"]);
     assert_eq!(network.run().unwrap_err(), failure, "the run has ended");
@@ -78,7 +78,7 @@ fn sending_without_end() {
 
 #[test]
 fn a_datagram_above_the_mtu() {
-    // 1473 bytes of payload and 28 bytes of IPv4 and UDP headers
+    // a datagram of 1473 bytes of payload and 28 bytes of IPv4 and UDP headers
     let action = "sent an IP packet of 1501 bytes, more than the MTU of 1500 bytes";
     assert_eq!(line(Fault::AboveMtu), format!("endpoint \"bad\" at 2.000000000 s: {action}"));
 }

@@ -13,15 +13,15 @@ fn the_bytes_arrive_as_they_were_sent() {
     for (number, (_, _, bytes)) in (0_u64..).zip(log.iter()).take(20) {
         assert_eq!((bytes.len(), &bytes[..8], bytes[8]), (1000, &number.to_be_bytes()[..], 0xab));
     }
-    // The first datagram leaves at once: 1028 bytes take 822.4 us at 10 Mbit/s, and the propagation 10 ms. CUBIC's SYN, a packet of
-    // 74 bytes (59.2 us), is sent just before it or just after it.
+    // The first datagram leaves at once: its 1028 bytes take 822.4 us at 10 Mbit/s, and propagation takes 10 ms. CUBIC's SYN, a
+    // packet of 74 bytes (59.2 us), is sent just before the datagram or just after it.
     let first = log[0].0.0;
     assert!((10_822_400..=10_881_600).contains(&first), "{first}");
 }
 
 #[test]
 fn a_row_counts_what_was_delivered_and_dropped() {
-    // 1000 datagrams are sent in 5 s; at the end the last few are still under way
+    // 1000 datagrams are sent in 5 s; the last few have not arrived at the end
     let (mut network, log) = ticking("{ droptail = { limit = \"20p\" } }");
     network.run().unwrap();
     let outcome = network.outcome().unwrap();
@@ -105,7 +105,7 @@ fn problems_are_found_before_a_run() {
     assert_eq!(problem.path, "app.mine.traffic.endpoint");
 }
 
-/// A receiver whose timeout is 50 ms away; each datagram moves it to 1 ms after its arrival.
+/// A receiver whose timeout is at first 50 ms away; each datagram moves the timeout to 1 ms after the datagram's arrival.
 struct Restless {
     at: Time,
     polls: Arc<AtomicU64>,
@@ -134,8 +134,8 @@ fn a_timeout_that_moves_wakes_its_endpoint_once() {
     let to = network.add_endpoint("server", Restless { at: Time::ZERO, polls: polls.clone() }).unwrap();
     network.add_endpoint("client", Ticker::new(Some(to))).unwrap();
     network.run().unwrap();
-    // at most 1000 datagrams arrive, and each causes one timeout: two polls. The start and a timeout after 50 ms without datagrams
-    // add a few.
+    // at most 1000 datagrams arrive, and each causes a timeout, which makes two polls per datagram. The start, and a timeout
+    // after 50 ms without datagrams, add a few polls
     let polls = polls.load(Ordering::Relaxed);
     assert!((1000..2100).contains(&polls), "{polls}");
 }

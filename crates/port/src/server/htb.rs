@@ -1,4 +1,4 @@
-//! One class of HTB in front of a link: a packet is sent first and charged afterwards.
+//! One class of HTB in front of a link. A packet is charged after it is sent.
 
 use super::{Serializer, Serve, Taken};
 use crate::Change;
@@ -35,7 +35,7 @@ impl Serve for Class {
 }
 
 impl Serializer for Class {
-    /// Returns true for an empty queue: HTB counts the packets of its class, and does not poll an empty class.
+    /// Returns true if the queue is empty: HTB counts the packets of its class, and does not poll an empty class.
     #[inline]
     fn holds_back(&mut self, _now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
         waiting.packets == 0

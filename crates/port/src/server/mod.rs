@@ -5,8 +5,8 @@
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
 //! | [`Granted`]: takes packets at its own times | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
-//! Only the modem of 2012 has a transmit queue, behind its token bucket. Separate steps handle its MAPs and the room that
-//! becomes free in it.
+//! Only the modem of 2012 has a transmit queue, behind its token bucket. Separate steps handle the MAPs, and the room that
+//! becomes free in the transmit queue.
 
 mod bucket;
 mod docsis31;
@@ -28,7 +28,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The rate of a link on which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// Returns the view of a link with the rates of `flow`, a service flow that has `tokens` left.
+/// Returns the view of a link with the rates of the service flow `flow`, which has `tokens` left.
 fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
     let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
     LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
@@ -44,7 +44,7 @@ pub(crate) enum Taken {
     Held { free_at: Time },
 }
 
-/// The request that a granted server makes to the queue when its clock is due.
+/// The request of a granted server to the queue when its clock is due.
 pub(crate) enum Request {
     /// No packet.
     Nothing,
@@ -65,7 +65,7 @@ pub(crate) trait Serve {
     /// Returns the link as a discipline sees it.
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView;
 
-    /// Sets new rates from now on. Returns the time at which a busy link becomes free, if the change moves it.
+    /// Sets new rates from now on. Returns the time at which a busy link becomes free, if the change affects this time.
     fn change(&mut self, now: Time, change: &Change) -> Option<Time>;
 }
 
@@ -83,7 +83,7 @@ pub(crate) trait Serializer: Serve {
         None
     }
 
-    /// Like [`Self::as_server`], but mutable.
+    /// Like [`Self::as_server`], but the result is mutable.
     #[inline]
     fn as_server_mut(&mut self) -> Option<&mut Server> {
         None
@@ -198,13 +198,13 @@ impl Server {
         matches!(self, Self::Plain(_))
     }
 
-    /// Returns the counts of opportunities before `now`, if the link has them.
+    /// Returns the counts of opportunities before `now`, if the link has opportunities.
     pub(crate) fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// Handles the link becoming free: a held packet moves on, or is returned as an error if there is no room and it
-    /// must be dropped.
+    /// Handles the link becoming free: a held packet moves on. If there is no room for it, it is returned as an error, and must
+    /// be dropped.
     #[inline]
     pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }
@@ -295,8 +295,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Returns true for a granted server, which does not take packets when the link becomes free. Notifies it of waiting
-    /// packets instead.
+    /// Returns true for a granted server, which does not take packets when the link becomes free; this call notifies it of
+    /// waiting packets instead.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

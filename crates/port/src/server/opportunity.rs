@@ -13,9 +13,9 @@
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are exact to the nanosecond, where mahimahi reads a clock in whole milliseconds; the results agree, because
-//! traces are in whole milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is
-//! empty.
+//! Departs: times are exact to the nanosecond, whereas mahimahi reads a clock in whole milliseconds; the results agree, because
+//! traces are in whole milliseconds. An empty queue is polled once, as every free link does, so that CoDel detects that the
+//! queue is empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -24,7 +24,7 @@ use packet::{LinkView, OpportunityCounts, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The link at its next opportunity, or within one.
+/// The link at its next opportunity, or within an opportunity.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Opportunities {
     source: Source,
@@ -34,11 +34,11 @@ pub(crate) struct Opportunities {
     current: Opportunity,
     /// Unused bytes of the current opportunity; `None` before it begins.
     left: Option<u64>,
-    /// The partly sent packet, and its bytes still to send.
+    /// The partly sent packet, and the number of its bytes that are still to be sent.
     under_way: Option<(PacketMeta, u64)>,
     /// True if the queue has been polled since it became empty.
     empty: bool,
-    /// True if no packet waits, here or in the queue, so that opportunities pass unused.
+    /// True if no packet waits, neither here nor in the queue, so that opportunities pass unused.
     idle: bool,
     /// Bytes in the queue at the last opportunity.
     waiting: u64,
@@ -152,7 +152,7 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // the + 1 ns includes an opportunity at the time of the arrival, which is also missed
+            // the + 1 ns includes an opportunity at the time of the arrival, which the packet also misses
             self.pass(now + Duration(1));
             self.idle = false;
         }

@@ -5,7 +5,7 @@ use crate::Change;
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Time};
 
-/// The server of a plain link. It has no state because the port keeps the rate.
+/// The server of a plain link. It has no state, because the port keeps the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plain;
 
@@ -26,7 +26,7 @@ impl Serve for Plain {
 }
 
 impl Serializer for Plain {
-    /// Holds packets back at a rate of zero, which stops the link.
+    /// Holds packets back if the rate is zero, which stops the link.
     #[inline]
     fn holds_back(&mut self, _now: Time, rate: Option<BitRate>, _waiting: Backlog) -> bool {
         rate == Some(BitRate(0))

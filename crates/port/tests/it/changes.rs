@@ -43,7 +43,7 @@ fn a_shorter_delay_does_not_reorder_packets() {
     b.run(ms(30.0));
     b.burst(ms(30.0), 1, 1500);
     b.run(Time(1 << 40));
-    // the second packet left before the change; the third has the new delay
+    // the second packet left before the change, so only the third has the new delay
     assert_eq!(stamps(&b), [ms(22.4), ms(24.8), ms(33.4)]);
     let mut b = Bench::new("rate = '5mbit'\ndelay = '20ms'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 1, 1500);
@@ -110,7 +110,7 @@ fn the_discipline_sees_tokens_and_the_delay_behind_it() {
     ));
     let view = b.port.link_view(ms(0.0));
     assert_eq!((view.rate, view.peak_rate, view.tokens), (BitRate(5_000_000), BitRate(20_000_000), Bytes(10_000_000)));
-    // 10 MB are covered by tokens and take 8 q / peak = 4 s at the peak rate. With 12.5 MB, the last 2.5 MB take 4 s more, at
+    // the tokens cover 10 MB, which take 8 x 10 MB / peak = 4 s at the peak rate. Of 12.5 MB, the last 2.5 MB take 4 s more, at
     // the sustained rate
     assert_eq!(view.expected_delay(10_000_000), Duration::from_secs(4));
     assert_eq!(view.expected_delay(12_500_000), Duration::from_secs(8));

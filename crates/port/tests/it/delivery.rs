@@ -24,8 +24,8 @@ const LONG: &str = "droptail = { limit = '100000p' }";
 
 #[test]
 fn two_packets_of_1500_bytes_and_one_opportunity() {
-    // the opportunity of 1504 B at 10 ms sends the first packet and 4 B of the second. The opportunity at 20 ms sends the other
-    // 1496 B, and has room for a third packet of 8 B
+    // the opportunity of 1504 B at 10 ms sends the first packet and 4 B of the second packet. The opportunity at 20 ms sends
+    // the other 1496 B, and has room for a third packet of 8 B
     let mut b = link(&[10], LONG, "");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(10.0));
@@ -50,7 +50,7 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
-    // an opportunity comes before an arrival at the same time, whichever call the host makes first
+    // an opportunity comes before an arrival at the same time, in whatever order the host calls
     let mut b = link(&[10], LONG, "");
     b.poll(ms(10.0));
     b.burst(ms(10.0), 1, 1500);
@@ -136,14 +136,14 @@ fn codel_drops_after_a_gap_by_its_own_law() {
 
 #[test]
 fn drops_of_a_gap_are_those_that_waited_in_it() {
-    // the queue has room for two packets. Opportunities are at 10, 20, 50 and 250 ms, then at 260, 270, 300 and 500 ms: the gaps
-    // before 250 and 500 ms are long
+    // the queue has room for two packets. Opportunities are at 10, 20, 50 and 250 ms, then at 260, 270, 300 and 500 ms: only
+    // the gaps before 250 and 500 ms are long
     let mut b = link(&[10, 20, 50, 250], "droptail = { limit = '2p' }", "opportunity = 1500");
     let gap_drops = |b: &Bench, at: f64| b.port.opportunities(ms(at)).unwrap().gap_drops;
-    // before the first long gap, three packets arrive at once and two find room; the drop of the third does not count
+    // before the first long gap, three packets arrive at once, and two of them find room; the drop of the third does not count
     b.burst(ms(1.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
-    // the link is idle and has not been polled for 50 ms. Three packets arrive in the gap, and the third is dropped in the
+    // the link is idle and has not been polled for 50 ms. Three packets arrive in the gap, and the third is dropped within the
     // gap
     b.run(ms(100.0));
     b.burst(ms(100.0), 3, 1500);
@@ -188,8 +188,9 @@ fn invalid_deliveries_are_refused() {
 }
 
 proptest! {
-    /// Computes departures from bytes instead of packets. If A bytes arrived and S bytes were sent before an opportunity of b
-    /// bytes, then min(A, S + b) bytes have been sent after it. A packet leaves with the opportunity that sends its last byte.
+    /// Computes departures by counting bytes instead of packets. If A bytes arrived and S bytes were sent before an opportunity
+    /// of b bytes, then min(A, S + b) bytes have been sent after it. A packet leaves with the opportunity that sends its last
+    /// byte.
     #[test]
     fn departures_are_those_of_the_bytes(
         gaps in prop::collection::vec(0u64..9, 2..40),

@@ -1,5 +1,5 @@
-//! Tests HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the debt of the previous packets
-//! is paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket, the sum also includes s_n.
+//! Tests HTB against its closed form. Packet n of a burst that arrives at an idle link leaves when the debt of the previous
+//! packets is paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket, the sum also includes s_n.
 
 use crate::common::{Bench, ms, read};
 use port::{Change, PortSpec};
@@ -22,8 +22,8 @@ fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
 fn an_idle_link_lets_frames_go_and_then_collects_the_debt() {
     let mut b = bench("rate = '10mbit'\nservice = { shaper = 'htb' }");
     b.burst(START, 5, 1514);
-    // the first packet leaves 1600 - 1514 = 86 B of tokens, so the second also leaves at once. Its debt of 1428 B is paid at 0.8
-    // us a byte, and after that each packet waits for the 1514 B of its predecessor
+    // after the first packet, 1600 - 1514 = 86 B of tokens are left, so the second packet also leaves at once. Its debt of 1428
+    // B is paid at 0.8 us a byte, and after that each packet waits for the 1514 B of its predecessor
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 0, 1_142_400, 2_353_600, 3_564_800]);
     let bucket = "rate = '1gbit'\nservice = { shaper = { max_sustained_rate = '10mbit', max_traffic_burst = 1600 } }";
     let mut b = bench(bucket);
@@ -58,7 +58,8 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 2, 1000);
     b.poll(START);
-    // one byte of tokens is enough for the first packet. The second waits in the queue until 999 B of debt are paid, 7.992 ms
+    // one byte of tokens is enough to send the first packet. The second packet waits in the queue until the debt of 999 B is
+    // paid, which takes 7.992 ms
     assert_eq!((b.port.backlog().packets, b.port.deadline()), (1, START + units::Duration(7_992_000)));
     b.run(ms(1008.0));
     // the second packet's debt of 1000 B is paid at 7.992 + 8 = 15.992 ms. A packet that arrives at 10 ms must wait until then;
@@ -71,7 +72,7 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
 
 #[test]
 fn an_empty_queue_is_not_polled() {
-    // RED's average stays the same while a link with HTB is idle. It decays in front of a shaper that polls an empty queue
+    // while a link with HTB is idle, RED's average does not change. It decays in front of a shaper that polls an empty queue
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {
         let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));
@@ -102,7 +103,8 @@ fn the_ceil_holds_while_the_burst_lasts() {
 
 #[test]
 fn an_interface_behind_it_takes_one_packet_at_a_time() {
-    // the interface sends 8 Mbit/s, so a packet of 1000 B takes 1 ms. The burst alone would let five packets go at once
+    // the interface sends 8 Mbit/s, so a packet of 1000 B takes 1 ms. Without the interface, the burst would let five packets
+    // leave at once
     let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
     let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
     b.burst(START, 8, 1000);
@@ -117,7 +119,7 @@ fn a_debt_is_paid_at_the_new_rate() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 3, 1001);
     b.run(ms(1004.0));
-    // the first packet leaves 1000 B of debt. 4 ms at 1 Mbit/s pay 500 B of it, and 1 ms at 4 Mbit/s pays the other 500 B.
+    // the first packet leaves a debt of 1000 B. In 4 ms, 1 Mbit/s pay 500 B of it, and in 1 ms, 4 Mbit/s pay the other 500 B.
     // Then the debt of the second packet, 1001 B, takes 2.002 ms
     b.port.change(ms(1004.0), Change { rate: Some(BitRate(4_000_000)), ..Change::default() });
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 5_000_000, 7_002_000]);

@@ -7,7 +7,7 @@ use units::{Duration, Time};
 #[test]
 fn a_plain_link_stores_and_forwards() {
     let mut b = Bench::new("rate = '5mbit'\ndelay = '10ms'\nqueue = { droptail = { limit = '2p' } }");
-    // the first packet is transmitted at once, so it is not in the backlog. Two others wait, and the fourth is refused
+    // the first packet is sent at once, so it is not in the backlog. Two packets wait, and the fourth is refused
     b.burst(ms(1.0), 4, 1500);
     assert_eq!((b.port.backlog().packets, b.fates.0.clone()), (2, vec![(3, DropReason::TailFull)]));
     assert_eq!(b.port.deadline(), ms(3.4));
@@ -111,12 +111,13 @@ fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // of packets that arrive together, at most 1 + 21 get into the small queue, and the transmit queue has room for all of them
+    // when packets arrive together, at most 1 + 21 of them get into the small queue, and the transmit queue has room for all of
+    // these
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
     assert_eq!((b.dropped(DropReason::TransmitQueueFull), b.dropped(DropReason::TailFull)), (0, 78));
-    // of 24 SYNs that arrive together, two are dropped (three under the ns-2 convention)
+    // when 24 SYNs arrive together, two are dropped (three under the ns-2 convention)
     for (ns2, lost) in [(false, 2), (true, 3)] {
         let mut b =
             modem(&format!("droptail = {{ limit = '21p', ns2_off_by_one = {ns2} }}"), "transmit_queue = 'drop'");
@@ -169,7 +170,7 @@ fn granted_link_of_2013() {
     let mut b = modem("droptail = { limit = '417p' }", "model = 'docsis_link_2013'");
     b.saturate(Time::ZERO, Time(60_000_000_000), 100);
     let delivered = b.port.counters().delivered.bytes as f64;
-    // the flow carries 47.5 MB, a little less because requests are rounded and the last bytes are still in the request loop
+    // the flow carries 47.5 MB, or a little less, because requests are rounded and the last bytes are still in the request loop
     assert!((delivered / 47.5e6 - 1.0).abs() < 0.002, "{delivered}");
     assert_eq!(b.fates.0.len(), 0);
     let mut b = modem("droptail = {}", "model = 'docsis_link_2013'");

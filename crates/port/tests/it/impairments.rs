@@ -31,7 +31,7 @@ fn a_policer_lets_through_its_burst_and_its_rate() {
     // packets arrive at 8 Mbit/s; 2 Mbit/s may pass, after a first burst of 10 packets
     let mut b = link("policer = { rate = '2mbit', burst = '10KB' }");
     send(&mut b, 1001);
-    // 1 s adds tokens for 250 kB, so 10 + 250 packets pass, or one less if the last tokens are too few for a packet
+    // in 1 s, tokens for 250 kB arrive, so 10 + 250 packets pass, or one packet less if the last tokens are too few
     assert!((259..=260).contains(&b.out.len()), "{}", b.out.len());
     // the bucket loses 1000 - 250 bytes with each packet that passes, so 10 + 3 pass before the first drop
     assert_eq!(lost(&b).iter().position(|lost| *lost), Some(13));
@@ -102,7 +102,7 @@ fn later_packets_wait_for_a_retransmission() {
     send(&mut b, 10_000);
     assert!(b.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let behind = b.out.windows(2).filter(|w| w[0].stamp == w[1].stamp).count();
-    // a packet that failed once arrives together with the next five
+    // a packet that failed once arrives together with the five packets after it
     assert!(behind > 3000, "{behind}");
 }
 
@@ -115,7 +115,7 @@ fn a_packet_that_is_held_back_is_overtaken_by_a_bound() {
     assert!((held.len() as f64 - 1000.0).abs() < 5.0 * 30.0, "{}", held.len());
     for (place, p) in b.out.iter().enumerate().filter(|(_, p)| held.contains(&p.seq)) {
         assert_eq!(p.stamp.0, p.seq * 1_000_000 + 12_500_000);
-        // the next two packets leave within 2.5 ms, and overtake it unless they are also held back
+        // the next two packets leave within 2.5 ms and overtake the held packet, unless they are held back themselves
         let overtook = b.out[..place].iter().filter(|q| q.seq > p.seq).count();
         let may = [1, 2].iter().filter(|k| p.seq + **k < n && !held.contains(&(p.seq + **k))).count();
         assert_eq!(overtook, may);

@@ -29,7 +29,7 @@ fn delays_are_uniform() {
     let mut tenths = [0u32; 10];
     let mut sum = 0.0;
     for (i, at) in arrivals(&b).iter().enumerate() {
-        // the delay in excess of 12 us of transmission and 10 ms of propagation, in ns
+        // the delay of the packet without 12 us of transmission and 10 ms of propagation, in ns
         let jitter = at.0 - i as u64 * 20_000_000 - 12_000 - 10_000_000;
         assert!(jitter <= 4_000_000);
         tenths[(jitter / 400_001) as usize] += 1;
@@ -51,10 +51,11 @@ fn packets_wait_behind_the_latest_unless_they_may_overtake() {
     }
     assert!(kept.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let overtaken = free.out.windows(2).filter(|w| w[0].seq > w[1].seq).count();
-    // 333 packets leave within the 4 ms of jitter, so two packets that arrive next to each other are in either order with about
-    // equal probability
+    // 333 packets leave within the 4 ms of jitter, so any two packets that arrive one after the other are in either order with
+    // about equal probability
     assert!((800..1200).contains(&overtaken), "{overtaken}");
-    // both links drew the same delays. On the link that keeps the order, a packet arrives no earlier than any packet before it
+    // both links drew the same delays. On the link that keeps order, a packet arrives no earlier than the packets sent before
+    // it
     let mut latest = Time::ZERO;
     let behind: Vec<Time> = arrivals(&free)
         .into_iter()
@@ -109,7 +110,7 @@ fn a_lateness_has_its_percentiles() {
         b.burst(Time(i * 20_000_000), 1, 1500);
         b.run(Time((i + 1) * 20_000_000));
     }
-    // the delay in excess of 12 us of transmission and 10 ms of propagation, in us
+    // the delay of a packet without 12 us of transmission and 10 ms of propagation, in us
     let late: Vec<f64> =
         (0u64..).zip(arrivals(&b)).map(|(i, at)| at.0 as f64 / 1e3 - (i * 20_000 + 10_012) as f64).collect();
     assert!(late.iter().all(|l| (1.0..=1640.0).contains(l)));

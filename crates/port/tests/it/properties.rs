@@ -1,4 +1,4 @@
-//! Tests of invariants of every port, for any arrivals and any polling times.
+//! Tests of invariants that every port keeps, for any arrivals and any polling times.
 
 use crate::common::{Bench, FLOW};
 use packet::DropReason;
@@ -96,7 +96,7 @@ fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
             }
         }
     }
-    // starts a link that the script has stopped
+    // a zero rate in the script may have stopped the link, so it is started again
     b.poll(now);
     b.port.change(now, Change { rate: Some(BitRate(8_000_000)), ..Change::default() });
     if often {

@@ -16,7 +16,8 @@ proptest! {
         let (mut now, mut expected, mut begins) = (Time(1), Vec::new(), Vec::<Time>::new());
         let mut free = Time::ZERO;
         for (gap, size) in arrivals {
-            // arrivals are 2000 ns or more apart, and an arrival at the end of a transmission comes after the departure
+            // the times of arrivals are multiples of 1000 ns, so that some coincide with the end of a transmission; such an
+            // arrival comes after the departure
             now = Time((now.0 + gap) / 2000 * 2000 + 2001);
             b.run(now);
             b.burst(now, 1, size);

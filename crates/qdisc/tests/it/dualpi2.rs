@@ -1,4 +1,4 @@
-//! Tests of DualPI2: scripts with expected drops and marks, and the operating points of unresponsive traffic.
+//! Tests of DualPI2: scripts with expected drops and marks, and the operating points under unresponsive traffic.
 
 use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::dual::{Dualpi2, Dualpi2Params};
@@ -140,10 +140,10 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
 fn the_step_in_packets_and_its_least_queue() {
     let mut q = Script::new(r#"{"step_thresh": "2p"}"#);
     (0..5).for_each(|seq| q.put(seq, Ecn::Ect1));
-    // packets 0 and 1 leave 4 and 3 packets behind, more than the threshold of 2; packet 2 leaves 2 behind
+    // packets 0 and 1 leave 4 and 3 packets behind, which is more than the threshold of 2; packet 2 leaves 2 packets behind
     assert_eq!((0..5).map_while(|_| q.pull()).count(), 5);
     assert_eq!(q.fates(), ["s0", "s1"]);
-    // packets 0 and 1 found fewer than two packets in L when they arrived
+    // when packets 0 and 1 arrived, L had fewer than two packets
     let mut q = Script::new(r#"{"min_qlen_step": 2}"#);
     (0..4).for_each(|seq| q.put(seq, Ecn::Ect1));
     q.now = Time(5 * MS);
@@ -213,7 +213,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         assert!(q.p() > 0.4999, "{}", q.p());
         q
     };
-    // without drop_overload, p' has reached its maximum of 1/2 and k p' is 1, so every draw of the coupled law hits
+    // without drop_overload, p' is limited to 1/2 and k p' is 1, so every draw of the coupled law is a hit
     let off = r#"{"drop_overload": false}"#;
     let mut q = saturated(off);
     let now = q.now;
@@ -221,8 +221,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         q.put_as(seq, Ecn::Ect1, 0, size);
     }
     q.now = now + Duration(2 * MS);
-    // packet 1 leaves 3028 bytes behind and is marked by the law and the step; packet 2 leaves 1514 bytes behind and is marked
-    // by the step alone
+    // packet 1 leaves 3028 bytes behind, and is marked by the law and the step; packet 2 leaves 1514 bytes behind, and is
+    // marked by the step alone
     assert_eq!((q.pull(), q.fates()), (Some(1), vec!["l1".to_owned(), "s1".to_owned()]));
     assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
     let marked = q.queue.discipline().pi2().coupled();
@@ -234,7 +234,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         classes.iter().map(|c| (c.name, c.marked)).collect::<Vec<_>>(),
         [("L", Some([1, 2])), ("C", Some([0, 0]))]
     );
-    // in overload with p' = 1, every packet of L and C is dropped, ECN-capable or not, while two frames or more are left
+    // in overload with p' = 1, every packet of L and C is dropped, whether ECN-capable or not, as long as two frames or more
+    // are left
     let mut q = saturated("{}");
     q.until(60_000_000);
     q.put(10, Ecn::NotEct);
@@ -243,8 +244,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     for seq in 11..15 {
         q.put(seq, Ecn::Ect0);
     }
-    // packet 10 leaves 6000 bytes behind and packet 11 leaves 4500, so both are dropped; packet 12 leaves 3000, fewer than
-    // 3028, and is sent
+    // packet 10 leaves 6000 bytes behind and packet 11 leaves 4500, so both are dropped; packet 12 leaves 3000 bytes, fewer
+    // than 3028, and is sent
     q.fates();
     let pulled: Vec<u64> = (0..9).filter_map(|_| q.pull()).collect();
     assert_eq!((q.fates(), pulled), (vec!["d10".into(), "d11".into()], vec![12, 13, 14]));
@@ -265,7 +266,7 @@ fn rfc_9332_marks_evenly_by_a_ramp() {
         (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
         q.now = Time(us * US);
         assert_eq!((0..3).map_while(|_| q.pull()).count(), 3);
-        // with p'_L = 1, the sum is 1 after the first packet, which is no hit, and 2 after the second, which is a hit
+        // with p'_L = 1, the sum is 1 after the first packet, which is not a hit, and 2 after the second, which is a hit
         assert_eq!(q.fates().len(), if marked == 2 { 1 } else { 0 }, "{us}");
     }
 }
@@ -287,9 +288,9 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     let pulled: Vec<u64> = (0..12).filter_map(|_| q.pull()).collect();
     let fates = q.fates();
     // With mask 2, ECT(1) packets go to C, where they are marked with p_CL = 1. The first of the six packets only raises the
-    // sum to 1, which is no hit, and the other five are marked.
+    // sum to 1, which is not a hit; the other five are marked.
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
-    // each of the six Not-ECT packets adds 1/4 to the sum, so one is dropped
+    // each of the six Not-ECT packets adds 1/4 to the sum, so one of them is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");
     // C's law applies to Not-ECT packets that are in L because of their code point
     for seq in 20..28 {
@@ -363,8 +364,8 @@ impl FateSink for Count<'_> {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// Sends two constant streams of 1500-byte packets, with these rates in bit/s, into a link of 40 Mbit/s. Measures from 10 s to
-/// `end` s.
+/// Sends two constant streams of 1500-byte packets, with the given rates in bit/s, into a link of 40 Mbit/s. Measures from 10 s
+/// to `end` s.
 fn cbr(params: &str, streams: [(f64, Ecn); 2], end: u64) -> Seen {
     const LINK: f64 = 40e6;
     let params: Dualpi2Params = serde_json::from_value(params.parse().unwrap()).unwrap();
@@ -430,8 +431,9 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Arrivals above the rate are dropped: p_C = 1 - C/A. A
-/// stream of few packets in L, which wait for less than the time of two frames, gets only coupled marks, with probability k p'.
+/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Arrivals above the rate are dropped: p_C = 1 -
+/// C/A. In L there is a stream of few packets, which wait for less than the time of two frames. They get only coupled marks,
+/// with probability k p'.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {
@@ -458,7 +460,7 @@ fn overload_by_datagrams_in_l() {
         within(seen.mean_p(), p_c.sqrt(), 0.03);
         within(seen.wait_ms(0), 15.0, 0.03);
         assert!(seen.marks(0) > 0.9999, "{}", seen.marks(0));
-        // with C < A < 4C/3, L drops only while p' is above 1/2, so p' stays near 1/2; the delay is still about the target
+        // with C < A < 4C/3, L drops only while p' is above 1/2, so p' stays near 1/2, and the delay is still about the target
         let seen = cbr(params, [(48e6, Ecn::Ect1), (1e3, Ecn::NotEct)], 40);
         within(seen.loss(0), 1.0 - 40.0 / 48.0, 0.03);
         within(seen.mean_p(), 0.5, 0.03);
@@ -487,7 +489,7 @@ fn c_is_protected_from_a_flood_in_l() {
     // C's share is a tenth of the link, 4 Mbit/s, so a stream of 2 Mbit/s builds no queue, and its packets wait for at most ten
     // times 0.3 ms
     assert!(seen.wait_ms(1) < 3.0, "{}", seen.wait_ms(1));
-    // rfc9332's shares are 15 : 1, so C waits for at most sixteen times 0.3 ms
+    // with rfc9332 the shares are 15 : 1, so C's head waits for at most sixteen times 0.3 ms
     let seen = cbr(VARIANTS[1], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);
     assert!(seen.wait_ms(1) < 4.8, "{}", seen.wait_ms(1));
 }

@@ -71,7 +71,7 @@ impl Bench {
         }
     }
 
-    /// Dequeues up to `n` packets and returns their flows.
+    /// Dequeues up to `n` packets, and returns the letters of their flows.
     fn take(&mut self, n: usize) -> String {
         let link = LinkView::plain(BitRate(5_000_000));
         let mut order = String::new();
@@ -113,7 +113,7 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // a modem dequeues only when it has a grant, so the queue stays in the list although it is empty
+    // a modem dequeues only during a grant, so the queue stays in the list although it is empty
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -152,8 +152,8 @@ fn drr_deficits_by_hand() {
         b.offer(flow, size);
     }
     assert_eq!(b.take(8), "abaabcc");
-    // a queue that becomes empty loses its credit, so a starts again with 500, not 530, and its packet of 510 B must wait for a
-    // second turn
+    // when a queue becomes empty, it loses its credit. So a starts again with 500 B and not with 530, and its packet of 510 B
+    // must wait for a second turn
     b.offer("a", 510);
     b.offer("b", 500);
     assert_eq!(b.take(2), "ba");
@@ -161,8 +161,8 @@ fn drr_deficits_by_hand() {
 
 #[test]
 fn byte_round_robin_overdraws_and_pays_back() {
-    // the quantum is 1000 B. So a sends 600 B, has 400 left, sends 900 and has -500, and so does b. Then a has 500, sends 600 and
-    // has -100
+    // the quantum is 1000 B. So a sends 600 B, has 400 B left, sends 900 B and has -500 B. b does the same. Then a has 500 B,
+    // sends 600 B and has -100 B
     let mut b = Bench::new(r#"{"sfq":{"variant":"linux","quantum":1000}}"#);
     for size in [600, 900, 600, 600] {
         b.offer("ab", size);
@@ -172,22 +172,22 @@ fn byte_round_robin_overdraws_and_pays_back() {
 
 #[test]
 fn fq_codel_serves_new_queues_first_and_once() {
-    // RFC 8290 §4.2: a quantum of 1514 B leaves 14 B of credit after one packet of 1500 B, so a second packet is sent and
-    // overdraws it
+    // RFC 8290 §4.2: after one packet of 1500 B, a quantum of 1514 B leaves 14 B of credit, so a second packet is sent, which
+    // overdraws the credit
     let mut b = Bench::new(r#""fq_codel""#);
     b.offer(&"ab".repeat(6), 1500);
-    // a and b are in the new list. a sends two packets and moves to the old list with -1486 B; so does b.
+    // a and b are in the new list. a sends two packets, and moves to the old list with -1486 B. b does the same.
     assert_eq!(b.take(4), "aabb");
     // a and b are in the old list, each with -1486 + 1514 = 28 B when its turn comes, so each sends one packet
     assert_eq!(b.take(2), "ab");
-    // a new flow is served before both, although they have waited longer
+    // a new flow is served before a and b, although they have waited longer
     b.offer("s", 100);
     assert_eq!(b.take(1), "s");
-    // s is empty now and moves to the end of the old list, which is then b a s. b has no credit, so it gets a quantum and moves
+    // s is empty now and moves to the end of the old list, which becomes b a s. b has no credit, so it gets a quantum and moves
     // behind s. Then a, which has credit, sends.
     assert_eq!(b.take(1), "a");
     assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
-    // so s is not new when its next packet arrives, and is served after t, which is new although it arrives later
+    // so s is not new when its next packet arrives, and is served after t, which is new, although t arrives later
     b.offer("st", 100);
     assert_eq!(b.take(2), "ts");
 }
@@ -197,15 +197,16 @@ fn sfq_codel_puts_new_bins_behind_new_ones_and_before_the_rest() {
     let mut b = Bench::new(r#""sfq_codel""#);
     b.offer(&"abc".repeat(4), 1500);
     assert_eq!(b.take(4), "abca");
-    // d and e become active, so each sends one packet, in the order of arrival, before b, c and a
+    // d and e become active. Each sends one packet, in the order of arrival, before b, c and a
     b.offer("dede", 1500);
     assert_eq!(b.take(7), "debcade");
 }
 
 #[test]
 fn the_longest_queue_pays() {
-    // a has packets 0 to 3 of 100 B, b has 4 to 6 of 1500 B. The eighth packet, of c, does not fit, so the longest queue loses
-    // its head or its tail. The longest queue is b if bytes are compared, and a if packets are compared.
+    // a has packets 0 to 3 of 100 B each, and b has packets 4 to 6 of 1500 B each. The eighth packet, which belongs to c, does
+    // not fit, so the longest queue loses its head or its tail. The longest queue is b if bytes are compared, and a if packets
+    // are compared.
     let longest = |by: &str, from: &str| {
         let overflow = format!(r#"{{"longest":{{"by":"{by}","from":"{from}"}}}}"#);
         let mut b = Bench::new(&format!(r#"{{"perfect":{{"limit":"7p","overflow":{overflow}}}}}"#));
@@ -218,7 +219,8 @@ fn the_longest_queue_pays() {
     assert_eq!(longest("bytes", "tail"), [(6, DropReason::PushOut)]);
     assert_eq!(longest("packets", "head"), [(0, DropReason::HeadFull)]);
     assert_eq!(longest("packets", "tail"), [(3, DropReason::PushOut)]);
-    // the arrival counts as part of its queue. If its queue is the longest, and drops are at the tail, the arrival is refused
+    // the arrival counts as part of its flow's queue. If this queue is the longest, and drops are at the tail, the arrival is
+    // refused
     let mut b = Bench::new(r#"{"perfect":{"limit":"3p","overflow":{"longest":{"from":"tail"}}}}"#);
     b.offer("aaba", 1500);
     assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
@@ -239,8 +241,8 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
         assert!(dropped.iter().all(|d| d.1 == DropReason::HeadFull));
         (dropped.first().unwrap().0, dropped.len())
     };
-    // b's packet 0 and 40 packets of a are one more than the limit. So half of a's 60 000 bytes, 20 packets, are dropped, from
-    // packet 1 on.
+    // the queue has b's packet 0 and 40 packets of a, one more than the limit. So half of a's 60 000 bytes are dropped: 20
+    // packets, from packet 1 on.
     assert_eq!(drops(40, 40), (1, 20));
     assert_eq!(drops(1000, 1000), (1, 64));
 }
@@ -249,7 +251,7 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
 fn serial_search_fills_a_group_then_shares() {
     for (rule, fifth) in [("first", 0), ("least_loaded", 2)] {
         let mut b = Bench::new(&format!(r#"{{"sfq_hss":{{"groups":1,"ways":4,"when_full":"{rule}"}}}}"#));
-        // the only group has four queues, which a to d take in order; c has the fewest bytes
+        // the only group has four queues, which a to d take in this order; c's queue has the fewest bytes
         b.offer("aabb", 1500);
         b.offer("c", 100);
         b.offer("dd", 1500);
@@ -264,7 +266,7 @@ fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
     let mut b = Bench::new(r#"{"sfq_hss":{"groups":1,"ways":2}}"#);
     b.offer("ab", 1500);
     b.take(1);
-    // queue 0 is empty after a's packet has left, so c takes this queue. Then a finds the group full and shares the first
+    // when a's packet has left, queue 0 is empty, so c takes this queue. Then a finds the group full, and shares the first
     // queue.
     b.offer("c", 1500);
     assert_eq!(b.queue_of('c'), 0);
@@ -315,7 +317,7 @@ fn a_reused_slot_is_another_flow() {
     let (old, new) = (FlowId::new(0, 1), FlowId::new(0, 2));
     b.packet(PacketMeta { flow: old, size: 1500, ..Default::default() });
     b.packet(PacketMeta { flow: new, size: 1500, ..Default::default() });
-    // a packet of the slot's old flow still waits; the flows may share a queue, but nothing is lost or counted twice
+    // a packet of the slot's previous flow still waits. The two flows may share a queue, but no packet is lost or counted twice
     assert_eq!(b.take(3), "aa");
     assert_eq!(b.queue.backlog(), Backlog::default());
 }
@@ -353,7 +355,7 @@ fn datagrams_may_have_a_bin_of_their_own() {
 fn the_pie_of_a_silent_flow_decays_meanwhile() {
     let probability = |law: &AnyLaw| if let AnyLaw::Pie(pie) = law { pie.state().drop_prob } else { f64::NAN };
     let mut b = Bench::new(r#"{"perfect":{"law":{"pie":{}}}}"#);
-    // for a second, two packets arrive for each packet that leaves; then the queue drains
+    // for a second, two packets arrive for each packet that leaves; after that, the queue drains
     for _ in 0..1000 {
         b.offer("aa", 1500);
         b.take(1);
@@ -444,7 +446,7 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
     while b.now < Time(end * 1_000_000) {
         b.now += Duration::from_micros(2400);
         let (sent, lost) = (b.take(1), b.fates.0.len());
-        // replaces the packet that was sent, and each packet of its flow that the law dropped before that
+        // replaces the packet that was sent, and the packets of its flow that the law dropped before it
         b.offer(&sent, 1500);
         for _ in 0..lost.saturating_sub(b.offered_for_drops) {
             b.offer(&sent, 1500);
@@ -456,11 +458,12 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
 
 #[test]
 fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
-    // if CoDel sees the queue's own backlog, it drops nothing, because only one packet is behind each head
+    // if CoDel uses the queue's own backlog, it drops nothing, because only one packet is behind each head
     assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
-    // If CoDel sees the total backlog, as in Linux, every head is above target from 48 ms on, the second round. So each flow has
-    // drops at 148 ms + 100 ms x sum 1/sqrt(k), or at its next turn. Until 600 ms, the sum may reach 4.52; it is 4.37 for k = 1 ...
-    // 8, and 4.70 for k = 1 ... 9. So each flow has nine drops, or eight if the last turn is too late.
+    // If CoDel uses the total backlog, as in Linux, every head is above target from the second round on, at 48 ms. So each flow
+    // has drops at 148 ms + 100 ms x sum 1/sqrt(k), or at its next turn. Until 600 ms, there is time for a sum of up to 4.52.
+    // The sum is 4.37 for k = 1 ... 8, and 4.70 for k = 1 ... 9. So each flow has nine drops, or eight if its last turn comes
+    // too late.
     let drops = drops_of_ten_small_flows(r#""fq_codel""#, 600);
     assert!((80..=90).contains(&drops.len()), "{}", drops.len());
     assert!(drops.iter().all(|d| *d == DropReason::EarlyHead));
@@ -469,8 +472,8 @@ fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
 
 #[test]
 fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
-    // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B per turn. So
-    // every head of s is above target, and from 110 ms on CoDel drops some heads of s if it sees the backlog of b.
+    // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B per
+    // turn. So every head of s is above target. If CoDel's backlog includes b's, it drops some heads of s from 110 ms on.
     let last = |sees: &str| {
         let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;
         let mut b = Bench::new(&format!(r#"{{"fair":{{"law":"codel","law_sees":"{sees}",{parts}}}}}"#));
@@ -498,7 +501,7 @@ fn overflow_raises_codels_count_in_linux() {
         let AnyLaw::Codel(law) = b.queue.discipline().queue_law(b.queue_of('a')) else { panic!() };
         (b.fates.0.len() as u32, law.state().count)
     };
-    // the eleventh packet does not fit, so a batch of four packets is dropped, which have less than half of the bytes
+    // the eleventh packet does not fit, so a batch of four packets is dropped; these packets have less than half of the bytes
     assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
 }
 

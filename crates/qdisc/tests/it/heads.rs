@@ -62,7 +62,7 @@ fn lred_drops_heads_with_the_curve_s_probability() {
         let seen = share(&mut LredParams::default().law(), sojourn, 0);
         assert!((seen - expected).abs() < 0.0035, "{sojourn} ms: {seen}");
     }
-    // the queue length includes the head, so with 19 packets behind the head it is 20 packets or 30 000 bytes, which is MINth
+    // the queue length includes the head. With 19 packets behind the head, it is 20 packets or 30 000 bytes, which is MINth
     for (min_th, max_th) in
         [(Limit::Packets(20), Limit::Packets(40)), (Limit::Bytes(Bytes(30_000)), Limit::Bytes(Bytes(60_000)))]
     {
@@ -71,7 +71,7 @@ fn lred_drops_heads_with_the_curve_s_probability() {
         assert!((share(&mut params.law(), 0, 19) - 0.01).abs() < 0.0035);
         assert!((share(&mut params.law(), 0, 39) - 0.05).abs() < 0.0035);
     }
-    // 196 ms in this queue and 4 ms in the transmit queue are 200 ms, MINth
+    // 196 ms in this queue and 4 ms in the transmit queue add up to 200 ms, which is MINth
     let params = LredParams { sojourn: qdisc::law::codel::Sojourn::QueueAndTransmit, ..Default::default() };
     assert!((share(&mut params.law(), 196, 0) - 0.01).abs() < 0.0035);
     assert_eq!(share(&mut params.law(), 195, 0), 0.0);
@@ -85,7 +85,7 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
     let link = LinkView::plain(BitRate(5_000_000));
     let seen = |dscp: u8, sojourn: u64| {
         let (mut law, mut rng, n) = (params.law(), Rng::named(1, "q"), 50_000);
-        // the two lower bits are the ECN field
+        // the two lower bits of the byte are the ECN field
         let packet = PacketMeta { size: 1500, tos: dscp << 2 | 2, ..Default::default() };
         let view =
             View { now: Time(0), backlog: Backlog::default(), sojourn: Duration::from_millis(sojourn), link: &link };
@@ -135,8 +135,8 @@ fn lred_s_integral_term_comes_and_goes() {
     }
     assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
     // ten seconds later, a head at twice the target raises p_i by 0.1 only, because a step is at most 100 ms long; without this
-    // limit, p_i would rise to 1. Heads at the target leave p_i at 0.1, so 10 of 100 are dropped on average, with a standard
-    // deviation of 3
+    // limit, p_i would rise to 1. Heads at the target do not change p_i = 0.1, so on average 10 of 100 heads are dropped, with
+    // a standard deviation of 3
     see(&mut law, 161, 400);
     let drops = (162..262).filter(|n| see(&mut law, *n, 200) == Verdict::Drop).count();
     assert!((1..20).contains(&drops), "p_i = 0.1: {drops}");
@@ -219,11 +219,11 @@ fn cobalt_goes_on_with_the_count_it_has() {
     // A drop is 200 ms late. The next drop is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at
     // once.
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
-    // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. The law does not
-    // make up for late marks, so drop_next becomes now.
+    // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. Late marks are not
+    // made up for, so drop_next becomes the current time.
     let mark = Verdict::Mark(MarkReason::Law);
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
-    // an empty queue lowers count by one if drop_next is due; drop_next is then 1500 + 100 / sqrt(5) = 1544.72
+    // an empty queue lowers count by one if drop_next is due. Then drop_next is 1500 + 100 / sqrt(5) = 1544.72
     law.empty(Time(1_499 * MS));
     assert_eq!((law.state().count, law.state().drop_next), (6, Time(1_500 * MS)));
     law.empty(Time(1_510 * MS));

@@ -79,7 +79,7 @@ impl Script {
         }
     }
 
-    /// Sends `n` packets through L, none of which waits for another.
+    /// Sends `n` packets through L one by one, so that no packet waits for another.
     fn through_l(&mut self, n: usize) {
         for _ in 0..n {
             self.put(Ecn::Ect1, 1500);
@@ -133,7 +133,8 @@ fn r_c_is_what_l_left_of_the_last_interval() {
     q.until(32_000);
     close(q.read("r_l"), 30.36);
     close(q.qdelay_c(), 20.0 * 12.144 / 19.64);
-    // 100 packets would be 75.9 Mbit/s, so r_L is limited to 230/256 of 50 = 44.921 875 Mbit/s, and r_C = 5.078 125 Mbit/s
+    // 100 packets would be 75.9 Mbit/s, so r_L is limited to 230/256 of 50 Mbit/s = 44.921 875 Mbit/s, and r_C = 5.078 125
+    // Mbit/s
     q.through_l(100);
     q.until(48_000);
     close(q.read("r_l"), 44.921_875);
@@ -154,7 +155,7 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     q.until(16_000);
     close(q.read("min_th"), 3.2);
     close(q.read("max_th"), 3.724_288);
-    // L has sent nothing, so r_L = 0, and r_C is the smaller of the rate that is left and C's MSR: min(50, 20) = 20 Mbit/s
+    // L has sent nothing, so r_L = 0. r_C is the rate that is left, or C's MSR if that is lower: min(50, 20) = 20 Mbit/s
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
     // L sends at 30.36 Mbit/s, but r_L is limited to L's MSR of 10 Mbit/s, so r_C = min(50 - 10, 20) = 20 Mbit/s
     q.through_l(40);
@@ -177,7 +178,7 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
 #[test]
 fn buffers_follow_the_service_flows_rates() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
-    // returns the number of packets that fit; the target is so long that nothing is dropped early
+    // returns the number of packets that fit. The target is so long that no packet is dropped early
     let fit = |of: &Aggregate, flow: Ecn| {
         let mut q = Script::with(r#"{"classic": {"target": "10s"}, "queue_protection": false}"#, of);
         (0..2000).for_each(|_| q.put(flow, 1500));
@@ -190,7 +191,7 @@ fn buffers_follow_the_service_flows_rates() {
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], ..of }, Ecn::NotEct), 164);
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], peak_c: mbit(25), ..of }, Ecn::NotEct), 205);
     // L's buffer is 10 ms at the aggregate's 50 Mbit/s, 62 500 B. An arrival is accepted while less than 62 500 - 2000 B are
-    // queued, which are 39.85 packets, so 40 are accepted.
+    // queued. These are 39.85 packets, so 40 packets are accepted.
     assert_eq!(fit(&of, Ecn::Ect1), 40);
     assert_eq!(fit(&Aggregate { msr: [mbit(10), None], ..of }, Ecn::Ect1), 40);
 }
@@ -204,7 +205,7 @@ fn the_gains_of_the_coupled_pie_by_hand() {
     q.until(16_000);
     let first = (0.25 * 4.5728e-3 + 2.5 * 14.5728e-3) / 2048.0;
     close(q.read("drop_prob"), first); // 1.8347e-5
-    // 16 ms later, q is unchanged, so only A's part remains, divided by 128
+    // 16 ms later, q is unchanged, so only A's part of the step remains, divided by 128
     q.until(32_000);
     let second = first + 0.25 * 4.5728e-3 / 128.0;
     close(q.read("drop_prob"), second); // 2.7278e-5
@@ -215,15 +216,16 @@ fn the_gains_of_the_coupled_pie_by_hand() {
     let slow = 60.0 * 12_144.0 / 19.64e6;
     let third = second + (0.25 * (slow - 0.010) + 2.5 * (slow - 14.5728e-3)) / 128.0;
     close(q.read("drop_prob"), third);
-    // the next update is at 64 ms, not earlier
+    // the next update is at 64 ms, and not earlier
     q.until(63_999);
     close(q.read("drop_prob"), third);
 }
 
 #[test]
 fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
-    // drop_prob decays if this delay and the last are below 5 ms. 20 packets have a delay of 4.8576 ms, and 21 packets 5.1005 ms. B
-    // is almost 0, because otherwise its part of the step would set drop_prob to 0 when the queue shrinks.
+    // drop_prob decays if the current and the last delay are below 5 ms. 20 packets have a delay of 4.8576 ms, and 21 packets a
+    // delay of 5.1005 ms. B is almost 0, because otherwise B's part of the step would set drop_prob to 0 when the queue
+    // shrinks.
     for (n, decay) in [(20, 0.98), (21, 1.0)] {
         let mut q = Script::new(r#"{"classic": {"beta": 1e-12}}"#);
         q.c(300);
@@ -241,7 +243,7 @@ fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
 #[test]
 fn a_first_drop_gives_142_ms_of_allowance() {
     // 300 packets are 455 400 B, more than a third of the buffer of 625 000 B, so the law is active. The first drop grants an
-    // allowance of 142 ms. Each update uses up 16 ms of the allowance, and drop_prob is 0 until it is used up.
+    // allowance of 142 ms. Each update uses up 16 ms of the allowance, and drop_prob is 0 until the allowance is used up.
     let mut q = Script::new("{}");
     q.c(300);
     let mut ms = 0;
@@ -320,7 +322,7 @@ fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     let virtually = r#"{"queue_protection": false}"#;
     assert!(marks(bytes, &of, 12) > 7900);
     assert_eq!(marks(virtually, &of, 12), 0);
-    // without a request loop, the delay is estimated from the bytes
+    // without a request loop, the delay is always estimated from the bytes
     assert!(marks(virtually, &Aggregate::default(), 12) > 7900);
     // 30 queued frames are 45 840 B, more than the loop's 22 781 B, so there is a real queue. The average exceeds 22 781 B after
     // 88 samples, at 89 ms, and the virtual queue reaches the ramp at 113 ms; after that, frames are marked.

@@ -10,7 +10,7 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
 
 const MS: u64 = 1_000_000;
 
-/// A law that a test calls step by step, as a queue would.
+/// A law that a test calls step by step, like a queue.
 struct Bench<L> {
     law: L,
     rng: Rng,
@@ -23,7 +23,7 @@ impl<L: Law> Bench<L> {
     }
 
     fn view(&self, us: u64, bytes: u64, sojourn_ms: u64) -> View<'static> {
-        // each view leaks a copy of the link, some 40 bytes
+        // each view leaks a copy of the link, about 40 bytes
         let link = Box::leak(Box::new(self.link));
         let backlog = Backlog { packets: bytes.div_ceil(1500) as u32, bytes };
         View { now: Time(us * 1000), backlog, sojourn: Duration::from_millis(sojourn_ms), link }
@@ -156,7 +156,7 @@ fn the_probability_decays_to_nothing_and_the_clock_stops() {
         b.tick(0);
         let before = b.law.state().drop_prob;
         assert!(before > 0.1, "{before}");
-        // both delays are 0 now, so the step is 0.125 x (-0.015) = -0.001875, and then drop_prob decays
+        // both delays are now 0, so the step is 0.125 x (-0.015) = -0.001875, and after the step drop_prob decays
         b.tick(0);
         close(b.law.state().drop_prob, (before - 0.001_875) * decay);
         let mut updates = 0;
@@ -216,7 +216,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
     let mut b = congested(&linux);
     assert!(drops(&mut b, 3028) > 0, "two packets of 1514 are not less than two");
     assert_eq!(drops(&mut b, 3027), 0);
-    // with `spared` = 3028 bytes, as RFC 8033 has it, two packets are spared
+    // with `spared` = 3028 bytes, the value of RFC 8033, two packets are spared
     let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
     assert_eq!(drops(&mut b, 3028), 0);
     // Since the last update, the delay has fallen to 7 ms, below half the target. Linux keeps arrivals from now on, and RFC 8033
@@ -239,7 +239,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
 fn departures_use_up_linux_burst_allowance() {
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, ..Default::default() }.law());
     b.arrive(0, 0);
-    // Updates do not reduce the allowance of 150 ms. The times of 40, 60 and 100 ms between departures reduce it.
+    // The allowance of 150 ms is not reduced by updates, but by the times between departures: 40, 60 and 100 ms.
     (0..20).for_each(|_| _ = b.tick(150_000));
     for (ms, left) in [(300, 150), (340, 110), (400, 50), (500, 0)] {
         b.left(ms * 1000, 150_000, 80);
@@ -317,7 +317,7 @@ fn the_departure_rate_of_2013() {
     }
     b.tick(30_000);
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(36));
-    // there is no estimate if fewer bytes are queued than a cycle needs to begin
+    // there is no estimate if fewer bytes are queued than are needed to begin a cycle
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
     (0..100).for_each(|n| b.left(n * 1200, 9999, 99));
@@ -382,7 +382,7 @@ fn docsis_pie_first_updates_by_hand() {
     // is from 1e-5 to 1e-4
     b.tick(25_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0 + 0.0445 / 128.0);
-    // the delay falls to 3.2 ms. The sum of drop_prob and the step would be below 0, so drop_prob becomes 0
+    // the delay falls to 3.2 ms. The sum of drop_prob and the step would be negative, so drop_prob becomes 0
     b.tick(8000);
     b.tick(8000);
     assert_eq!(b.law.state().drop_prob, 0.0);

@@ -22,14 +22,14 @@ fn stream(band: usize, rate: f64) -> Source {
 
 #[test]
 fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
-    // of the 10 Mbit/s, band 0 gets the 6 that it offers, band 1 the 3 that it offers, and band 2, which offers 8, the
-    // remaining 1
+    // of the 10 Mbit/s, band 0 gets the 6 Mbit/s that it offers, and band 1 the 3 that it offers. Band 2, which offers 8, gets
+    // the remaining 1 Mbit/s
     let run = bench().run(&[stream(0, 6.0 * MBIT), stream(1, 3.0 * MBIT), stream(2, 8.0 * MBIT)], 10.0, 60.0);
     for (band, rate) in [6.0, 3.0, 1.0].into_iter().enumerate() {
         assert!((run.rate(band) / MBIT - rate).abs() < 0.002, "{band}: {}", run.rate(band));
     }
     assert_eq!((run.dropped(0), run.dropped(1)), (0, 0));
-    // band 0 offers more than the link carries, so once its queue has filled, no other band sends a packet
+    // band 0 offers more than the link carries, so when its queue has filled, no other band sends a packet
     let run = bench().run(&[stream(0, 12.0 * MBIT), stream(1, MBIT), stream(2, MBIT)], 10.0, 60.0);
     assert_eq!((run.rate(1), run.rate(2)), (0.0, 0.0));
     assert!((run.rate(0) / LINK - 1.0).abs() < 1e-3 && (run.loss(0) - 1.0 / 6.0).abs() < 1e-3, "{}", run.loss(0));

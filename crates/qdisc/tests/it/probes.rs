@@ -5,9 +5,9 @@ use qdisc::{Context, LawSpec, QDISCS, Queue, QueueDiscipline, Spec};
 use std::collections::BTreeSet;
 use units::{BitRate, Rng, Time};
 
-/// Disciplines without state except their packets.
+/// Disciplines whose only state is their packets.
 const STATELESS: [&str; 1] = ["droptail"];
-/// Disciplines that have no state except in their classes, which a probe reports after the common part.
+/// Disciplines that have state only in their classes, which a probe reports after the common part.
 const CLASSES_ONLY: [&str; 1] = ["cbt"];
 
 /// One part of a reading: its queue, and its columns with their values.

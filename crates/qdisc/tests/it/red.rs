@@ -20,7 +20,7 @@ fn packet(ecn: Ecn) -> PacketMeta {
     packet
 }
 
-/// Passes `law` an arrival at `ms` that finds `packets` packets of 1000 bytes.
+/// Passes `law` an arrival at `ms` that finds `packets` packets of 1000 bytes in the queue.
 fn arrive(law: &mut impl Law, ms: u64, packets: u32, what: &PacketMeta, rng: &mut Rng) -> Verdict {
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
@@ -32,7 +32,7 @@ fn tenth(spacing: Spacing) -> RedParams {
     RedParams { weight: Some(1.0), probability: Some(p(0.2)), spacing: Some(spacing), ..Default::default() }
 }
 
-/// Computes the distribution of the gap from `spread`: P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
+/// Computes the distribution of the gaps from `spread`: P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
 fn gap_distribution(spacing: Spacing, p_b: f64) -> Vec<f64> {
     let (mut alive, mut gaps) = (1.0, Vec::new());
     while alive > 1e-12 && gaps.len() < 1000 {
@@ -67,8 +67,8 @@ fn gaps_are_uniform() {
 
 #[test]
 fn the_law_drops_at_those_gaps() {
-    // Each row has the smallest and the largest gap, the mean and the standard deviation at p_b = 0.1. Gaps are uniform on 1
-    // ... 10, 10 ... 19 or 1 ... 19.
+    // For p_b = 0.1, each row has the smallest and the largest gap, the mean gap and its standard deviation. Gaps are uniform
+    // on 1 ... 10, 10 ... 19 or 1 ... 19.
     for (spacing, least, most, mean, sd) in [
         (Spacing::Uniform, 1, 10, 5.5, 2.87),
         (Spacing::OneDraw, 1, 10, 5.5, 2.87),
@@ -125,8 +125,8 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
         };
         assert!((share - expected).abs() < 0.0032, "{n}: {share}");
     }
-    // method 2 draws for each packet. 0.8 of the gaps survive ten packets, and 0.05 / (1 - 10 x 0.05) = 0.1 of these gaps end
-    // at the next packet, which is 0.08 of all gaps
+    // method 2 draws for each packet. Of all gaps, 0.8 survive ten packets, and of these, 0.05 / (1 - 10 x 0.05) = 0.1 end at
+    // the next packet, which is 0.08 of all gaps
     let eleventh = gaps_of_a_rising_probability(Spacing::Uniform)[11];
     assert!((eleventh - 0.08).abs() < 0.002, "{eleventh}");
 }
@@ -142,8 +142,8 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
     arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
-    // with burst 100 and min 15 packets, the left-hand side is 100 + 1 - 15 = 86. It exceeds 82.8, the right-hand side for w =
-    // 1/256, but not 90.9, that for w = 1/512
+    // with burst 100 and min 15 packets, the left-hand side is 100 + 1 - 15 = 86. It is more than the right-hand side for w =
+    // 1/256, 82.8, but not more than that for w = 1/512, 90.9
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),
@@ -165,7 +165,7 @@ fn the_average_by_hand() {
     for (idle, whole, fraction) in [
         // an average of 5 decays to (1/2)^3 x 5 in 3 packet times, and to (1/2)^2.5 x 5 in 2.5 packet times
         (IdleDecay::Decay, 0.625, 5.0 * 0.176_776_695_296_636_9),
-        // 2.5 packet times count as 2, and then the arrival's sample of 0 halves the average once more
+        // 2.5 packet times count as 2; then the arrival's sample of 0 halves the average again
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
         (IdleDecay::DecayOnceAsked, 0.625, 5.0 * 0.176_776_695_296_636_9),
     ] {
@@ -174,18 +174,18 @@ fn the_average_by_hand() {
             let at = |a: &mut Average, q, us: u64| a.sample(q, Time(us * 1000), Weight::new(0.5), idle, packet_time);
             assert_eq!(at(&mut a, 4.0, 0), 2.0);
             assert_eq!(at(&mut a, 8.0, 0), 5.0);
-            // the last packet leaves, and the link finds the queue empty at the same time, and again later
+            // when the last packet has left, the link finds the queue empty at the same time, and again later
             a.left(0, Time(1_000_000), idle);
             a.empty(Time(1_000_000));
             a.empty(Time(2_000_000));
             let seen = at(&mut a, 0.0, 1000 + gap_us);
             assert!((seen - expected).abs() < 1e-12, "{idle:?} {gap_us}: {seen}");
-            // the queue is busy again, so this is an ordinary sample
+            // the queue is busy again, so the next arrival gives an ordinary sample
             assert!((at(&mut a, 2.0, 9000) - (expected / 2.0 + 1.0)).abs() < 1e-12);
         }
     }
-    // While the last packet is being sent, the queue is empty. Floyd & Jacobson count this time as idle, ns-2 does not. Here, the
-    // link has not found the queue empty, so 9 ms later a sample only halves the average.
+    // While the last packet is being sent, the queue is empty. Floyd & Jacobson count this time as idle, ns-2 does not. In this
+    // case, the link has not found the queue empty, so a sample 9 ms later only halves the average.
     let mut a = Average::default();
     let half = Weight::new(0.5);
     a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);
@@ -266,7 +266,7 @@ fn ecn_marks_and_harddrop_does_not() {
         let verdict = arrive(&mut red(harddrop).law(), 0, queue, &packet(ecn), &mut rng);
         assert_eq!(verdict, expected, "{harddrop:?} {ecn:?}");
     }
-    // on the ramp, an ECN-capable packet is marked exactly where a packet that is not ECN-capable is dropped
+    // on the ramp, an ECN-capable packet is marked in the same cases in which a packet that is not ECN-capable is dropped
     let verdicts = |ecn| {
         let (mut law, mut rng) = (red(Some(true)).law(), Rng::named(1, "q"));
         (0..100).map(|_| arrive(&mut law, 0, 10, &packet(ecn), &mut rng)).collect::<Vec<_>>()
@@ -290,7 +290,7 @@ fn ns2_spares_the_first_packet_and_the_last_one() {
     // with 2 packets queued, the average is at max, so the arrival is dropped; with one packet queued, nothing is dropped early
     assert_eq!(arrive(&mut law, 0, 2, &packet(Ecn::NotEct), &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng), Verdict::Pass);
-    // with probability 1 on the ramp, the first packet on the ramp passes and the second is dropped
+    // with probability 1 on the ramp, the first packet on the ramp passes, and the second is dropped
     let early =
         RedParams { probability: Some(p(1.0)), max: Some(Limit::Packets(3)), spacing: Some(Spacing::Geometric), ..red };
     let sure = RedParams { min: Some(Limit::Packets(1)), gentle: Some(true), ..early };
@@ -350,7 +350,7 @@ fn adaptive_red_by_hand() {
         assert!((law.max_p() - expected).abs() < 1e-12, "{ms} ms: {}", law.max_p());
         assert_eq!(law.red().ramp().unwrap().max_p, law.max_p());
     }
-    // the increase is a quarter of max_p if that is less than 0.01, and max_p never leaves its bounds
+    // max_p increases by a quarter of its value if that is less than 0.01, and never leaves its bounds
     for (from, queue, expected) in
         [(0.02, 25, 0.025), (0.495, 25, 0.5), (0.5, 25, 0.5), (0.0105, 5, 0.01), (0.01, 5, 0.01)]
     {
@@ -411,14 +411,14 @@ fn rio_averages_in_packets_apart() {
     LawParams::validate(&params).unwrap();
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let (inside, out) = (PacketMeta { size: 1000, tos: 40, ..Default::default() }, packet(Ecn::NotEct));
-    // ten packets are queued, of which two are "in". An out-packet is dropped, and an in-packet is not
+    // ten packets are queued, of which two are "in". An out-packet is dropped, but an in-packet is not
     for q in 0..2 {
         assert_eq!(arrive(&mut law, 0, q, &inside, &mut rng), Verdict::Pass);
     }
     assert_eq!(arrive(&mut law, 0, 10, &out, &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 10, &inside, &mut rng), Verdict::Pass);
     assert_eq!(law.averages(), (10.0, 2.0));
-    // the limit refuses the in-packet that the law has passed, so two in-packets are left; then one of them leaves
+    // the limit refuses an in-packet that the law has passed, so two in-packets are left in the queue; then one of them leaves
     law.overflow(Time(0));
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets: 9, bytes: 9000 };

@@ -1,4 +1,5 @@
-//! Tests of a queue with DRR++ and COBALT that becomes empty: it counts as new again at once, or as soon as its law is at rest.
+//! Tests of a queue that becomes empty, with DRR++ and COBALT: the queue counts as new again at once, or as soon as its law is
+//! at rest.
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::fair::Fair;
@@ -51,16 +52,17 @@ impl Bench {
     }
 }
 
-/// Returns the flow that is served after this script. Flow 0 sends two packets: the first leaves at once, the second waits 11 ms,
-/// longer than the target. So the count of flow 0's law becomes 1 at 11 ms, and returns to 0 an interval later, at 111 ms. At `ms`,
-/// flow 0 sends a third packet, while flow 1 is an old flow in the middle of its turn.
+/// Returns the flow that is served after this script. Flow 0 sends two packets: the first leaves at once, the second waits 11
+/// ms, which is longer than the target. So the count of flow 0's law becomes 1 at 11 ms, and returns to 0 an interval later, at
+/// 111 ms. At `ms`, flow 0 sends a third packet, while flow 1 is an old flow in the middle of its turn.
 fn first_after(holds_queue: bool, ms: u64) -> u32 {
     let mut b = Bench::new(holds_queue);
     b.offer(0, 0, 1000);
     assert_eq!(b.take(0), Some(0));
     b.offer(1, 0, 1000);
     assert_eq!((b.take(11), b.take(11)), (Some(0), None));
-    // three packets use up flow 1's first turn. The fourth packet is sent in its second turn, and credit for the fifth is left
+    // three packets use up flow 1's first turn. The fourth packet is sent in the flow's second turn, in which credit for a
+    // fifth packet is left
     (0..5).for_each(|_| b.offer(ms, 1, 400));
     (0..4).for_each(|_| assert_eq!(b.take(ms), Some(1)));
     b.offer(ms, 0, 1000);

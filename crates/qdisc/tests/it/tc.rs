@@ -160,7 +160,7 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // the texts have every keyword, except for flags that tc can only set, so the written text equals the text
+        // the texts have every keyword, except flags that tc can only set, so what is written equals the text
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
@@ -223,7 +223,7 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = written(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate, 50 ms cannot be converted to bytes, so the text has Linux's default, and `differences` says so
+    // without a rate, 50 ms cannot be converted to bytes, so the text has Linux's default, and this is listed in `differences`
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {

@@ -31,7 +31,7 @@ fn an_endless_file_ends_after_its_length() {
     assert_eq!((app.counts(), fake.writes.len(), fake.open_now()), (false, 2, 0));
     let times: Vec<_> = fake.opened.iter().map(|o| (o.at.0 / S, o.closed.map(|at| at.0 / S))).collect();
     assert_eq!(times, [(0, Some(5)), (2, Some(7))]);
-    // each connection fails after 2 s; it is opened again 1 s later, but not after the flow's end at 5 s
+    // each connection fails after 2 s. It is opened again 1 s later, but not after the end of the flow at 5 s
     let mut fake = Fake::new(&[20 * MS]).failing(&[0, 1, 2, 3], 2 * S);
     run(FtpParams { length, ..Default::default() }, &mut fake, 20 * S);
     let at: Vec<_> = fake.opened.iter().map(|o| o.at.0 / S).collect();
@@ -48,7 +48,7 @@ fn flows_start_one_after_the_other() {
 
 #[test]
 fn files_repeat_over_new_connections_and_stop_at_the_count() {
-    // in the fake network, the handshake takes 20 ms, and data reaches the receiver after half of that, 10 ms: a file
+    // in the fake network, the handshake takes 20 ms, and data reaches the receiver after half of this time, 10 ms. So a file
     // takes 30 ms
     let mut fake = Fake::new(&[20 * MS]);
     let params = FtpParams {
@@ -74,7 +74,7 @@ fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
     let (size, pause) = (Some(Bytes(18_750_000)), Duration::from_secs(16));
     let params = FtpParams { size, pause, new_connection: false, count: Some(3), ..FtpParams::default() };
     let app = run(params, &mut fake, 100 * S);
-    // the first file takes 20 + 10 ms, and each later one 10 ms
+    // the first file takes 20 + 10 ms, and each later file 10 ms
     let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS, f.2)).collect();
     assert_eq!(files, [(0, 30, 18_750_000), (16_030, 16_040, 18_750_000), (32_040, 32_050, 18_750_000)]);
     assert_eq!((app.files_done(), fake.opened.len(), fake.open_now()), (3, 1, 0));
@@ -157,7 +157,8 @@ fn an_application_writes_at_its_rates() {
     let rates = vec![rate(0, Some(8)), rate(2, Some(0)), rate(3, Some(4))];
     let app = run(FtpParams { rates, ..Default::default() }, &mut fake, 5 * S);
     assert!(!app.counts() && !app.params.greedy());
-    // the last writes come 1 ms before a limit ends: 1 MB/s for 1.999 s are 1380.5 blocks, 0.5 MB/s for 1.999 s are 690.2
+    // the last writes come 1 ms before a limit ends. 1 MB/s for 1.999 s are 1380.5 blocks, and 0.5 MB/s for 1.999 s are 690.2
+    // blocks
     let blocks = fake.writes.iter().map(|w| w.bytes / BLOCK).sum::<u64>();
     assert!(fake.writes.iter().all(|w| w.bytes % BLOCK == 0) && blocks == 1380 + 690, "{blocks}");
 }

@@ -60,7 +60,8 @@ pub(super) struct Feedback<'a> {
 pub(super) struct Frame {
     /// Bytes of payload.
     pub(super) bytes: f64,
-    /// Time for which the oldest waiting packet of earlier frames has waited to leave; zero if none waits.
+    /// Time for which the oldest packet in the sender's queue, apart from packets of the newest frame, has waited; zero if
+    /// there is none.
     pub(super) waiting: Duration,
 }
 

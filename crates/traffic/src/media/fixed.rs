@@ -1,4 +1,4 @@
-//! No control: the encoder keeps its first rate, and each frame leaves at once, whatever the network does.
+//! No control: the encoder keeps its first rate, and each frame leaves at once, regardless of the network.
 //!
 //! Source: none. This is the baseline with which the controllers are compared.
 

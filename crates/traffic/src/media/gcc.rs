@@ -16,13 +16,14 @@
 //!
 //! Rates are bits per second on the wire; the encoder gets the share of payload.
 //!
-//! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. These choices are ours, most of them after
-//! public descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself,
-//! which hardly ever reaches the draft's thresholds.) f_max is the largest frequency of the last 60 groups. One step of th
-//! covers at most 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last
-//! second. A_s begins at the largest rate and rises once per second. (The draft says once per report: at 30 reports per second,
-//! the rises would cancel each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A.
-//! Departs: no probing of bandwidth at the start; the sender computes everything, from the receiver's arrival times.
+//! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after public
+//! descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself, which
+//! hardly ever reaches the draft's thresholds.) f_max is the largest frequency of the last 60 groups. One step of th covers at
+//! most 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last second. A_s
+//! begins at the largest rate and rises once per second. (The draft says once per report: at 30 reports per second, the rises
+//! would cancel each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A.
+//! Departs: no probing of bandwidth at the start; the sender computes all of this, from the arrival times that the receiver
+//! reports.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
@@ -48,7 +49,7 @@ const K_DOWN: f64 = 0.000_18;
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
 /// Excess over the threshold above which an estimate does not change the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
-/// Longest time that one step of the threshold covers, ms.   Ours: without it, a pause would move the threshold far.
+/// Longest time that one step of the threshold covers, ms.   Ours: without this limit, a pause would change the threshold too much.
 const LONGEST_STEP: f64 = 100.0;
 /// Weight of the old value in the mean and the variance of R at decreases.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const SMOOTHING: f64 = 0.95;
@@ -209,7 +210,7 @@ impl Detector {
     fn detect(&mut self, offset: f64, rising: bool, passed: f64, p: &GccParams) {
         if offset > self.threshold {
             self.over += passed;
-            // the last signal holds until the estimate has been above the threshold for long enough
+            // the last signal is kept until the estimate has been above the threshold for long enough
             if self.over >= p.overuse_time.millis() && rising {
                 self.signal = Signal::Overuse;
             }
@@ -286,7 +287,7 @@ impl Gcc {
         self.delay_based.min(self.loss_based)
     }
 
-    /// Returns the received rate R in bit/s; `None` if the arrivals of the last second span less than half a second.
+    /// Returns the received rate R in bit/s; `None` if the arrivals of the last second are spread over less than half a second.
     fn received(&self) -> Option<f64> {
         let (first, last) = (self.arrivals.front()?, self.arrivals.back()?);
         let span = last.0.since(first.0);
@@ -346,7 +347,7 @@ impl Gcc {
                     self.delay_based * math::pow(self.p.increase, dt.min(1.0))
                 };
                 let most = received.map_or(f64::INFINITY, |r| 1.5 * r);
-                // the limit only stops growth; it does not reduce the rate
+                // the limit only stops growth, but does not reduce the rate
                 self.delay_based = grown.min(most).max(self.delay_based);
             }
         }
@@ -467,7 +468,7 @@ mod tests {
         let mut detector = Detector::new(12.5);
         (0..3000).for_each(|_| detector.group_done(2.5, 20.0, 22.5, &p));
         assert!((detector.m - 2.5).abs() < 1e-6, "{}", detector.m);
-        // at the fixed point e (e + q) = q var, here with var = 1: e = (-q + sqrt(q^2 + 4 q)) / 2 = 0.03113
+        // the fixed point satisfies e (e + q) = q var, with var = 1 in this test: e = (-q + sqrt(q^2 + 4 q)) / 2 = 0.03113
         assert!((detector.e - 0.031_127).abs() < 1e-5, "{}", detector.e);
         assert_eq!(detector.signal, Signal::Normal);
     }
@@ -483,7 +484,7 @@ mod tests {
                 assert!((detector.threshold - exact).abs() < 1e-9, "{n}: {} {exact}", detector.threshold);
             }
         }
-        // an estimate more than 15 ms above the threshold does not change it; the smallest threshold is 6 ms
+        // an estimate that is more than 15 ms above the threshold does not change the threshold; the smallest threshold is 6 ms
         let mut detector = Detector::new(12.5);
         detector.adapt(28.0, 10.0);
         assert_eq!(detector.threshold, 12.5);
@@ -526,7 +527,7 @@ mod tests {
         // + k z = 0.4797
         assert_eq!((detector.groups, detector.gaps.len()), (2, 2));
         assert!((detector.m - 0.4797).abs() < 2e-4, "{}", detector.m);
-        // a delayed packet that arrives right after the previous packet joins that packet's group
+        // if a delayed packet arrives right after the previous packet, it joins the group of that packet
         let mut detector = Detector::new(12.5);
         for (sent, arrived) in [(0, 50_000), (20_000, 70_000), (30_000, 72_000), (60_000, 110_000)] {
             detector.packet(at(sent), at(arrived), &p);
@@ -569,7 +570,7 @@ mod tests {
         assert!((0.9e6..1e6).contains(&received), "{received}");
         assert!((gcc.target(&cx) / received - 0.85).abs() < 1e-12);
         assert!(gcc.convergence.is_some());
-        // after a normal signal, growth is additive: ten updates in 0.1 s add 1000 bit/s each
+        // after a normal signal, growth is additive: each of ten updates in 0.1 s adds 1000 bit/s
         let top = 50.0 + 3.0 * (n - 201) as f64;
         while gcc.state != State::Increase {
             run(&mut gcc, n, 1, |_| top, |_| false);
@@ -591,7 +592,8 @@ mod tests {
         assert!((gcc.delay_based / 1.5e6 - 1.0).abs() < 1e-9, "{}", gcc.delay_based);
     }
 
-    /// A loss of 20 % multiplies the rate by 0.9. A loss of 5 % does not change it. With less than 2 %, the rate grows.
+    /// A loss of 20 % multiplies the rate by 0.9, a loss of 5 % does not change the rate, and with a loss of less than 2 % the
+    /// rate grows.
     #[test]
     fn losses_limit_the_rate() {
         let mut gcc = Gcc::new(&GccParams::default(), &context());
@@ -604,7 +606,7 @@ mod tests {
         gcc.fates = [(Time(2_000_000_000), 100, 20)].into();
         gcc.control_loss(Time(2_000_000_000), Duration::from_millis(100));
         assert!((gcc.rate() / rate - 0.9).abs() < 1e-12);
-        // the rate does not fall again before RTT + 300 ms = 400 ms have passed
+        // the rate does not fall again until RTT + 300 ms = 400 ms have passed
         gcc.control_loss(Time(2_399_000_000), Duration::from_millis(100));
         assert!((gcc.rate() / rate - 0.9).abs() < 1e-12);
         gcc.control_loss(Time(2_400_000_000), Duration::from_millis(100));

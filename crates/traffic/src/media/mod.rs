@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A packet counts as lost if a report covers it without an arrival time and a packet at least three numbers higher has
-//! arrived, if a report begins after it, or if it is unreported after max(1 s, 4 srtt). Nothing is repeated. A frame is shown
-//! if all its packets arrive before those of a later frame, even if earlier frames are missing (a real decoder also needs
-//! these).
+//! arrived, if a report begins after it, or if it is unreported after max(1 s, 4 srtt). Packets are not retransmitted. A frame
+//! is shown if all its packets arrive before the packets of a later frame, even if earlier frames are missing (a real decoder
+//! also needs the earlier frames).
 //!
 //! Source: RFC 8888 (feedback), RFC 8867 §4 (the parts of such a flow); each controller's file names its own source. Departs:
 //! RTP and RTCP are modelled by sizes and contents, not by bytes; one stream per flow, no audio, no retransmission, no error
@@ -56,7 +56,7 @@ impl Params for MediaParams {
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
-        // a frame's packets, and at most as many reports
+        // the packets of a frame, and at most the same number of reports
         Demand::datagrams(2.0 * (self.packets_per_frame() + 1.0) * times(span, self.frame_interval(), None))
     }
 
@@ -114,7 +114,7 @@ struct Count {
 }
 
 impl Count {
-    /// Returns the delay in ms that a share `q` of the whole frames does not exceed; NaN without a frame.
+    /// Returns the delay in ms that is not exceeded by a share `q` of the whole frames; NaN if there are no frames.
     fn delay(&self, q: f64) -> f64 {
         let all: u64 = self.delays.values().sum();
         let rank = ((q * all as f64).ceil() as u64).max(1);
@@ -237,7 +237,8 @@ impl Media {
         }
     }
 
-    /// Passes a report to the controller; without a report, passes only the packets that count as lost because of their age.
+    /// Passes a report to the controller; without a report, passes only the packets that count as lost because they are too
+    /// old.
     fn feedback(&mut self, now: Time, report: Option<&Report>) {
         let packets = self.sender.feedback(now, report);
         if packets.is_empty() {
@@ -322,7 +323,7 @@ impl Application for Media {
         if role == self.params.direction.receiver() {
             return self.packet_arrived(number, ecn, host);
         }
-        // a later report has all the information of a report that it overtook
+        // a later report contains all the information of the reports that it overtook
         while let Some((_, report)) = self.reports.pop_front_if(|(n, _)| *n <= number) {
             if self.reports.front().is_none_or(|(n, _)| *n > number) {
                 self.feedback(host.now(), Some(&report));

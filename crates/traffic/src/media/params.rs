@@ -136,10 +136,10 @@ pub struct MediaParams {
     pub encoder_lag: Duration,
     /// Largest packet in bytes on the wire, including 40 bytes of headers (IPv4, UDP, RTP). Default 1200.
     pub packet: Bytes,
-    /// Longest time from the arrival of a packet to its report. A report also leaves at the end of a frame and after 16 packets.
-    /// Default 40ms.
+    /// Longest time from the arrival of a packet to its report. A report is also sent at the end of a frame, and after 16
+    /// packets. Default 40ms.
     pub feedback_interval: Duration,
-    /// A frame is skipped if a packet has waited for longer than this at the sender. Default 500ms.
+    /// A frame is skipped if a packet at the sender has waited for longer than this time. Default 500ms.
     pub queue_limit: Duration,
     /// Pauses of the sender, in order. Default [].
     pub pauses: Vec<Pause>,

@@ -1,8 +1,8 @@
 //! The receiver of a media flow: arrival times, and the reports that return them.
 //!
 //! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval` after
-//! the first unreported packet. It covers all packets that were new in the previous report, and all newer ones. So every packet
-//! is reported twice, and the loss of one report loses no information.
+//! the first unreported packet. A report covers all packets that were new in the previous report, and all newer packets. So
+//! every packet is reported twice, and no information is lost if one report is lost.
 //!
 //! ```text
 //!   size of a report of n packets = 28 (IPv4, UDP) + 20 (RTCP header, two SSRCs, first number and count, time) + 2 n, rounded up to 4
@@ -50,7 +50,7 @@ pub(super) struct Receiver {
     arrivals: VecDeque<Option<Arrival>>,
     /// Number of the first packet that no report covers.
     reported: u64,
-    /// Time at which a report leaves at the latest; [`Time::NEVER`] if there is nothing to report.
+    /// Latest time at which the next report leaves; [`Time::NEVER`] if there is nothing to report.
     pub(super) deadline: Time,
     interval: Duration,
 }
@@ -99,11 +99,11 @@ mod tests {
         let mut receiver = Receiver::new(Duration::from_millis(40));
         assert!(!receiver.arrived(0, at(1), false));
         assert_eq!(receiver.deadline, Time(41_000_000));
-        // packet 1 is missing; packet 2 ends its frame
+        // packet 1 is missing; packet 2 is the last of its frame
         assert!(receiver.arrived(2, at(3), true));
         let first = receiver.report(Time(3_000_000));
         assert_eq!((first.begin, &first.arrivals[..]), (0, &[Some(at(1)), None, Some(at(3))][..]));
-        // 48 B, and 6 B for three packets, rounded up to 8
+        // 48 B, and 2 B for each of three packets, rounded up to a multiple of 4: 56 B
         assert_eq!((first.size(), receiver.deadline), (56, Time::NEVER));
         // packet 1 was reordered and arrives late
         receiver.arrived(1, at(5), false);
@@ -113,7 +113,7 @@ mod tests {
         assert!(receiver.arrived(4, at(7), true));
         let third = receiver.report(Time(7_000_000));
         assert_eq!((third.begin, &third.arrivals[..]), (3, &[at(6), at(7)].map(Some)[..]));
-        // packet 2 is too old for any later report
+        // packet 2 is too old to be in a later report
         assert!(!receiver.arrived(2, at(8), true));
     }
 

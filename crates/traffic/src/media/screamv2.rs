@@ -16,12 +16,12 @@
 //!
 //! Packets with ECT(1) get the L4S response, those with ECT(0) the classic one.
 //!
-//! Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2 to §4.4 (editor's copy of August 2026). The draft leaves some points
-//! open. These choices are ours. The least delay is kept per minute, as in RFC 6817 §3.4.2. w_i changes at most every
-//! ten s_rtt. The bytes in flight are the largest of the last two intervals of max(s_rtt, 200 ms). The overhead falls from 3 to
-//! 1.5 as the mean deviation of qdelay (gain 1/64) rises to T / 10. With every frame, rate_adjust changes by 1/40 of the time
-//! by which packets wait longer than half a frame interval, as a fraction of the interval. frame_dev is the mean excess of
-//! frames above the mean size, as a fraction of the mean size (gain 1/16). The first window is 100 ms of the first rate.
+//! Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2 to §4.4 (editor's copy of August 2026). The draft leaves some points open,
+//! for which we chose the following. The least delay is kept per minute, as in RFC 6817 §3.4.2. w_i changes at most every ten
+//! s_rtt. The bytes in flight are the largest of the last two intervals of max(s_rtt, 200 ms). The overhead falls from 3 to 1.5
+//! as the mean deviation of qdelay (gain 1/64) rises to T / 10. With every frame, rate_adjust changes by 1/40 of the time by
+//! which packets wait longer than half a frame interval, as a fraction of the interval. frame_dev is the mean excess of frames
+//! above the mean size, as a fraction of the mean size (gain 1/16). The first window is 100 ms of the first rate.
 //! Departs: the optional parts (§4.5: limits of the loss response, detection of policers, a larger T against loss-based rivals)
 //! are left out. The pacer's queue is not cleared; frames are skipped instead (`queue_limit`).
 
@@ -175,7 +175,7 @@ pub(super) struct ScreamV2 {
     p: ScreamV2Params,
     /// Reference window w, bytes.
     window: f64,
-    /// w_i, the window at the last congestion, bytes; and the time of that congestion.
+    /// w_i, the window at the last congestion, in bytes, and the time of this congestion.
     inflection: Option<(f64, Time)>,
     /// Time of the last cut.
     cut: Option<Time>,
@@ -402,7 +402,7 @@ mod tests {
         let mut scream = machine();
         feed(&mut scream, Ecn::Ect1, 1000, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
-        // after a second loss within V = 25 ms of the cut, the next cut waits until 25 ms have passed
+        // a second loss occurs within V = 25 ms of the cut, so the next cut comes only when 25 ms have passed
         feed(&mut scream, Ecn::Ect1, 1024, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
         feed(&mut scream, Ecn::Ect1, 1025, 20, false, false);
@@ -425,11 +425,11 @@ mod tests {
     #[test]
     fn an_l4s_mark_cuts_by_alpha() {
         let mut scream = machine();
-        // the first mark: F = 1, alpha = 1/8; no congestion before it, so the cut is 1 - 1/32
+        // the first mark: F = 1, alpha = 1/8. There was no congestion before it, so the cut is 1 - 1/32
         feed(&mut scream, Ecn::Ect1, 1000, 20, true, true);
         assert!((scream.window - 100e3 * 31.0 / 32.0).abs() < 1e-6, "{}", scream.window);
-        // 25 ms later, without growth in between: alpha = 1/8 + 7/64 = 15/64. Now w is 3 % below w_i, x = 8 / 32 = 1/4, x^2 = 1/16,
-        // scl = 0.1, and the cut is scaled by 1/4: 1 - 15/64/4/4 = 1 - 15/1024
+        // 25 ms later, without growth in the meantime: alpha = 1/8 + 7/64 = 15/64. Now w is 3 % below w_i, so 8 (w - w_i) / w_i
+        // = 1/4, its square is 1/16, and scl = 0.1. The cut is scaled by 1/4: 1 - 15/64/4/4 = 1 - 15/1024
         feed(&mut scream, Ecn::Ect1, 1025, 20, true, true);
         assert!((scream.window - 100e3 * 31.0 / 32.0 * (1.0 - 15.0 / 1024.0)).abs() < 1e-6, "{}", scream.window);
     }
@@ -478,7 +478,7 @@ mod tests {
         queue.add(ms(4), Duration::from_millis(25));
         queue.average(ms(4));
         assert!((queue.avg - 0.005).abs() < 1e-12);
-        // after ten minutes with 30 ms, this is the smallest delay
+        // after ten minutes with a delay of 30 ms, this is the smallest delay
         for minute in 1..=10 {
             queue.add(ms(60_000 * minute), Duration::from_millis(30));
         }
@@ -503,8 +503,8 @@ mod tests {
         scream.window = 100e3;
         scream.grow(&cx, ms(3500), 1000.0);
         assert!((scream.window - 100_020.0).abs() < 1e-6, "{}", scream.window);
-        // near w_i, growth is a quarter; with a round trip of V / 2, half of that. w is 50 MSS, because growth needs a target
-        // below its maximum
+        // near w_i, growth is reduced to a quarter; with a round trip of V / 2, it is half of that. w is 50 MSS, because growth
+        // needs a target below its maximum
         (scream.window, scream.inflection, scream.srtt) = (50e3, Some((50e3, ms(1000))), Duration::from_micros(12_500));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 50_002.5).abs() < 1e-6, "{}", scream.window);
@@ -514,7 +514,7 @@ mod tests {
         assert_eq!(scream.window, 100e3);
     }
 
-    /// w = 100 kB in 50 ms are 16 Mbit/s. The target is 1000 / 1020 of this rate, divided by 1.2.
+    /// w = 100 kB per 50 ms is 16 Mbit/s. The target is 1000 / 1020 of this rate, divided by 1.2.
     #[test]
     fn the_target_follows_the_window() {
         let cx = context(Ecn::NotEct);
@@ -523,13 +523,14 @@ mod tests {
         scream.srtt = Duration::from_millis(50);
         assert!((scream.target(&cx) - 16e6 / 1.02 / 1.2).abs() < 1e-3);
         assert!((scream.pacing_rate(&cx) - 1.5 * 16e6 / 1.02 / 1.2).abs() < 1e-3);
-        // w = 5 MSS: the ratio is 0.2, which takes 10 % off
+        // w = 5 MSS: MSS / w is 0.2, which reduces the target by 10 %
         scream.window = 5000.0;
         assert!((scream.target(&cx) - 0.9 * 0.8e6 / 1.02 / 1.2).abs() < 1e-3);
         // at 90 % of the largest rate, pacing is relaxed by 1 / (1 - 0.5)
         let cx = Context { max: scream.target(&cx) / 0.9, ..cx };
         assert!((scream.pacing_rate(&cx) / scream.target(&cx) - 3.0).abs() < 1e-9);
-        // if the delay is constant, three windows may be in flight; with a deviation of 6 ms (T / 10), one and a half
+        // if the delay is constant, three windows may be in flight; with a mean deviation of 6 ms (T / 10), one and a half
+        // windows
         assert_eq!(scream.window(), Some(15_000));
         scream.queue.deviation = 0.006;
         assert_eq!(scream.window(), Some(7500));

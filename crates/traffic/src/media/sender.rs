@@ -13,10 +13,10 @@ use super::receiver::Report;
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// A missing packet counts as lost once a packet this much higher in number has arrived, so that small reorderings are not
-/// losses.
+/// A missing packet counts as lost once a packet with a number that is higher by this much has arrived, so that small
+/// reorderings are not losses.
 const REORDERING: u64 = 3;
-/// Shortest time after which an unreported packet is lost.   Ours.
+/// Shortest time after which an unreported packet counts as lost.   Ours.
 const UNREPORTED: Duration = Duration::from_secs(1);
 
 /// A packet that waits to leave.
@@ -59,7 +59,7 @@ const KEPT: u64 = 2000;
 
 impl Sender {
     /// Splits a frame of `bytes` into packets of at most `most` bytes of payload. Returns the number of the first packet, and
-    /// the number after the last.
+    /// the number after that of the last packet.
     pub(super) fn enqueue(&mut self, now: Time, bytes: u64, most: u64) -> [u64; 2] {
         let first = self.next + self.waiting.len() as u64;
         let mut left = bytes;
@@ -97,7 +97,7 @@ impl Sender {
         self.burst_at = Some(now);
         self.in_flight += bytes;
         self.out.push_back(Sent { at: now, payload, pending: true });
-        // bound: one packet, because one was added
+        // bound: one iteration, because one packet was added
         if self.out.len() as u64 > KEPT && !self.out[0].pending {
             self.out.pop_front();
             self.first += 1;
@@ -106,8 +106,8 @@ impl Sender {
         self.next - 1
     }
 
-    /// Returns the time at which the pacer lets the next packet leave; `None` if none waits, or if the window is full until a
-    /// report arrives.
+    /// Returns the time at which the pacer lets the next packet leave; `None` if no packet waits, or if the window is full
+    /// until a report arrives.
     pub(super) fn wake_at(&self, now: Time, burst: Duration, window: Option<u64>) -> Option<Time> {
         self.admitted(window)?;
         Some(self.next_at.max(self.burst_at.map_or(now, |at| at + burst)).max(now))
@@ -194,10 +194,10 @@ mod tests {
         sender.sent(ms(0), 1e6, burst);
         assert_eq!((sender.next(ms(7), None), sender.wake_at(ms(0), Duration::ZERO, None)), (None, Some(ms(8))));
         assert_eq!(sender.wake_at(ms(0), burst, None), Some(ms(10)));
-        // at 10 ms, the second packet leaves 2 ms late; the third is due 8 ms after the time at which the second was due
+        // at 10 ms, the second packet leaves 2 ms late; the third packet is due 8 ms after the time at which the second was due
         sender.sent(ms(10), 1e6, burst);
         assert_eq!((sender.in_flight, sender.next(ms(15), None), sender.next(ms(16), None)), (2000, None, Some(120)));
-        // another 120 B do not fit into a window of 2100 B until a report arrives
+        // until a report arrives, another 120 B do not fit into a window of 2100 B
         assert_eq!((sender.next(ms(18), Some(2100)), sender.wake_at(ms(18), Duration::ZERO, Some(2100))), (None, None));
         sender.feedback(ms(50), Some(&report(0, ms(40), &[Some(30)])));
         assert_eq!(sender.next(ms(50), Some(2100)), Some(120));
@@ -209,7 +209,8 @@ mod tests {
         // packet 1 is missing. The report ends with packet 3, so packet 1 may still arrive
         let first = sender.feedback(ms(100), Some(&report(0, ms(60), &[Some(50), None, Some(52), Some(53)])));
         assert_eq!(first.iter().map(|p| p.arrived).collect::<Vec<_>>(), [50, 52, 53].map(|at| Some(ms(at))));
-        // the newest packet left at 3 ms and arrived at 53 ms, and the report left at 60 ms: 100 - 3 - (60 - 53) = 90 ms
+        // the newest packet left at 3 ms and arrived at 53 ms, and the report left at 60 ms, so srtt = 100 - 3 - (60 - 53) = 90
+        // ms
         assert_eq!(sender.srtt, Some(Duration::from_millis(90)));
         // the next report ends with packet 5, more than three numbers later, so packet 1 is lost
         let second = sender

@@ -11,8 +11,8 @@ pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
 
-/// Parses TOML by way of a JSON tree, as scenarios are read. Reading it directly would compile a second parser of every type, which
-/// takes as long as compiling all these tests.
+/// Parses TOML to a JSON tree first, like the reader of scenarios. To read TOML directly, a second parser of every type would
+/// have to be compiled, which takes as long as compiling all these tests.
 pub(crate) fn read(text: &str) -> serde_json::Result<PortSpec> {
     serde_json::from_value(toml::from_str(text).unwrap())
 }
@@ -50,7 +50,7 @@ impl Bench {
         Self { port, flows: FlowTable::default(), fates: Drops::default(), tape: Tape::default(), out: vec![], seq: 0 }
     }
 
-    /// Offers `n` packets of `size` bytes at one moment.
+    /// Offers `n` packets of `size` bytes at the same time.
     pub(crate) fn burst(&mut self, now: Time, n: usize, size: u16) {
         for _ in 0..n {
             let packet = PacketMeta { seq: self.seq, size, flow: FlowId(1), ..Default::default() };
