@@ -13,9 +13,9 @@ use units::{BitRate, Bytes, Limit, Problem, ensure};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Room {
     limit: Limit,
-    /// 1 with `ns2_off_by_one`, otherwise 0.
+    /// 1 if `ns2_off_by_one` is set, otherwise 0.
     short: u64,
-    /// The rate for which `bytes` was computed from a limit in time. Storing both saves a division on every arrival.
+    /// The rate for which `bytes` was computed from a limit in time. It is stored to save a division on every arrival.
     rate: BitRate,
     bytes: u64,
 }
@@ -43,9 +43,9 @@ impl Room {
         }
     }
 
-    /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A time is
-    /// refused here only if it is zero. Its number of bytes depends on the link, so [`Room::validate_at`] checks this number once
-    /// the rate is known.
+    /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A limit in
+    /// time is refused here only if it is zero. The number of bytes that it means depends on the link, so [`Room::validate_at`]
+    /// checks this number once the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {
@@ -56,12 +56,12 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
-    /// Checks the limit at `path` as [`Room::validate`] does. An omitted limit is valid.
+    /// Checks the limit at `path` like [`Room::validate`]. An omitted limit is valid.
     pub(crate) fn holds(path: &str, limit: Option<Limit>) -> Result<(), Problem> {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }
 
-    /// Refuses a limit in time that is shorter than the smallest packet takes at this sustained rate.
+    /// Refuses a limit in time that is shorter than the transmission time of the smallest packet at this sustained rate.
     pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
         let Limit::Time(span) = limit else { return Ok(()) };
         let bytes = Bytes(rate.bytes_in(span));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn both_conventions_in_each_unit() {
-        // a limit of 21 packets stores 21 packets, or 20 by ns-2's convention
+        // with a limit of 21 packets, the queue stores 21 packets, or 20 by ns-2's convention
         assert!(fits(Limit::Packets(21), false, 20, 30_000) && !fits(Limit::Packets(21), false, 21, 31_500));
         assert!(fits(Limit::Packets(21), true, 19, 28_500) && !fits(Limit::Packets(21), true, 20, 30_000));
         assert!(fits(Limit::Bytes(Bytes(3000)), false, 1, 1500) && !fits(Limit::Bytes(Bytes(3000)), true, 1, 1500));

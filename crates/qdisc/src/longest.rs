@@ -24,8 +24,8 @@ pub(crate) struct Lengths {
     places: Vec<u32>,
 }
 
-/// Combines a length and a queue number into one integer. It is larger for a longer queue, and among equal lengths for a lower
-/// number.
+/// Combines a length and a queue number into one integer. The integer is larger for a longer queue; among queues of equal
+/// length, it is larger for a lower number.
 #[inline]
 fn standing(length: u64, i: usize) -> u64 {
     length.min(u64::MAX >> NUMBER_BITS) << NUMBER_BITS | (LAST - i) as u64

@@ -18,7 +18,7 @@ pub trait Params {
     fn build(&self) -> Self::Discipline
     where
         Self: Sized;
-    /// Returns the limit on the total backlog; `None` if there is no such limit.
+    /// Returns the limit on the total backlog; `None` if the total backlog has no limit.
     fn limit(&self) -> Option<Limit>;
     /// Returns the first parameter that is invalid on a link of this sustained rate. Called after [`Self::validate`].
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {

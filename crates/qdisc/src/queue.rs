@@ -60,7 +60,7 @@ impl FateSink for Tally<'_> {
 /// A discipline with its counters. It stamps arrivals, counts packets by fate and, in debug builds, checks the balance on every
 /// call.
 ///
-/// The backlog and the wake time change only in calls. They are stored here because a port reads them more often than it calls
+/// The backlog and the wake time change only in calls. Both are stored here, because a port reads them more often than it calls
 /// the discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue<D = Discipline> {
@@ -77,7 +77,7 @@ impl<D: QueueDiscipline> Queue<D> {
         Self { backlog: discipline.backlog(), discipline, counters: Counters::default(), wake }
     }
 
-    /// Offers `packet`. Returns false if it was refused. Other packets may have been dropped to make room for it.
+    /// Offers `packet`. Returns false if the packet was refused. To make room for it, other packets may have been dropped.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
         packet.stamp = cx.now;
@@ -89,8 +89,8 @@ impl<D: QueueDiscipline> Queue<D> {
         self.counters.refused() == refused
     }
 
-    /// Fills an empty queue with the packets `waiting`, which are in order of arrival and keep their stamps. None of them may
-    /// be refused. `counters` counts all packets so far, including these.
+    /// Fills an empty queue with the packets `waiting`, which are in order of arrival and keep their stamps. None of these
+    /// packets may be refused. `counters` counts all packets so far, including these.
     pub fn refill(&mut self, waiting: &[PacketMeta], counters: Counters, cx: &mut Context<'_>) {
         for packet in waiting {
             self.backlog.add(packet.bytes());
@@ -141,7 +141,7 @@ impl<D: QueueDiscipline> Queue<D> {
         self.discipline.service_flows().map_or([0; 2], ServiceFlows::head_bytes)
     }
 
-    /// Returns the time at which the host must call `wake` next; `None` for never.
+    /// Returns the time at which the host must next call `wake`; `None` if there is none.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         (self.wake != Time::NEVER).then_some(self.wake)

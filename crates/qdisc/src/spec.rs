@@ -36,7 +36,7 @@ pub struct Info {
     pub name: &'static str,
     /// Type in the taxonomy of ARRIS 2013.
     pub kind: Kind,
-    /// True for a control law, which the queues of a fair discipline can host: `law = { NAME = {..} }`.
+    /// True for a control law, which a fair discipline can use for its queues: `law = { NAME = {..} }`.
     pub law: bool,
     /// One-line summary.
     pub summary: &'static str,
@@ -112,7 +112,7 @@ impl Spec {
         self.params().validate_at(rate).map_err(|p| p.under(self.name()))
     }
 
-    /// Returns the rate of the discipline's own shaper; `None` without a shaper.
+    /// Returns the rate of the discipline's own shaper; `None` if it has no shaper.
     pub fn shapes(&self) -> Option<BitRate> {
         self.params().shapes()
     }
@@ -133,7 +133,7 @@ impl Spec {
         self.params().fair()
     }
 
-    /// Returns the limit on the total backlog; `None` for no limit.
+    /// Returns the limit on the total backlog; `None` if there is none.
     pub fn limit(&self) -> Option<Limit> {
         self.params().limit()
     }

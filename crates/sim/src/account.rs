@@ -8,10 +8,10 @@ use traffic::Application;
 use units::Duration;
 
 impl<S: Sink> World<S> {
-    /// Returns the result of the whole run after [`World::run`], or of the run so far. `scenario` must be the scenario from which
-    /// this world was built.
+    /// Returns the result of the run: of the whole run after [`World::run`], otherwise of the run so far. `scenario` must be
+    /// the scenario from which this world was built.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
-        // the figures of applications cover the whole run once it is complete; until then, they end at the last event
+        // the figures of applications cover the whole run if it is complete; otherwise they end at the last event
         let now = if self.over { self.end } else { self.now() };
         let links = self.engine.net.links.iter().map(|link| link.account(now, self.capacity(scenario, &link.name)));
         Account {

@@ -2,7 +2,8 @@
 
 use units::prefetch;
 
-/// Slots for values that are each stored once and taken once. The free list is last-in first-out, so hot slots stay hot.
+/// Slots for values that are stored once and taken once. The free list is last-in first-out, so a slot that is in the cache is
+/// reused first.
 #[derive(Clone, Debug)]
 pub(crate) struct Arena<T> {
     slots: Vec<Option<T>>,
@@ -56,7 +57,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Returns the value at `index`, if there is one.
+    /// Returns the value at `index`, if there is a value.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.as_ref()
     }

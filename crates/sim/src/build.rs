@@ -30,7 +30,7 @@ impl World<()> {
         World::with_sink(scenario, ())
     }
 
-    /// Builds a world that computes measures only, for a run that its caller pauses to change.   Errors: as [`World::build`].
+    /// Builds a world that computes measures only, for a run that its caller pauses to change.   Errors: those of [`World::build`].
     pub fn build_driven(scenario: &Scenario) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, (), false)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);
@@ -49,7 +49,8 @@ pub(crate) struct Schedule {
 impl<S: Sink> World<S> {
     /// Builds a world whose records go to `sink`.
     ///
-    /// With a sink that requests records of links or packets, plain links do not use their fast path. Every result stays the same.
+    /// With a sink that requests records of links or packets, plain links do not use their fast path. All results stay the
+    /// same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, sink, true)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);
@@ -70,7 +71,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Builds a world in which no task and no start of an application is scheduled yet. With `chains`, its links cannot be changed.
+    /// Builds a world in which no tasks and no starts of applications are scheduled yet. With `chains`, the links of the world
+    /// cannot be changed.
     pub(crate) fn unscheduled(scenario: &Scenario, sink: S, chains: bool) -> Result<(Self, Schedule), Problem> {
         let network = scenario.network()?;
         for (name, stack) in &scenario.tcp {
@@ -165,8 +167,8 @@ impl<S: Sink> World<S> {
             let message = "too many servers; expected at most 32767 for all applications together".to_owned();
             return Err(Problem::new(format!("app.{}.to", app.name), message));
         }
-        // rows are added in order, so the last row is this application's; an application has series for all of its rows, or for
-        // none
+        // rows are added in order, so the last row belongs to this application; an application has series for all of its rows,
+        // or for none
         let series = engine.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
         let [header, server_header] = app.stacks.map(|stack| engine.headers[usize::from(stack)]);
         let reads = app.stacks.map(|stack| engine.stacks[usize::from(stack)].reads_ack_time());

@@ -4,16 +4,16 @@
 //!   node `from` --- left.pcap --- queue, link ... link, queue --- right.pcap --- node `to`
 //! ```
 //!
-//! `left` holds the packets that arrive at the link's queue (dropped or not), and the packets that reach node `from` over
-//! links from node `to`. `right` holds the packets that reach node `to` over the link, and the packets that enter the queues of
-//! links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
+//! `left` holds the packets that arrive at the link's queue (including those that are dropped), and the packets that reach node
+//! `from` over links from node `to`. `right` holds the packets that reach node `to` over the link, and the packets that enter
+//! the queues of links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
 //!
 //! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and
-//! applications are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and the port of an application is
-//! its number; both numbers start at 1. TCP has the sequence numbers of the run (the initial number is 0), flags, window, MSS,
-//! window scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The
-//! first [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies have their real
-//! bytes.
+//! applications are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and the port of an application
+//! is its number; both numbers start at 1. TCP has the sequence numbers of the run (the initial number is 0), flags, window,
+//! MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP.
+//! The first [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies contain
+//! their real bytes.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet
@@ -49,7 +49,7 @@ pub struct Capture<W: Write> {
     failed: io::Result<()>,
 }
 
-/// Properties of an application that its packets lack, but their headers need.
+/// Properties of an application that are needed for the headers of its packets, but are not in the packets.
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
@@ -58,8 +58,8 @@ struct App {
 }
 
 impl<W: Write> Capture<W> {
-    /// Captures at both ends of `link`, with its `from` on the left. `None` chooses the slowest link (by its shaper or modem),
-    /// or the first of several. Writes the file headers at once.
+    /// Captures at both ends of `link`; the node `from` of the link is on the left. `None` chooses the slowest link (by its
+    /// shaper or modem), or the first of several. Writes the file headers at once.
     ///
     /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
@@ -99,10 +99,10 @@ fn unknown(name: &str, links: &[NetworkLink]) -> Problem {
     Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
 }
 
-/// Returns the link with the lowest sustained rate, or the first of several.
+/// Returns the link with the lowest sustained rate, or the first of several such links.
 fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
     let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
-    // a reverse link such as "~up" precedes "up" in `links`, but must not be chosen instead of it
+    // a reverse link such as "~up" precedes "up" in `links`, but "up" must be chosen
     links.iter().min_by_key(|l| (rate(&l.declared), l.name.starts_with('~')))
 }
 
@@ -134,7 +134,7 @@ impl<W: Write> Sink for Capture<W> {
 fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
     let CapturedPacket { packet, tuple, segment, bytes, .. } = *captured;
     let back = packet.flags.has(Flags::REVERSE);
-    // the destination port is the application's number, from 1
+    // the destination port is the number of the application, counted from 1
     let app = apps.get(usize::from(tuple.dport).wrapping_sub(1));
     let tuple = if back { tuple.reversed() } else { tuple };
     let to = Ip { src: Ipv4Addr::from(tuple.src).into(), dst: Ipv4Addr::from(tuple.dst).into(), tos: packet.tos };
@@ -215,7 +215,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     craft::tcp(out, to, &header, segment.len as usize);
 }
 
-/// TCP options under construction: at most 40 bytes. NOPs before each option align it to a word, as Linux does.
+/// TCP options under construction: at most 40 bytes. NOPs before each option align the option to a word, as in Linux.
 #[derive(Debug)]
 struct Options {
     bytes: [u8; 44],

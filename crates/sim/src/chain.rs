@@ -1,19 +1,21 @@
-//! Chains of plain links: where one plain link feeds the next, the whole way of a packet is computed when it enters the first.
+//! Chains of plain links: if one plain link feeds the next, the whole way of a packet is computed when the packet enters the
+//! first link.
 //!
-//! A plain link that is fed by one other plain link receives packets in the order in which that link sends them. So its departures
-//! and its drops can be computed together with the departures of the other link:
+//! A plain link that is fed by one other plain link receives packets in the order in which the other link sends them. So its
+//! departures and its drops can be computed together with the departures of the other link:
 //!
 //! ```text
 //!   server --access--> r1 --bottleneck--> r2 --access--> home
 //!          no event    ^       no event    ^             one event per packet: its arrival at home
 //! ```
 //!
-//! A link is *onward* if each of its packets goes on over a link that only this link feeds. Packets of an onward link have no event
-//! at its far end; those of the last link of a chain have one. [`roles`] finds the chains, from the paths between applications.
+//! A link is *onward* if each of its packets goes on over a link that only this link feeds. Packets of an onward link have no
+//! event at the far end of this link, but packets of the last link of a chain have one at its end. [`roles`] finds the chains,
+//! from the paths between applications.
 //!
-//! **Accounts.** A packet's way is computed in advance, but counters, series and the drops of flows must show the present. So each
-//! link logs when each packet arrives, starts and leaves, and [`Chained::settle`] moves the accounts along this log. As on a `Fifo`,
-//! a departure precedes an arrival at the same time.
+//! **Accounts.** A packet's way is computed in advance, but counters, series and the drops of flows must show the state at the
+//! current time. So each link logs when each packet arrives, starts and leaves, and [`Chained::settle`] moves the accounts
+//! along this log. As on a `Fifo`, a departure precedes an arrival at the same time.
 //!
 //! **Simultaneous events** are handled in the order of their scheduling, so an event at the end of a chain needs the time at which
 //! it would have been scheduled with an event for each hop: when the packet before it arrived or, if the link was then empty, when its
@@ -39,7 +41,7 @@ const LOOKAHEAD: usize = 8;
 /// The part of a link in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// Every packet that reaches the far end enters a link that only this link feeds.
+    /// Every packet that reaches the far end of this link enters a link that only this link feeds.
     pub onward: bool,
     /// Only one link feeds this link, and that link is onward.
     pub fed: bool,
@@ -53,7 +55,7 @@ pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&
         takes_time && !counted.contains(&link.from) && plain(link)
     };
     let plain: Vec<bool> = network.links.iter().map(can_be).collect();
-    // the links that feed each link (NO_LINK: a host does), and the links that follow it (NO_LINK: packets have arrived)
+    // for each link, the links that feed it (NO_LINK: a host), and the links that follow it (NO_LINK: packets have arrived)
     let mut feeds = vec![BTreeSet::new(); network.links.len()];
     let mut goes = feeds.clone();
     let pairs = network.apps.iter().flat_map(|app| app.to.iter().flat_map(|to| [(app.from, *to), (*to, app.from)]));
@@ -83,17 +85,18 @@ pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&
 /// A packet in the log of a link.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passage {
-    /// Time of its arrival at the queue.
+    /// Time at which the packet arrives at the queue.
     at: Time,
-    /// Start of its transmission. If it is dropped: the time at which the event of its arrival would have been scheduled.
+    /// Start of the packet's transmission. If the packet is dropped: the time at which the event of its arrival would have been
+    /// scheduled.
     start: Time,
-    /// Time at which it leaves the link: its arrival at the far end, or its drop.
+    /// Time at which the packet leaves the link: it arrives at the far end, or is dropped.
     left: Time,
-    /// Its flow and direction, for a drop: `2 * slot + direction`.
+    /// Flow and direction of the packet, for a drop: `2 * slot + direction`.
     flow: u32,
     size: u16,
     dropped: bool,
-    /// True if the event of its arrival would have been the first of those scheduled at the same time.
+    /// True if the event of the packet's arrival would have been the first among those scheduled at the same time.
     first: bool,
 }
 
@@ -101,16 +104,16 @@ struct Passage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Time,
-    /// Time at which its event would have been scheduled; zero if it is part of an event that has been taken.
+    /// Time at which the event would have been scheduled; zero if it is part of an event that has been taken.
     pub since: Time,
-    /// True if this event would have been the first of those scheduled at the same time.
+    /// True if the event would have been the first among those scheduled at the same time.
     pub first: bool,
 }
 
 /// A packet on its way over the last link of a chain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
-    /// Start of its transmission.
+    /// Start of the packet's transmission.
     start: Time,
     packet: Packed,
 }
@@ -122,10 +125,10 @@ pub(crate) struct Chained {
     tx: TxTime,
     delay: Duration,
     capacity: Capacity,
-    /// Packets on the way to the far end, if they have events there.
+    /// Packets on the way to the far end, if their arrivals there are events.
     ring: Ring<Last>,
     free_at: Time,
-    /// Time at which the latest packet arrives at the far end; zero without one.
+    /// Time at which the latest packet arrives at the far end; zero if there is none.
     last_arrival: Time,
     /// The packets that have not left the link by the time `settled`.
     log: Ring<Passage>,
@@ -135,7 +138,7 @@ pub(crate) struct Chained {
     decided: u64,
     /// The packets that wait when the latest packet arrives.
     ahead: Backlog,
-    /// Time up to which the accounts have moved.
+    /// Time up to which the accounts have been moved.
     settled: Time,
     /// Packets that arrived at the far end up to `settled`.
     delivered: Count,
@@ -191,7 +194,7 @@ impl Chained {
         }
     }
 
-    /// Returns the packet of this number, which must not be before the log.
+    /// Returns the packet with this number, which must still be in the log.
     #[inline]
     fn passage(&self, number: u64) -> Option<&Passage> {
         self.log.get((number - self.front) as usize)
@@ -200,7 +203,7 @@ impl Chained {
     /// Finds the packets that wait at `at`, which is not before the latest arrival.
     #[inline]
     fn decide(&mut self, at: Time) {
-        // bounded: each iteration takes one packet from those that waited
+        // bounded: each iteration removes one of the packets that were waiting
         while self.ahead.packets > 0 {
             let Some(&Passage { at: came, start, size, .. }) = self.passage(self.decided) else { break };
             if start > at {
@@ -230,11 +233,11 @@ impl Chained {
             return None;
         }
         let start = self.free_at.max(at);
-        // the event is scheduled when the packet before it arrives, or with this packet if there is none
+        // the event is scheduled when the preceding packet arrives, or together with this packet if no packet precedes it
         let since = at.max(self.last_arrival);
         self.free_at = start + self.tx.of(size);
         if self.ahead.packets == 0 {
-            // nothing in the log waits, so the search for the next that does can begin here
+            // no packet in the log waits, so the search for the next waiting packet can begin here
             self.decided = self.front + self.log.len() as u64;
         }
         let left = self.free_at + self.delay;
@@ -247,7 +250,7 @@ impl Chained {
         Some((start, Arrival { at: left, since, first: self.role.fed }))
     }
 
-    /// Returns true if the log would have to grow for another packet. It is time to settle, then.
+    /// Returns true if the log would have to grow for another packet, so that it is time to settle.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.log.is_full()
@@ -271,7 +274,7 @@ impl Chained {
         self.settled = last;
     }
 
-    /// Lets the meter see the packets that arrive and start up to `last`, and counts the drops of flows.
+    /// Reports to the meter the packets that arrive and start up to `last`, and counts the drops of flows.
     #[inline]
     fn see(&mut self, last: Time, books: &mut Books<'_>) {
         if books.meter.is_none() && self.drops == 0 {
@@ -288,8 +291,8 @@ impl Chained {
         }
     }
 
-    /// Brings the drops of flows up to the event at `now` that was scheduled at `since`. This includes the drops at `now` whose event
-    /// would have come before it.
+    /// Brings the drops of flows up to the event at `now` that was scheduled at `since`. This includes drops at `now` whose
+    /// event would have come before that event.
     pub(crate) fn settle_before(&mut self, now: Time, since: Option<Time>, books: &mut Books<'_>) {
         self.settle(Time(now.0.saturating_sub(1)), books);
         let Some(since) = since.filter(|_| self.drops > 0) else { return };
@@ -376,14 +379,14 @@ impl Chained {
         self.ring.get(others).map(|t| t.packet.at(t.start))
     }
 
-    /// Returns the start of the transmission of the first packet on the way to the far end, and its arrival there.
+    /// Returns the start of transmission and the arrival at the far end, for the first packet on the way there.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<(Time, Time)> {
         let &Last { start, packet } = self.ring.get(0)?;
         Some((start, start + self.tx.of(packet.size()) + self.delay))
     }
 
-    /// Returns the rate; `None` if serialisation takes no time.
+    /// Returns the rate; `None` if transmission takes no time.
     pub(crate) fn rate(&self) -> Option<BitRate> {
         self.tx.rate
     }

@@ -12,8 +12,8 @@
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
 //! The first three forms make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the
-//! counter in their flags. An ACK is sent whole if the other side measures one-way delay by its stamp; any segment that carries
-//! a window is also sent whole.
+//! counter in their flags. An ACK is sent whole if the other side measures one-way delay by the stamp of the ACK. A segment
+//! that carries a window is also sent whole.
 
 use crate::arena::Arena;
 use crate::wake::InFlightBytes;
@@ -59,8 +59,8 @@ impl Form {
         }
     }
 
-    /// Returns the form of the rarer segments. [`Form::of`] calls it for a segment with a flag of [`SPECIAL`], for data with an ACK
-    /// other than 1, and for an ACK whose timestamp the other side reads.
+    /// Returns the form of a rare segment. [`Form::of`] calls this function for a segment with a flag of [`SPECIAL`], for data
+    /// with an ACK other than 1, and for an ACK whose timestamp the other side reads.
     fn of_special(segment: &Segment, ack_time: bool) -> Self {
         match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
             (true, true) if !ack_time => Self::CountingAck,
@@ -83,7 +83,7 @@ impl Form {
     }
 }
 
-/// The fields of a packet that are not in its segment.
+/// The fields of a packet that do not come from its segment.
 pub(crate) struct Envelope {
     pub flow: FlowId,
     pub direction: Flags,
@@ -126,8 +126,8 @@ pub(crate) fn counting_ack(packet: &PacketMeta) -> Segment {
     Segment { ack, ts_ecr, flags, has_ack: true, ecn: packet.ecn(), ..Segment::default() }
 }
 
-/// Decodes plain data that arrives at `now`; returns it and its one-way delay. `peer_header` is the number of header bytes of the
-/// sender's plain data.
+/// Decodes plain data that arrives at `now`; returns the segment and its one-way delay. `peer_header` is the number of header
+/// bytes of the sender's plain data.
 #[inline]
 pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (PlainData, Duration) {
     let len = u32::from(packet.size - peer_header);
@@ -184,9 +184,9 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. This is certain only
-    /// for one or two blocks (three blocks may be a selection from more), and only if the first block reports no duplicate: it may
-    /// lie neither below the ACK nor within the second block.
+    /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. This is certain
+    /// only if there are one or two blocks (three blocks may be a selection from more), and the first block does not report a
+    /// duplicate, so it lies neither below the ACK nor within the second block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);
@@ -208,7 +208,7 @@ impl Sacks {
     }
 }
 
-/// Returns the flags by which a queue recognises the SACK blocks of an ACK that carries a window.
+/// Returns the flags by which a queue recognises the SACK blocks of an ACK, if the ACK carries a window.
 fn sack_flags(segment: &Segment) -> Flags {
     let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
     if blocks { Sacks::new(segment).whole() } else { Flags::default() }
@@ -308,7 +308,7 @@ impl Bodies {
         }
     }
 
-    /// Returns a copy of a packet, with a slot of its own.
+    /// Returns a copy of a packet, which has its own slot.
     #[cold]
     pub(crate) fn copy(&mut self, packet: &PacketMeta) -> PacketMeta {
         let body = if packet.flags.has(Flags::INLINE) {
@@ -413,7 +413,7 @@ mod tests {
                     seen[6] += u32::from(segment.flags.has(Flags::ACE));
                     // four blocks leave no room for the echoed stamp
                     let ts_ecr = if segment.sack.as_slice().len() < 4 { segment.ts_ecr } else { 0 };
-                    // the codec sets SACK_WHOLE for queues if the blocks are all that the receiver has
+                    // the codec sets SACK_WHOLE for queues if the blocks cover all data that the receiver has
                     let flags = flags.with(packet.flags.and(Flags::SACK_WHOLE));
                     let kept = Segment { seq: 0, ts_val: 0, ts_ecr, flags, ..segment };
                     assert_eq!(bodies.sack(&packet), kept);

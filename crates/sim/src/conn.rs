@@ -17,8 +17,8 @@ pub(crate) enum SlotUse {
     Udp,
 }
 
-/// The path from one side of an application's flows to the other, with the properties that all packets on it share. A world
-/// has few paths.
+/// The path from one side of an application's flows to the other, with the properties that all packets on the path share. A
+/// world has few paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     /// The node of this side.
@@ -67,8 +67,8 @@ pub(crate) struct ConnInfo {
     pub closed: [bool; 2],
 }
 
-/// Packets received at one end. They are added to the row of counters only when the connection ends, because rows are not in the
-/// cache.
+/// Packets received at one end. These counts are added to the row of counters only when the connection ends, because rows are
+/// not in the cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RxCounts {
     pub packets: u64,
@@ -148,7 +148,7 @@ pub(crate) enum AppEventKind {
     Received(u64),
     Datagram(u64, Ecn),
     Closed,
-    /// This side gave up without notifying the other.
+    /// This side gave up without notifying the other side.
     Failed,
 }
 
@@ -211,8 +211,8 @@ impl<S: Sink> Io for Wire<'_, S> {
         let side = u8::from(self.path.direction.has(Flags::REVERSE));
         let kind = match event {
             Event::Received { bytes } => {
-                // the other side sent the payload, so the bytes are added to the other side's series; the endpoint itself keeps
-                // their sum
+                // the other side sent the payload, so the bytes are added to that side's series; the sum is kept by the
+                // endpoint itself
                 if self.path.series {
                     self.tally.goodput_series(self.info.row, usize::from(1 - side), self.net.now(), bytes);
                 }

@@ -12,14 +12,15 @@ use units::{Duration, Time, prefetch};
 
 /// Number of connections that fit in the second-level cache. If there are more, the connections of the next packets are prefetched.
 const IN_CACHE: usize = 128;
-/// Prefetch distances in packets of a link: the connection is prefetched first, and later the lines to which it refers.
+/// Prefetch distances in packets of a link. The connection is prefetched first, and later the lines to which the connection
+/// refers.
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Engine<S> {
     /// Link `i` has just brought a packet to its host: prefetches the connections of the next packets on the link.
     ///
-    /// With ten thousand connections, none of the half dozen cache lines that a packet needs is in the cache. But the next packets
-    /// are known: they are in the link's ring.
+    /// With ten thousand connections, none of the half dozen cache lines that a packet needs is in the cache. But the next
+    /// packets are known, because they are in the link's ring.
     #[inline]
     pub(crate) fn prefetch_next(&self, i: u16) {
         if self.conns.len() <= IN_CACHE {
@@ -229,7 +230,7 @@ impl<S: Sink> Engine<S> {
         self.after(slot, side);
     }
 
-    /// Handles a packet that has left its host's device: the socket may now send more.
+    /// Handles a packet that has left its host's device, so that its socket may now send more.
     #[cold]
     pub(crate) fn left(&mut self) {
         let Some((flow, side, bytes)) = self.net.tsq.take(self.net.now()) else { return };

@@ -23,7 +23,7 @@ pub use tcp::Steer;
 /// The state of a link at one moment.
 #[derive(Clone, Debug)]
 pub struct LinkState {
-    /// Counts since the start, and the packets inside.
+    /// Counts since the start, and the packets that are inside.
     pub counts: LinkCounts,
     /// Time for which the packet at the head of the queue has waited; in a fair discipline, the longest wait of any head. `None` if
     /// no packet waits, or if the time is not known.
@@ -75,7 +75,7 @@ impl World {
     /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the scenario from which this
     /// world was built.
     ///
-    /// Errors: a world that was not built by [`World::build_driven`]; a change with which the link's port cannot be built.
+    /// Errors: the world was not built by [`World::build_driven`]; a port with this change cannot be built.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
         let net = &mut self.engine.net;
         if let Carrier::Chained(_) = net.links[usize::from(i)].carrier {
@@ -121,8 +121,8 @@ impl World {
         })
     }
 
-    /// At `now`, sets a value of the sender that [`World::sender`] returns, and sends the segments that are then allowed. All
-    /// events before `now` must have been handled. Returns false if no connection is open.
+    /// At `now`, sets a value of the sender that [`World::sender`] returns, and sends the segments that the new value allows.
+    /// All events before `now` must have been handled. Returns false if no connection is open.
     pub fn steer(&mut self, now: Time, app: usize, row: usize, set: Steer) -> bool {
         let Some((slot, side)) = self.connection(app, row) else { return false };
         self.engine.net.events.advance(now);

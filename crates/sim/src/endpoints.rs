@@ -6,9 +6,9 @@
 //!      +--wake_at--> timer of the application ------------------------------+
 //! ```
 //!
-//! The program steps the world by [`World::run_to_wake`], and calls the code of endpoints between two steps. So this crate contains
-//! no foreign code, and a world stays plain data. A datagram leaves at the current time, like the datagrams of any application. In
-//! a run without endpoints, no code of this file runs.
+//! The program steps the world by [`World::run_to_wake`], and calls the code of endpoints between two steps. So this crate
+//! contains no foreign code, and a world is still plain data. A datagram leaves at the current time, like the datagrams of any
+//! application. In a run without endpoints, no code of this file runs.
 
 use crate::conn::{Path, SlotUse};
 use crate::engine::Engine;
@@ -19,7 +19,7 @@ use record::Sink;
 use units::{Duration, Time};
 
 impl<S: Sink> Engine<S> {
-    /// Returns the flow from an endpoint to its peer, which is allocated at first use.
+    /// Returns the flow from an endpoint to its peer. The flow is allocated when it is first used.
     fn endpoint_flow(&mut self, app: u16, peer: usize, ports: (u16, u16)) -> packet::FlowId {
         if let Some(flow) = self.apps[usize::from(app)].udp[peer] {
             return flow;
@@ -42,7 +42,8 @@ impl<S: Sink> Engine<S> {
             self.tally.marked(row, 0);
         }
         self.net.record_delivered(packet, delay);
-        // forward and reverse paths of an application alternate; the receiver is the second end, on the reverse path
+        // the forward and reverse paths of an application alternate; the receiver is the second end, which is on the reverse
+        // path
         let end = &self.conns[packet.flow.slot()].ends[1];
         let peer = (end.path - self.apps[usize::from(path.app)].first_path) / 2;
         self.wakes.push(Wake::Datagram { app: path.app, peer, ecn: packet.ecn(), bytes });
@@ -55,8 +56,7 @@ impl<S: Sink> World<S> {
         self.engine.tally.apps.iter().position(|app| app.name == name).map(|i| i as u16)
     }
 
-    /// Processes events up to `last`, or up to the first event that wakes an endpoint. Returns false if no endpoint was
-    /// woken.
+    /// Processes events up to `last`, or up to the first event that wakes an endpoint. Returns false if it woke no endpoint.
     ///
     /// Events after the end of the scenario are not processed.
     pub fn run_to_wake(&mut self, last: Time) -> bool {
@@ -74,7 +74,7 @@ impl<S: Sink> World<S> {
         std::mem::take(&mut self.engine.wakes)
     }
 
-    /// Wakes the endpoint of application `app` at `at`, or now if that time has passed. A wake cannot be cancelled.
+    /// Wakes the endpoint of application `app` at `at`, or now if this time has passed. A wake cannot be cancelled.
     pub fn wake_at(&mut self, app: u16, at: Time) {
         let at = at.max(self.now());
         self.engine.apps[usize::from(app)].timers.set(at, 0);
@@ -114,7 +114,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Closes every account if all events of the run have been processed; returns true if all have been.
+    /// Closes every account if all events of the run have been processed; returns true in this case.
     pub fn finish_if_done(&mut self) -> bool {
         if !self.over && self.engine.wakes.is_empty() && self.advance(self.last()) == 0 {
             self.finish();

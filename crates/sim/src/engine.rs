@@ -23,9 +23,9 @@ pub(crate) struct AppState {
     pub pending: Time,
     /// Index of the application's first path. Each server has two paths, forward and reverse.
     pub first_path: u16,
-    /// Its rows of counters.
+    /// The application's rows of counters.
     pub rows: Rows,
-    /// Flows opened so far.
+    /// Number of flows opened so far.
     pub opened: u32,
     /// The UDP flow to each server, `None` until it is first used.
     pub udp: Vec<Option<FlowId>>,
@@ -125,7 +125,8 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Adds a connection's drops to its row, including packets dropped after the connection ended (a repeated FIN, for example).
+    /// Adds a connection's drops to its row, including packets that are dropped after the connection has ended (such as a
+    /// repeated FIN).
     pub(crate) fn collect_drops(&mut self, slot: usize) {
         let now = self.net.now();
         let row = self.conns[slot].info.row;
@@ -137,7 +138,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Closes both sides of `flow` because one side has given up, as a reset does.
+    /// Closes both sides of `flow`, because one side has given up. A reset has the same effect.
     pub(crate) fn abort(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
         if conn.ends[0].flow == flow {
@@ -145,7 +146,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Frees the slot of `flow` if both sides have finished; returns true if it did.
+    /// Frees the slot of `flow` if both sides have finished; returns true if the slot was freed.
     pub(crate) fn release(&mut self, flow: FlowId) -> bool {
         let slot = flow.slot();
         let conn = &mut self.conns[slot];
@@ -189,7 +190,7 @@ impl<S: Sink> Engine<S> {
         }
         for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
             // if several connections share a row, only the latest is sampled. The choice must not depend on the order of slots,
-            // because that order depends on other applications
+            // which depends on other applications
             let first = &conn.ends[0];
             if self.tally.rows[conn.info.row as usize].latest != first.flow {
                 continue;

@@ -1,10 +1,10 @@
 //! A plain first-in first-out link, whose departures are computed at enqueue.
 //!
 //! With one rate, one delay and no early drops, the transmission of a packet starts at a time known when it arrives: `start =
-//! max(now, free_at)`, then `free_at = start + size * 8 / rate`, and the packet reaches the far end at `free_at + delay`. So the
-//! link needs one event per packet (its arrival at the far end), and only the first packet's event is in the event set. One ring
-//! holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet, and is updated only
-//! when it is read.
+//! max(now, free_at)`, then `free_at = start + size * 8 / rate`, and the packet reaches the far end at `free_at + delay`. So
+//! the link needs one event per packet, for the arrival at the far end, and only the event of the first packet is in the event
+//! set. One ring holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet; it is
+//! updated only when it is read.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
 //! test (`tests/it/fast_path.rs`) compares this link with a port.
@@ -36,7 +36,7 @@ const LOOKAHEAD: usize = 8;
 /// Number of cached serialisation times.
 const SIZES: usize = 32;
 
-/// Cache of serialisation times, because a link carries few packet sizes and a division costs more than a look-up. The index of
+/// Cache of transmission times, because a link carries few packet sizes, and a division costs more than a look-up. The index of
 /// an entry is the size / 4, modulo 32. The usual sizes (52, 64, 72, 80, 1500) have different entries.
 #[derive(Clone, Debug)]
 pub(crate) struct TxTime {
@@ -63,7 +63,7 @@ impl TxTime {
 /// A packet on the link.
 #[derive(Clone, Copy, Debug, Default)]
 struct Transmission {
-    /// Start of its transmission.
+    /// Start of the packet's transmission.
     start: Time,
     packet: Packed,
 }
@@ -92,16 +92,16 @@ pub(crate) struct Fifo {
 /// The outcome of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// Accepted behind other packets. The event of the first packet is already scheduled.
+    /// Accepted behind other packets. The event of the first packet on the link is already scheduled.
     Behind,
-    /// Accepted as the first on the link: it reaches the far end at this time.
+    /// Accepted as the first packet on the link, which reaches the far end at this time.
     First(Time),
     /// Dropped: the queue has no room.
     Full,
 }
 
 impl Fifo {
-    /// Returns an idle link. Without a rate, serialisation takes no time.
+    /// Returns an idle link. Without a rate, transmission takes no time.
     pub(crate) fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
         let tx = TxTime { rate, known: [(0, Duration::ZERO); SIZES] };
         Self {
@@ -140,12 +140,12 @@ impl Fifo {
         (self.tx.clone(), self.delay, self.capacity)
     }
 
-    /// Returns the rate; `None` if serialisation takes no time.
+    /// Returns the rate; `None` if transmission takes no time.
     pub(crate) fn rate(&self) -> Option<BitRate> {
         self.tx.rate
     }
 
-    /// Returns the arrival time of the packet at the head of the queue; `None` if no packet waits, or without a meter.
+    /// Returns the arrival time of the packet at the head of the queue; `None` if no packet waits, or if there is no meter.
     pub(crate) fn head_arrival(&self) -> Option<Time> {
         let head = self.ring.get(self.started)?;
         Some(Time(head.start.0 - self.sojourns.get(0)?.0))
@@ -225,7 +225,7 @@ impl Fifo {
         let first = self.ring.is_empty();
         self.ring.push(Transmission { start, packet });
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
-        // `catch_up` has started every packet that could start by now. So if the link is free, no other packet waits
+        // `catch_up` has started every packet that could start by now, so if the link is free, no other packet waits
         let at_once = start <= now;
         if let Some(meter) = meter {
             meter.enqueued(now, with.packets);
@@ -244,7 +244,7 @@ impl Fifo {
         if first { Offered::First(sent + self.delay) } else { Offered::Behind }
     }
 
-    /// Removes the first packet, which has reached the far end; returns it and the arrival time of the next.
+    /// Removes the first packet, which has reached the far end; returns it and the arrival time of the next packet.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, meter: &mut Meter) -> (PacketMeta, Option<Time>) {
         self.catch_up(now, meter);

@@ -25,13 +25,13 @@ pub(crate) enum Carrier {
     Chained(Box<Chained>),
     /// A port, for any other link.
     ///
-    /// Arrivals have events of their own, scheduled at the same points as the events of a [`Fifo`]. So the order of simultaneous
+    /// Each arrival has its own event, scheduled at the same point as the event of a [`Fifo`]. So the order of simultaneous
     /// events does not depend on whether a `Fifo` or a port runs the link.
     Port {
         port: Box<Port>,
-        /// Time of the earliest event for the port's work; [`Time::NEVER`] without one.
+        /// Time of the earliest event for the port's work; [`Time::NEVER`] if there is none.
         work: Time,
-        /// Time of the earliest event for an arrival; [`Time::NEVER`] without one.
+        /// Time of the earliest event for an arrival; [`Time::NEVER`] if there is none.
         armed: Time,
         /// True if the port's work has no event while a packet is in flight. The work is then done with the next arrival at
         /// either end, or before the link's counts are read. This requires [`Port::can_wait`], and that no sink receives the
@@ -42,8 +42,8 @@ pub(crate) enum Carrier {
     },
 }
 
-/// Builds link number `i`, idle: a [`Fifo`] if possible, or a link in a chain if it has a role in one. An `observed` link, whose single
-/// packets are recorded, is always a port.
+/// Builds link number `i`, idle: a [`Fifo`] if possible, or a link in a chain if it has a role in a chain. A link is `observed`
+/// if its single packets are recorded; it is then always a port.
 pub(crate) fn build(
     link: &NetworkLink,
     i: u16,

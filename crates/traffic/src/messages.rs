@@ -1,4 +1,4 @@
-//! Messages over TCP: one every few seconds over one connection, as from a chat, a sensor or a slow game.
+//! Messages over TCP: one every few seconds over one connection, like those of a chat, a sensor or a slow game.
 //!
 //! Source: ARRIS 2013, Simulation Baseline (the game in it: 10 KB every 2 s; the document plots the latency of the
 //! game's packets).
@@ -160,7 +160,7 @@ mod tests {
         let mut app = MessagesParams::default().build();
         fake.run(&mut app, Time(600 * S));
         assert_eq!((fake.writes.len(), fake.files.len(), fake.opened.len()), (300, 300, 1));
-        // the first message takes 50 ms for the handshake and 25 ms to the server; each later one takes 25 ms
+        // the first message takes 50 ms for the handshake and 25 ms to the server; each later message takes 25 ms
         assert_eq!(fake.files[0], (Time(0), Time(75 * MS), 10_000));
         assert!(fake.files[1..].iter().enumerate().all(|(i, f)| {
             let at = (i as u64 + 1) * 2 * S;

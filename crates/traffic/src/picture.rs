@@ -1,7 +1,7 @@
 //! The picture of a video call at its receiver: frames of several datagrams, and freezes.
 //!
-//! A frame is whole when its last datagram has arrived; a frame that arrives after a later one is not shown. The picture freezes if
-//! no whole frame arrives for more than max(3 T, T + 150 ms), T the time between frames.
+//! A frame is whole when its last datagram has arrived; a frame that arrives after a later frame is not shown. The picture
+//! freezes if no whole frame arrives for more than max(3 T, T + 150 ms), where T is the time between frames.
 //!
 //! Source: W3C webrtc-stats, freezeCount. Departs: T is the sender's interval instead of a running mean of arrivals.
 
@@ -14,7 +14,7 @@ const TRACKED: usize = 1024;
 /// A frame in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
-    /// Number of the frame's first datagram, and the number after its last.
+    /// Number of the frame's first datagram, and the number after that of the last datagram.
     numbers: [u64; 2],
     /// Number of datagrams that have not arrived.
     missing: u64,
@@ -53,7 +53,7 @@ impl Picture {
             return None;
         }
         let delay = now.since(self.frames[i].captured);
-        // a frame that arrives after a later one is not shown
+        // a frame that arrives after a later frame is not shown
         self.frames.drain(..=i);
         self.whole += 1;
         self.gap(now, interval);
@@ -70,7 +70,7 @@ impl Picture {
         }
     }
 
-    /// Ends a pause of the sender: the time without frames is no freeze.
+    /// Ends a pause of the sender: the time without frames does not count as a freeze.
     pub(crate) fn resume(&mut self) {
         self.last = None;
     }
@@ -95,14 +95,15 @@ mod tests {
         assert!((4..7).all(|n| p.arrived(n, ms(150), Duration::from_millis(100)).is_none()));
         whole(&mut p, 2, 250);
         assert_eq!((p.whole, p.freezes, p.frozen), (2, 0, Duration::ZERO));
-        // the rest of frame 1 arrives too late to be shown
+        // the last datagram of frame 1 arrives too late for the frame to be shown
         p.arrived(7, ms(260), Duration::from_millis(100));
         assert_eq!(p.whole, 2);
-        // 300 ms are not more than 300 ms, but 301 ms are
+        // 300 ms are not a freeze, because they are not more than 300 ms, but 301 ms are
         whole(&mut p, 5, 550);
         whole(&mut p, 8, 851);
         assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));
-        // the time from the last whole frame to the end counts as well: 1000 ms more, unless the sender has paused in the meantime
+        // the time from the last whole frame to the end counts as well: another 1000 ms, unless the sender has paused in this
+        // time
         let mut paused = p.clone();
         p.gap(ms(1851), Duration::from_millis(100));
         assert_eq!((p.sent, p.whole, p.freezes, p.frozen), (20, 4, 2, Duration::from_millis(1301)));

@@ -1,4 +1,4 @@
-//! Echo requests, as `ping` sends them.
+//! Echo requests, as sent by `ping`.
 //!
 //! Source: RFC 792 (echo and echo reply), RFC 2681 (round-trip delay).
 //!
@@ -16,9 +16,9 @@
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
 //! ```
 //!
-//! A probe without an answer was dropped in one of the two directions, or its reply is still in flight at the end; the number of
-//! drops in the summary distinguishes the two. Probes wait in the same queues as all other packets, and are treated like any
-//! packet of their size: a buffer limited in bytes has room for a small probe more often than for a full segment.
+//! A probe without an answer was dropped in one of the two directions, or its reply is still in flight at the end; the number
+//! of drops in the summary distinguishes the two. Probes wait in the same queues as all other packets, and are treated like any
+//! packet of their size. For example, a buffer limited in bytes more often has room for a small probe than for a full segment.
 //!
 //! Linux's `ping` puts a packet of 98 bytes on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
 
@@ -40,7 +40,8 @@ pub struct PingParams {
     pub size: Bytes,
     /// Number of requests; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// True if the next request leaves when the answer to the last one arrives, instead of after an interval. Default false.
+    /// True if the next request leaves when the answer to the last request arrives, instead of after an interval. Default
+    /// false.
     pub after_answer: bool,
     /// With `after_answer`, longest wait for an answer. Default 1s.
     pub timeout: Duration,
@@ -101,7 +102,7 @@ impl Ping {
         self.next += 1;
         self.sent = host.now();
         if self.params.after_answer {
-            // the token identifies this request: if the answer is in time, `next` grows, and the timer then has no effect
+            // the token identifies this request. If the answer is in time, `next` grows, and then the timer has no effect
             host.timer(host.now() + self.params.timeout, self.next);
         } else if self.params.count.is_none_or(|n| self.next < n) {
             host.timer(self.start + self.params.interval * self.next, 0);
@@ -128,7 +129,7 @@ impl Application for Ping {
                 // an answer that arrives after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // uses a timer, because the host fires no timer after the application's stop
+                    // the request is sent by a timer, because the host fires no timer after the application's stop
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }
@@ -178,8 +179,8 @@ mod tests {
 
     #[test]
     fn the_next_request_waits_for_the_answer_or_its_timeout() {
-        // the round trip takes 50 ms. Requests leave at 0, 50 and 100 ms. The third is lost (datagram 4), so the next request
-        // leaves at 100 + 300 ms
+        // the round trip takes 50 ms. Requests leave at 0, 50 and 100 ms. The third request (datagram 4) is lost, so the next
+        // request leaves at 100 + 300 ms
         let mut fake = Fake::new(&[50 * MS]);
         fake.lost = [4].into();
         let params = PingParams {

@@ -6,8 +6,8 @@
 //!   rate  = 8 (audio_size / audio_interval + frame_size / frame_interval) = 16 + 194 = 210 kbit/s by default
 //! ```
 //!
-//! A frame is whole when its last datagram has arrived; if one is lost, the frame cannot be shown. The picture freezes if no
-//! whole frame arrives for more than max(3 T, T + 150 ms), T = `frame_interval`. This is the rule of W3C webrtc-stats,
+//! A frame is whole when its last datagram has arrived; if a datagram is lost, the frame cannot be shown. The picture freezes
+//! if no whole frame arrives for more than max(3 T, T + 150 ms), T = `frame_interval`. This is the rule of W3C webrtc-stats,
 //! freezeCount, with the sender's interval instead of a running mean.
 //!
 //! Audio and video start at random times within their first interval, so that sessions are not synchronised.
@@ -138,7 +138,7 @@ impl Application for Proshare {
 
     const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
 
-    /// Returns the figures. Frames that are in flight or lost at the end count in `frames_sent` only.
+    /// Returns the figures. Frames that are lost, or in flight at the end, count in `frames_sent` only.
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
         p.gap(now, self.params.frame_interval);
@@ -170,7 +170,7 @@ mod tests {
     fn a_session_is_210_kbit_per_second() {
         let mut fake = Fake::new(&[0]);
         fake.run(&mut ProshareParams::default().build(), Time(100_000_000_000));
-        // 1000 audio datagrams of 200 B and 1000 frames of 700 + 700 + 700 + 325 B are 2.625 MB in 100 s
+        // in 100 s, 1000 audio datagrams of 200 B and 1000 frames of 700 + 700 + 700 + 325 B are 2.625 MB
         let sizes: Vec<u64> = fake.datagrams.iter().map(|d| u64::from(d.2)).collect();
         assert_eq!(sizes.iter().sum::<u64>() * 8, 210_000 * 100);
         let count = |size| sizes.iter().filter(|&&s| s == size).count();

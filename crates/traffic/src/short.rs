@@ -13,8 +13,8 @@
 //!
 //! Each transfer has its own connection. A transfer *starts* when it arrives (its SYN leaves) and is *finished* when its last
 //! byte has arrived in order; [`Host::file_done`] then reports the flow completion time, including the handshake. While
-//! `max_open` transfers are in progress, an arrival is refused and counted; without this limit, the number of flows on an
-//! overloaded link would grow without bound. A failed connection ends its transfer.
+//! `max_open` transfers are in progress, an arrival is refused, and the refusal is counted. Without this limit, the number of
+//! flows on an overloaded link would grow without bound. A failed connection ends its transfer.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -50,7 +50,7 @@ units::word_or_table!(Size);
 pub struct Pareto {
     /// Smallest size. Default 4KB.
     pub min: Bytes,
-    /// Largest size. Draws above it are reduced to it. Default 1MB.
+    /// Largest size. A larger draw is reduced to this size. Default 1MB.
     pub max: Bytes,
     /// Exponent. From 1 to 2, the untruncated distribution has a mean but no variance. Default 1.2.
     pub shape: f64,
@@ -248,7 +248,7 @@ impl Application for Short {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // the connection is still present only if it ended before its transfer had arrived
+        // the connection is still in the map only if it ended before its transfer had arrived
         self.failed += u64::from(self.conns.remove(conn).is_some());
     }
 
@@ -280,7 +280,8 @@ mod tests {
 
     #[test]
     fn a_transfer_down_takes_two_and_a_half_round_trips_of_the_fake_network() {
-        // down: 20 ms for the handshake, 10 for the request, 10 for the answer; up: 20 ms for the handshake, 10 for the data
+        // a download takes 20 ms for the handshake, 10 for the request and 10 for the answer; an upload takes 20 ms for the
+        // handshake and 10 for the data
         for (direction, took) in [(Direction::Down, 40), (Direction::Up, 30)] {
             let mut fake = Fake::new(&[20 * MS]);
             let params = ShortParams { direction, count: Some(500), ..Default::default() };
@@ -302,9 +303,9 @@ mod tests {
         assert_eq!(mean(&Size::Fixed(Bytes(5))), 5.0);
         // the mean is 20 000 with a standard error of 63; rounding down to whole bytes lowers it by half a byte
         assert!((mean(&Size::Exponential(Bytes(20_000))) - 20_000.0).abs() < 320.0);
-        // the mean of a Pareto distribution cut at M is a m / (a-1) - m^a M^(1-a) / (a-1). With a = 2, m = 1000 and M = 100 000
-        // it is 2000 - 1000^2/100 000 = 1990. The second moment is m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard error is
-        // sqrt(10.2e6 - 1990^2)/316 = 7.9
+        // the mean of a Pareto distribution cut at M is a m / (a-1) - m^a M^(1-a) / (a-1). With a = 2, m = 1000 and M = 100
+        // 000, this mean is 2000 - 1000^2/100 000 = 1990. The second moment is m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard
+        // error is sqrt(10.2e6 - 1990^2)/316 = 7.9
         let pareto = Pareto { min: Bytes(1000), max: Bytes(100_000), shape: 2.0 };
         let m = mean(&Size::Pareto(pareto));
         assert!((m - 1990.0).abs() < 40.0, "{m}");
@@ -313,7 +314,7 @@ mod tests {
     #[test]
     fn beyond_max_open_arrivals_are_refused() {
         // a transfer lasts 40 ms and the next transfer arrives after 1 ms on average, so this is an M/D/2/2 queue with a load
-        // of a = 40. Erlang's B formula, which holds for any distribution of service times, gives a share of refusals of B =
+        // of a = 40. By Erlang's B formula, which holds for any distribution of service times, the share of refusals is B =
         // 0.9512
         let mut fake = Fake::new(&[20 * MS]);
         let params =

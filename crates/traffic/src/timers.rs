@@ -1,7 +1,7 @@
 //! The timers of one application, kept by its host.
 //!
-//! The simulator's host and the live bench's host share this list, so the order of timers, and their end when the application
-//! stops, are the same in both.
+//! The hosts of the simulator and of the live bench share this list. So both fire timers in the same order, and drop the same
+//! timers when the application stops.
 
 use crate::{Application, Host};
 use std::cmp::Reverse;
@@ -37,13 +37,13 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Begins with the start of the application, at `start`. Timers due at `stop` or later will be dropped; [`Time::NEVER`] drops
-    /// none.
+    /// Begins with the start of the application, at `start`. Timers due at `stop` or later will be dropped; if it is
+    /// [`Time::NEVER`], none are.
     pub fn new(start: Time, stop: Time) -> Self {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Takes over the stop time of `other`. No timer due at that time or later may have been taken.
+    /// Takes over the stop time of `other`. No timer that is due at this time or later may have been taken yet.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }
@@ -54,7 +54,7 @@ impl Timers {
         self.heap.push(Reverse((at, self.set, Due::Timer(token))));
     }
 
-    /// Returns the time of the first timer, or [`Time::NEVER`] if there is none. It may be after the stop.
+    /// Returns the time of the first timer, or [`Time::NEVER`] if there is none. The time may be after the stop.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }

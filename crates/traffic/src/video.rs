@@ -78,7 +78,7 @@ impl Params for VideoParams {
         }
         let message = format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment);
         require(self.buffer >= self.segment, "buffer", message)?;
-        // a segment is requested whenever it fits, so the buffer always reaches this level
+        // a segment is requested as soon as it fits, so the buffer always reaches this level
         let most = Duration(self.buffer.0 / self.segment.0 * self.segment.0);
         let message = format!("{} is not valid; expected more than 0s, at most {most} (whole segments)", self.startup);
         require(!self.startup.is_zero() && self.startup <= most, "startup", message)?;
@@ -89,7 +89,7 @@ impl Params for VideoParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // the segments that are played, and those that stay buffered
+        // the segments that are played, and the segments that remain in the buffer
         let segments = times(span + self.buffer, self.segment.max(round), self.segments);
         let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
         Demand {
@@ -118,7 +118,7 @@ impl Params for VideoParams {
     }
 }
 
-/// The buffer and its playback. Both are advanced to the current time only when they are used.
+/// The buffer and its playback. Both are advanced to the current time only when they are read or changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Player {
     /// Amount of video buffered at `since`.
@@ -131,7 +131,7 @@ struct Player {
     startup: Option<Duration>,
     stalls: u64,
     stalled: Duration,
-    /// True if all of the video has arrived, so that an empty buffer is the end of the video.
+    /// True if the whole video has arrived. Then an empty buffer means that the video has ended.
     complete: bool,
 }
 
@@ -234,7 +234,7 @@ impl Video {
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // the time since the last segment is counted before this segment may end the video
+        // the playback since the last segment is counted first, because this segment may end the video
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);
@@ -244,7 +244,7 @@ impl Video {
             host.close(conn, Role::Client);
             host.close(conn, Role::Server);
         } else {
-            // the buffer drains in real time: this is the time until another segment fits
+            // the buffer drains in real time, so this is the time until another segment fits
             let room = self.params.buffer - self.params.segment;
             host.timer(now + self.player.level.saturating_sub(room), 0);
         }
@@ -334,7 +334,8 @@ mod tests {
     fn the_rate_follows_the_harmonic_mean() {
         let mut v = VideoParams::default().build();
         assert_eq!(v.choose(), 0);
-        // 0.8 times the harmonic mean of 2 and 8 Mbit/s is 2.56 Mbit/s, so 2.5 is chosen. The arithmetic mean, 5, would give 4
+        // 0.8 times the harmonic mean of 2 and 8 Mbit/s is 2.56 Mbit/s, so the rate 2.5 is chosen. The arithmetic mean, 5
+        // Mbit/s, would give 4
         v.throughputs = [2e6, 8e6].into();
         assert_eq!(v.params.ladder[v.choose()].0, 2_500_000);
         v.throughputs = [0.1e6].into();
@@ -350,9 +351,9 @@ mod tests {
         let mut app = VideoParams::default().build();
         fake.run(&mut app, Time(100 * S));
         // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms, and playback begins. Segments 1, 2 ... follow 20 ms apart
-        // while 26 s or less are buffered. At 160 ms, 7 segments have arrived and 27.88 s are buffered. So the eighth is
-        // requested 1.88 s later, at 2.04 s, when 26 s are left. From then on, a segment is requested every 4 s and arrives 20
-        // ms later
+        // while 26 s or less are buffered. At 160 ms, 7 segments have arrived and 27.88 s are buffered. So the eighth segment
+        // is requested 1.88 s later, at 2.04 s, when 26 s are left. From then on, a segment is requested every 4 s and arrives
+        // 20 ms later
         assert_eq!((fake.files[0].1.0 / MS, fake.files[0].2), (40, 175_000));
         assert!(fake.files[1..].iter().all(|f| f.2 == 4_000_000));
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
@@ -363,9 +364,10 @@ mod tests {
 
     #[test]
     fn a_slow_line_stalls_and_the_account_is_exact() {
-        // The only rate is 1 Mbit/s, so a segment of 2 s has 250 kB, in 250 pieces 12 ms apart. Its download takes 10 ms for the
-        // GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first segment also waits 20 ms for the
-        // handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s: 1.008 s of stalling per segment.
+        // The only rate is 1 Mbit/s, so a segment of 2 s has 250 kB, in 250 pieces 12 ms apart. Its download takes 10 ms for
+        // the GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first segment also waits 20 ms for
+        // the handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s, which is 1.008 s of stalling
+        // per segment.
         let mut fake = Fake::new(&[20 * MS]);
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let params = VideoParams {
@@ -383,7 +385,7 @@ mod tests {
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let mut app = VideoParams { segments: Some(3), ..params }.build();
         fake.run(&mut app, Time(100 * S));
-        // the buffer also empties after the third and last segment; that is the end of the video, not a stall
+        // after the third and last segment, the buffer also becomes empty. This is the end of the video, not a stall
         assert_eq!((figure(&app, 100 * S, "stalls"), at(&app, 100_000, "stalled_s")), (2.0, 2016.0));
         assert_eq!((figure(&app, 100 * S, "startup_s"), fake.open_now()), (3.028, 0));
     }

@@ -24,7 +24,7 @@ pub enum Speech {
     Up,
     /// From the server (`to`) to the client (`from`).
     Down,
-    /// Both directions: a stream in each, with its own measures.
+    /// Both directions: each has a stream, with its own measures.
     Both,
 }
 
@@ -45,9 +45,9 @@ pub struct VoipParams {
     pub interval: Duration,
     /// Number of frames; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// A frame is late if its delay exceeds the shortest delay of the call by more than this. Default 60ms.
+    /// A frame is late if its delay exceeds the shortest delay of the call by more than this time. Default 60ms.
     pub late_after: Duration,
-    /// Delay of the rest of the network; only the E-model adds it to the measured delay. Default 20ms.
+    /// Delay of the rest of the network. It is added to the measured delay in the E-model only. Default 20ms.
     pub network_delay: Duration,
     /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn ten_minutes_of_g711() {
-        // 600 s have 30 000 frames of 218 B: 6.54 MB
+        // in 600 s there are 30 000 frames of 218 B, or 6.54 MB
         let mut fake = Fake::new(&[0]);
         let mut app = VoipParams::default().build();
         fake.run(&mut app, Time(Duration::from_secs(600).0));
@@ -132,7 +132,7 @@ mod tests {
             [Role::Client, Role::Server].map(|role| fake.datagrams.iter().filter(|d| d.1 == role).count())
         };
         assert_eq!([Speech::Up, Speech::Down, Speech::Both].map(frames), [[500, 0], [0, 500], [500, 500]]);
-        // each direction numbers its own frames
+        // frames are numbered separately in each direction
         let mut fake = Fake::new(&[0]);
         fake.run(
             &mut VoipParams { direction: Speech::Both, ..Default::default() }.build(),

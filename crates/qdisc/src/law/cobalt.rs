@@ -41,7 +41,7 @@ params! {
         p_inc: Prob = Prob::constant(1.0 / 256.0),
         /// BLUE's step down: the decrease of its probability when the queue is empty.
         p_dec: Prob = Prob::constant(1.0 / 4096.0),
-        /// Sojourn time above which BLUE also steps up (ns-3: 400ms); null: never (CAKE).
+        /// Sojourn time above which BLUE also increases its probability (ns-3: 400ms); null: never (CAKE).
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
@@ -86,7 +86,7 @@ pub(crate) struct Head {
     pub now: Time,
     /// True if the delay is above the target.
     pub over_target: bool,
-    /// True if BLUE must step up because of the packet's delay, without an overflow.
+    /// True if BLUE must increase its probability because of the packet's delay, without an overflow.
     pub too_late: bool,
     /// True if this is the last packet in the queue, which is never dropped.
     pub last: bool,
@@ -106,7 +106,7 @@ impl CobaltState {
         self.drop_next += interval_over_root(interval, self.count);
     }
 
-    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns a flag that is true to mark or drop, and the `drop_next` for
+    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns true to mark or drop the packet, and the `drop_next` for
     /// [`CobaltState::rest`].
     #[inline]
     fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
@@ -127,7 +127,7 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each iteration decrements count, down to 0, and every drop or mark has incremented count only once
+            // bound: each iteration decrements count, down to 0, and each drop or mark has incremented count only once
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);

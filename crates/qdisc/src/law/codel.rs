@@ -25,8 +25,8 @@ use units::{Duration, Limit, Problem, Rng, Time, ensure, positive};
 
 /// Initial value of a learned maxpacket. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
 const LEARNED_MAX_PACKET_START: u64 = 256;
-/// If count - 2 exceeds this, the kmn revision resumes with [`KMN_KEEP`] x count instead of count - 2. At a count of 128, both
-/// give 126.
+/// If count - 2 exceeds this value, the kmn revision resumes with [`KMN_KEEP`] x count instead of count - 2. At a count of 128,
+/// both give 126.
 const KMN_KNEE: u32 = 126;
 /// Part of the count that the kmn revision keeps above [`KMN_KNEE`].
 const KMN_KEEP: f64 = 0.9844;
@@ -68,8 +68,8 @@ pub struct CodelState {
     pub first_above_time: Option<Time>,
     /// Time of the next drop. While CoDel is not dropping, the time at which the last cycle would have dropped again.
     pub drop_next: Time,
-    /// The number of drops in this cycle, plus the part of the last cycle's count with which this cycle began (`reentry`). It
-    /// sets the drop rate.
+    /// The number of drops in this cycle, plus the part of the last cycle's count with which this cycle began (`reentry`). The
+    /// count determines the drop rate.
     pub count: u32,
     /// `count` when the dropping state was entered.
     pub lastcount: u32,
@@ -153,7 +153,7 @@ impl CodelState {
         let soon = now.since(self.drop_next) < p.soon();
         let resumed = match p.reentry() {
             Reentry::Delta => self.count.saturating_sub(self.lastcount),
-            // a result of 0 is raised to 1 below
+            // if this is 0, it is raised to 1 below
             Reentry::MinusTwo => self.count.saturating_sub(2),
             Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => {
                 (KMN_KEEP * f64::from(self.count)) as u32
@@ -180,7 +180,7 @@ impl CodelState {
             self.set_count(self.count + 1);
         }
         if capable {
-            // a marked packet is sent and no further head is examined in this dequeue, so the next drop is scheduled here
+            // a marked packet is sent, and no other head is examined in this dequeue, so the next drop is scheduled here
             self.drop_next = self.control_law(p, self.drop_next);
             return Verdict::Mark(MarkReason::Law);
         }

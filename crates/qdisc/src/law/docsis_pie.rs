@@ -94,7 +94,7 @@ pub enum Burst {
     /// No drops until the queue reaches a third of the buffer.
     #[default]
     Inactive,
-    /// No burst yet: the next drop begins one. After a burst, the quiet time is measured in this state.
+    /// There has been no burst; the next drop begins one. After a burst, the quiet time is measured in this state.
     Quench,
     /// Normal operation, after the allowance for a burst was granted.
     Protect,

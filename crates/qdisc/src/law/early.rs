@@ -39,7 +39,7 @@ impl Measure {
         }
     }
 
-    /// Returns the length of the queue that an arrival finds, in this measure.
+    /// Returns the length of the queue that an arrival finds, in packets or bytes as the thresholds.
     #[inline]
     pub(crate) fn queue(self, view: &View<'_>) -> f64 {
         match self {
@@ -86,15 +86,15 @@ pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
     Ok(())
 }
 
-/// How the average changes during an idle period.
+/// Change of the average during an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
     /// avg <- (1 - w)^m avg, where m is a real number and counts from the time at which the queue became empty (Floyd &
     /// Jacobson).
     Decay,
-    /// Like `decay`, but m is a whole number and counts from the time at which the link found the queue empty. Then the
-    /// arrival's sample of 0 is added, which multiplies avg by 1 - w once more (ns-2, ALTQ).
+    /// Like `decay`, but m is a whole number and counts from the time at which the link found the queue empty. Then the sample
+    /// of the arrival, which is 0, multiplies avg by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
     /// Like `decay`, but m counts from the time at which the link found the queue empty (Linux). Under a shaper that never polls an
     /// empty queue (HTB), the average does not decay, and changes only with the samples of arrivals.
@@ -124,7 +124,7 @@ impl Weight {
     /// Computes (1 - w)^m, the share of the average that is left after m samples of zero. m must not be negative.
     #[inline]
     pub fn rest(self, m: f64) -> f64 {
-        // with w = 1 and m = 0, m ln(1 - w) = 0 x ln 0 would not be a number
+        // with w = 1 and m = 0, m ln(1 - w) would be 0 x ln 0, which is not a number
         if m > 0.0 { math::exp(m * self.ln_rest) } else { 1.0 }
     }
 }
@@ -143,8 +143,8 @@ impl Average {
         self.avg
     }
 
-    /// Updates the average on an arrival, and returns it. `queue` is the queue that the arrival found, and `packet_time` the
-    /// time to send a typical packet.
+    /// Updates the average on an arrival, and returns the new average. `queue` is the queue that the arrival found, and
+    /// `packet_time` the time to send a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
@@ -178,7 +178,7 @@ impl Average {
 /// The drop probability as a function of the average. Thresholds are in the measure of the average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ramp {
-    /// Average below which there is no early drop.
+    /// Average below which no packet is dropped early.
     pub min: f64,
     /// Average at and above which every packet is dropped. If `gentle`, every packet is dropped from twice this average on.
     pub max: f64,
@@ -215,7 +215,7 @@ impl Ramp {
     }
 }
 
-/// How p_a, the drop probability of one packet, is computed from p = p_b and count, the number of packets since the last drop.
+/// Computation of p_a, the drop probability of one packet, from p = p_b and count, the number of packets since the last drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -242,7 +242,7 @@ impl Spacing {
             count * p,
             match self {
                 Self::Geometric => return p,
-                // for `OneDraw`, this is the probability at a constant p; [`Count`] makes the actual draw
+                // for `OneDraw`, this is the probability at a constant p; the draw itself is made by [`Count`]
                 Self::Uniform | Self::OneDraw => 1.0,
                 Self::Stretched | Self::Wait => 2.0,
             },
@@ -250,7 +250,7 @@ impl Spacing {
         if self == Self::Wait && cp < 1.0 {
             0.0
         } else if whole - cp <= p {
-            // exactly 1, so that a rounding error cannot keep the last packet of the gap
+            // exactly 1, so that the last packet of the gap is dropped in spite of rounding errors
             1.0
         } else {
             p / (whole - cp)
@@ -267,7 +267,7 @@ impl Spacing {
     }
 }
 
-/// How a packet's size affects its drop probability.
+/// Effect of a packet's size on its drop probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ByteMode {
@@ -295,7 +295,7 @@ pub(crate) enum Early {
 pub(crate) struct Rules {
     /// Distribution of the gaps between drops.
     pub spacing: Spacing,
-    /// How a packet's size affects its drop probability.
+    /// Effect of a packet's size on its drop probability.
     pub byte_mode: ByteMode,
     /// MEAN_PKTSIZE, bytes.
     pub avpkt: u64,
@@ -306,7 +306,7 @@ pub(crate) struct Rules {
 }
 
 /// State of a gap between drops. The first field is the number of packets (or mean packets) since the last drop, `None` below
-/// the minimum threshold. The second is the gap's random draw.
+/// the minimum threshold. The second field is the gap's random draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count(Option<f64>, f64);
 
@@ -336,7 +336,7 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                // in Linux, a forced drop resets count to -1, its value below the minimum threshold
+                // in Linux, a forced drop resets count to -1, the value of count below the minimum threshold
                 self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }
@@ -366,7 +366,8 @@ impl Count {
         Early::Keep
     }
 
-    /// Decides with [`Spacing::OneDraw`]. Counts this packet; if count p then reaches the draw, drops the packet and ends the gap.
+    /// Decides with [`Spacing::OneDraw`]. Counts this packet. If count x p then reaches the draw, the packet is dropped and the
+    /// gap ends.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;

@@ -1,6 +1,6 @@
 //! An external law, which a scenario names and the program that runs the scenario supplies (`packet::outside`).
 //!
-//! Source: none; the rule is the user's own. Nothing here depends on the language in which the law is written.
+//! Source: none; users write their own rules. Nothing here depends on the language in which the law is written.
 //! Departs: external laws cannot be compared, so two of them are never equal.
 
 use super::{Law, LawParams, Verdict, View};
@@ -84,7 +84,7 @@ pub struct Foreign {
     law: AnyForeign,
 }
 
-/// A placeholder for a law that was not supplied; [`ForeignParams::ready`] keeps it out of every run.
+/// A placeholder for a law that was not supplied. Because of [`ForeignParams::ready`], it is never part of a run.
 struct Absent;
 
 impl Law for Absent {

@@ -161,7 +161,7 @@ macro_rules! law_enums {
 
 laws! { law_enums }
 
-/// Adds `texts` to the choices of a schema, where they are valid in addition to tables.
+/// Adds `texts` to the choices of a schema where, besides tables, texts are valid.
 pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Value>) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
         choices.extend(texts);

@@ -35,10 +35,10 @@ const LONGEST_STEP: Duration = Duration(100_000_000);
 /// The curves of Figure 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Curve {
-    /// RED's ramp on the queue length: thresholds in packets or bytes; `p_min` is not used.
+    /// RED's ramp, applied to the queue length: thresholds in packets or bytes; `p_min` is not used.
     #[serde(rename = "10a")]
     A10,
-    /// RED's ramp on the sojourn time: thresholds as times; `p_min` is not used.
+    /// RED's ramp, applied to the sojourn time: thresholds as times; `p_min` is not used.
     #[serde(rename = "10b")]
     B10,
     /// A function of the queue length or the sojourn time: a step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`,
@@ -88,7 +88,7 @@ params! {
         /// Gain of an integral term, in 1/s; 0: no integral term, as in ARRIS 2013. With an integral term, MINth is the target
         /// delay instead of the delay at which drops begin.
         integral: f64 = 0.0,
-        /// How the sojourn time is measured.
+        /// Measure of the sojourn time.
         sojourn: Sojourn = Sojourn::Queue,
         /// Latency-based WRED: thresholds and probabilities for packets with a given DSCP or precedence. Not valid with an
         /// integral term.

@@ -25,9 +25,9 @@ use units::{Duration, Limit, Problem, Rng, Time};
 pub struct View<'a> {
     /// The time of the call.
     pub now: Time,
-    /// The backlog without the packet in question: before an arrival joins, or after the head has been removed.
+    /// The backlog without the packet that is decided on: before an arrival joins, or after the head has been removed.
     pub backlog: Backlog,
-    /// Time that the packet in question has waited; zero for an arrival or a tick.
+    /// Time that the packet has waited; zero for an arrival or a tick.
     pub sojourn: Duration,
     /// The link behind the queue.
     pub link: &'a LinkView,
@@ -38,7 +38,7 @@ pub struct View<'a> {
 pub enum Verdict {
     /// Keep or send the packet.
     Pass,
-    /// Mark the packet with CE, then keep or send it. Only for ECN-capable packets.
+    /// Mark the packet with CE, and then keep or send it. Only for ECN-capable packets.
     Mark(MarkReason),
     /// Drop the packet.
     Drop,
@@ -97,8 +97,8 @@ pub trait LawParams {
     fn validate(&self) -> Result<(), Problem>;
     /// Builds a law in its initial state. The parameters must be valid.
     fn law(&self) -> Self::Law;
-    /// Returns the limit of the queue. `None` means [`LawParams::default_limit`] for a stand-alone law, and only the shared limit
-    /// in a fair discipline.
+    /// Returns the limit of the queue. `None` means [`LawParams::default_limit`] for a stand-alone law; in a fair discipline,
+    /// it means that only the shared limit applies.
     fn limit(&self) -> Option<Limit>;
     /// Returns the limit of a stand-alone queue if the parameters omit `limit`; it may differ between published
     /// versions.

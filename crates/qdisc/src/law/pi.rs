@@ -113,8 +113,8 @@ impl Dice {
         self.accu_prob += p;
     }
 
-    /// Decides on a packet with drop probability `p` that was added to the sum. Returns true to drop it, and then resets the
-    /// sum.
+    /// Decides on a packet whose drop probability `p` has been added to the sum. If the packet must be dropped, returns true
+    /// and resets the sum.
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

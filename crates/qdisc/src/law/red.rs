@@ -47,7 +47,7 @@ pub enum RedVariant {
     Linux,
 }
 
-/// How w is derived from the link's rate if `weight` is omitted.
+/// Derivation of w from the link's rate if `weight` is omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWeight {
@@ -79,10 +79,10 @@ params! {
         /// otherwise from the link's rate by `auto_weight` if `auto_weight` is given (always with ns2); otherwise 0.002.
         weight: Option<f64> = None,
         /// Number of packets in a burst that an empty queue accepts without drops. It determines w as in tc: w is the largest
-        /// power of 1/2 with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: w does not depend on it, (2 min + max) /
-        /// (3 avpkt) (linux).
+        /// power of 1/2 with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: w does not depend on a burst, (2 min +
+        /// max) / (3 avpkt) (linux).
         burst: Option<u32> = None,
-        /// How w is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
+        /// Derivation of w from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
@@ -91,17 +91,17 @@ params! {
         packet_time: Option<Duration> = None,
         /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.
         bandwidth: Option<BitRate> = None,
-        /// How drops are spaced, which is the step from p_b to p_a; null: uniform (floyd93), wait (ns2), stretched (altq),
-        /// one_draw (linux).
+        /// Spacing of drops, which is the step from p_b to p_a; null: uniform (floyd93), wait (ns2), stretched (altq), one_draw
+        /// (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,
             Ns2 => Spacing::Wait,
             Altq => Spacing::Stretched,
             Linux => Spacing::OneDraw,
         },
-        /// How a packet's size affects its drop probability; null: off (floyd93, altq, linux), counted (ns2).
+        /// Effect of a packet's size on its drop probability; null: off (floyd93, altq, linux), counted (ns2).
         byte_mode: Option<ByteMode> = None => if p.variant == Ns2 { ByteMode::Counted } else { ByteMode::Off },
-        /// How the average changes during an idle period; null: decay (floyd93), decay_once_asked (linux), decay_and_sample (ns2,
+        /// Change of the average during an idle period; null: decay (floyd93), decay_once_asked (linux), decay_and_sample (ns2,
         /// altq).
         idle: Option<IdleDecay> = None => match p.variant {
             Floyd93 => IdleDecay::Decay,
@@ -132,7 +132,7 @@ fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
 }
 
 impl RedParams {
-    /// Converts a threshold to packets of mean size; `None` for a time, which needs the link's rate.
+    /// Converts a threshold to packets of mean size; `None` for a time, whose conversion needs the link's rate.
     fn packets(&self, threshold: Limit) -> Option<f64> {
         match threshold {
             Limit::Packets(n) => Some(f64::from(n)),
@@ -339,7 +339,8 @@ impl Red {
     }
 }
 
-/// Converts RED's decision to a verdict: marks an ECN-capable packet if `ecn` is set and, for a forced drop, `harddrop` is not.
+/// Converts RED's decision to a verdict: marks an ECN-capable packet if `ecn` is set, unless the drop is forced and `harddrop`
+/// is set.
 #[inline]
 pub(super) fn verdict(early: Early, packet: &PacketMeta, ecn: bool, harddrop: bool) -> Verdict {
     let mark = ecn && packet.ecn() != Ecn::NotEct;

@@ -12,7 +12,7 @@
 //! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
 //! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
 //! queued in-packets, but a law sees only arrivals, refusals and departures, not packets that a host removes for lack of shared
-//! room. So the number is an estimate, limited to the length of the queue.
+//! room. So the number of queued in-packets is an estimate, limited to the length of the queue.
 
 use super::early::{
     self, ANY_RATE, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount,
@@ -50,7 +50,7 @@ pub struct Profile {
 pub struct Rio {
     /// DSCPs whose packets are "in" (in profile); all other packets are "out".
     pub in_dscp: Vec<u8>,
-    /// Ramp of in-packets, applied to their own average.
+    /// Ramp of in-packets, applied to the average of in-packets.
     pub r#in: RampParams,
     /// Ramp of out-packets, applied to the average of all packets.
     pub out: RampParams,
@@ -87,9 +87,9 @@ params! {
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// How drops are spaced, which is RED's step from p_b to p_a.
+        /// Spacing of drops, which is RED's step from p_b to p_a.
         spacing: Spacing = Spacing::Uniform,
-        /// How a packet's size affects its drop probability.
+        /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Off,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
@@ -227,7 +227,7 @@ impl RampParams {
 struct InQueue {
     packets: u32,
     bytes: u64,
-    /// Size of the last in-packet while the limit may still refuse this packet, which the law has accepted; otherwise 0.
+    /// Size of the last in-packet that the law has accepted, while the limit may still refuse it; otherwise 0.
     last: u64,
 }
 

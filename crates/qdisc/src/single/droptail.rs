@@ -12,9 +12,10 @@
 //! segments.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
-//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. The segments of a
-//! super-segment arrive here one after another, as the link in front sends them; Linux queues and frees them all at once. So
-//! segments that were sent separately may also join, and a segment behind a refused segment is tested on its own.
+//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. In this model, the
+//! segments of a super-segment arrive one after another, as the link in front of the queue sends them; Linux queues and frees
+//! them all at once. So segments that were sent separately may also join, and a segment behind a refused segment is tested on
+//! its own.
 
 use crate::declared::params;
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};
@@ -76,14 +77,14 @@ pub struct DropTail {
     supers: Option<SuperSegments>,
 }
 
-/// The super-segments in the queue, which the limit counts as packets.
+/// The super-segments in the queue. The limit counts each of them as a packet.
 #[derive(Clone, Debug, PartialEq)]
 struct SuperSegments {
     /// Maximum number of segments of one super-segment.
     most: u8,
-    /// Number of segments that each super-segment still has in the queue, the oldest super-segment first; never 0.
+    /// For each super-segment, the oldest first, the number of its segments that are still in the queue; never 0.
     held: VecDeque<u8>,
-    /// Number of segments that the newest super-segment has had, including those that have left.
+    /// Number of segments that have joined the newest super-segment, including those that have left.
     taken: u8,
     /// The newest segment.
     last: PacketMeta,
@@ -134,7 +135,7 @@ impl SuperSegments {
 }
 
 impl DropTail {
-    /// Returns the backlog as the limit counts it.
+    /// Returns the backlog as counted by the limit.
     #[inline]
     fn counted(&self) -> Backlog {
         let backlog = self.fifo.backlog();
@@ -158,7 +159,7 @@ impl QueueDiscipline for DropTail {
     #[inline]
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>) {
         let joins = self.supers.as_ref().is_some_and(|s| s.joins(&packet, cx.flows));
-        // bound: every iteration but the last removes a stored packet
+        // bound: every iteration except the last removes a stored packet
         while !joins && !self.room.fits(self.counted(), &packet, cx.link) {
             match if self.drop_head { self.pop() } else { None } {
                 Some(head) => cx.fate.dropped(&head, DropReason::HeadFull, Point::Enqueue),
@@ -238,7 +239,7 @@ mod tests {
             let Self { queue, rng, link, flows, dropped } = self;
             queue.dequeue(&mut Context { now: Time::ZERO, rng, link, flows, fate: dropped }).map(|p| p.seq)
         }
-        /// Returns the number of packets as the limit counts them, the number of segments in the queue, and the number of
+        /// Returns the number of packets as counted by the limit, the number of segments in the queue, and the number of
         /// segments dropped so far.
         fn state(&self) -> (u32, u32, usize) {
             (self.queue.counted().packets, self.queue.backlog().packets, self.dropped.0.len())
@@ -254,8 +255,8 @@ mod tests {
         // a packet counts until its last segment has left
         assert_eq!((q.pull(), q.state().0), (Some(0), 3));
         assert_eq!((q.pull(), q.state().0), (Some(1448), 2));
-        // segment 8 follows a hole, so it starts a new packet. Segment 9 joins this packet, and segment 10 finds the packet and
-        // the queue full
+        // segment 8 follows a hole, so it starts a new packet. Segment 9 joins this packet. Segment 10 does not fit, because
+        // this packet and the queue are full
         [8, 9, 10].into_iter().for_each(|n| q.segment(1, n));
         assert_eq!(q.state(), (3, 6, 3));
         assert_eq!((0..7).map_while(|_| q.pull()).count(), 6);

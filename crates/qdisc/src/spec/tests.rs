@@ -37,7 +37,7 @@ fn laws_are_hosted_under_the_names_of_their_disciplines() {
     assert_eq!(read(r#""none""#).unwrap(), LawSpec::None);
     let spec = read(r#"{"codel":{"target":"1ms"}}"#).unwrap();
     assert_eq!(read(&serde_json::to_string(&spec).unwrap()).unwrap(), spec);
-    // by default, a law has no limit of its own in a fair discipline; stand-alone, it has tc's default limit
+    // by default, a law in a fair discipline has no limit of its own, and a stand-alone law has tc's default limit
     assert_eq!((spec.limit(), Spec::named("codel").unwrap().limit()), (None, Some(Limit::Packets(1000))));
     assert_eq!(read(r#"{"codel":{"limit":"0p"}}"#).unwrap().validate().unwrap_err().path, "codel.limit");
     assert!(read(r#""droptail""#).is_err());
@@ -72,7 +72,7 @@ fn no_limit_is_less_than_a_packet() {
         }
     }
     // Each discipline has one limit, except cbq and docsis_lld, whose limits are per class and per queue. sfq, fq_codel,
-    // fq_pie, cake and dualpi2 have a second limit, and fair has a second and a third, which is seven more.
+    // fq_pie, cake and dualpi2 also have a second limit, and fair has a second and a third limit, which makes seven more.
     assert_eq!(limits, QDISCS.len() - 2 + 7);
     let mut cbq = crate::class::CbqParams::default();
     cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));

@@ -47,8 +47,7 @@ macro_rules! table_or_text {
             fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 $Type::deserialize(d)
             }
-            // `inline` moves the compilation of the reader to the crates that read scenarios, which are built without
-            // optimisation
+            // with `inline`, the reader is compiled in the crates that read scenarios, which are built without optimisation
             #[inline]
             fn text(text: &str) -> Result<Self, WordError> {
                 $Type::$text(text)
@@ -105,7 +104,7 @@ impl LawSpec {
     #[inline]
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // only one law is valid here, so a text with another + is looked up as a whole, which makes it unknown
+        // only one law is valid here, so a text with another + is looked up as a whole, and is then an unknown name
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {

@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Threshold,
     /// A value of the parameter in our own notation, for a keyword that tc does not have.
     Own,
-    /// No argument: sets the parameter to this.
+    /// No argument: sets the parameter to this value.
     Flag(bool),
     /// No argument: sets the parameter to this JSON value.
     Is(&'static str),
@@ -286,7 +286,7 @@ const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -
     w(tc, "overhead", Several(sets))
 }
 
-/// sfq's `headdrop`, as JSON: drops the head of the queue with the most packets.
+/// sfq's `headdrop`, as JSON: drops the head of the queue that has the most packets.
 pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
 
 /// Every discipline of tc that is modelled.
@@ -302,7 +302,8 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], keywords: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
-    // red's keywords have thresholds in bytes, and defaults derived from the limit, so they are those of the Linux variant
+    // red's keywords have thresholds in bytes, and defaults derived from the limit, so they set the parameters of the Linux
+    // variant
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], keywords: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];

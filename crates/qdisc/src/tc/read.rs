@@ -50,7 +50,7 @@ pub fn table(text: &str) -> Option<Value> {
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
     let mut host = read(host).ok()?;
     host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
-    // a discipline whose law cannot be chosen has no key `law`, so the table is invalid then
+    // a discipline whose law cannot be chosen has no key `law`, so the table is then invalid
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 
@@ -68,7 +68,8 @@ fn bare(text: &str) -> Vec<&str> {
     } else {
         return words;
     }
-    // removes `root`, `dev NAME`, `parent ID`, `handle ID` and `refcnt N`; in the output of `show` also the handle after the name
+    // removes `root`, `dev NAME`, `parent ID`, `handle ID` and `refcnt N`; in the output of `show`, also removes the handle
+    // after the name
     let at = usize::from(shown_line);
     while let Some(&word) = words.get(at) {
         let so_many = match word {
@@ -98,8 +99,8 @@ fn options(
                 continue;
             }
             let value = option(known, name, &mut rest)?;
-            // `tc qdisc show` writes "raw overhead 0" if no overhead is compensated. Then `overhead 0` must not replace the
-            // null that `raw` has set
+            // `tc qdisc show` writes "raw overhead 0" if no overhead is compensated. In this case, `overhead 0` must not
+            // replace the null that `raw` has set
             if !(known.kind == Kind::Signed && value == 0 && table.get(known.field) == Some(&Value::Null)) {
                 put(table, known.field, value);
             }

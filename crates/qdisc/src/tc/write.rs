@@ -82,7 +82,7 @@ impl Spec {
         };
         for keyword in grammar.keywords() {
             if let Some(value) = at(&own, keyword.field) {
-                // writes Linux's default in place of a value that tc cannot express
+                // writes Linux's default instead of a value that tc cannot express
                 let default = at(&linux, keyword.field);
                 let value = default.filter(|_| !expressible(keyword.field, value)).unwrap_or(value);
                 command.keyword(keyword, value, default);
@@ -157,7 +157,7 @@ struct Command {
 }
 
 impl Command {
-    /// Adds a keyword with its value, or with Linux's default if tc cannot express the value.
+    /// Adds a keyword with the parameter's value, or with Linux's default if tc cannot express the value.
     fn keyword(&mut self, keyword: &Keyword, value: &Value, default: Option<&Value>) {
         if !keyword.sets(value) {
             return;
@@ -215,7 +215,7 @@ impl Command {
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // writes only as many digits as can be read back
+            // writes only as many digits as a reader keeps
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })

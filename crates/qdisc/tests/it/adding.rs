@@ -15,8 +15,8 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line] = blocks()[..] else { panic!("expected two blocks of Rust") };
     let ours = include_str!("../../src/law/blue.rs");
-    // The file's module doc contains a code block, so `blocks` returns only the start of the file. This start is compared here, and
-    // `contains` compares the whole file.
+    // The page shows the whole file, but `blocks` returns only the start of the file, because the module doc contains a code
+    // block itself. So `blocks` is compared with this start, and the whole file with `contains`.
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-discipline.md is stale"

@@ -26,7 +26,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..400)
 }
 
-/// Settings that test code paths which the defaults do not reach.
+/// Settings for code paths that the defaults do not reach.
 const MORE: &[&str] = &[
     r#"{"droptail":{"limit":"21p","ns2_off_by_one":true}}"#,
     r#"{"droptail":{"limit":"9KB","drop_head":true}}"#,
@@ -170,7 +170,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");
-                // the work of a call is bounded: it drops at most the packets that were waiting, and the arrival
+                // the work of a call is bounded: it drops at most the packets that were waiting and the arrival
                 assert!(pushed <= before.packets as usize, "{spec:?}");
                 seq += 1;
             }
@@ -227,7 +227,7 @@ proptest! {
             let mut last = [None; 32];
             for p in &out {
                 // Two coupled queues keep the order only within L and within C. In dualpi2, ECT(1) packets are in L. In
-                // docsis_lld packets may be redirected, so the packet's class shows which queue it was in.
+                // docsis_lld, packets may be redirected, so the queue of a packet is known from its class.
                 let queue = match spec {
                     Spec::Dualpi2(_) => usize::from(l4s[p.seq as usize]),
                     Spec::DocsisLld(_) => usize::from(p.class == 1),

@@ -105,7 +105,7 @@ impl Home {
         }
     }
 
-    /// Returns the share that flows for which `these` is true have of the bytes sent since `from`.
+    /// Returns the share of the bytes sent since `from` that belongs to the flows for which `these` is true.
     fn share(&self, from: Time, these: impl Fn(u32) -> bool) -> f64 {
         let bytes = |f: &dyn Fn(u32) -> bool| {
             self.sent.iter().filter(|s| s.0 >= from && f(s.1)).map(|s| f64::from(s.2)).sum::<f64>()
@@ -126,7 +126,7 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
     home.run(Time(6_000_000_000));
     let times: Vec<u64> = home.sent.iter().map(|s| s.0.0 - 5_000_000_000).collect();
     assert_eq!(times, [0, 1_214_400, 2_428_800, 2_480_000]);
-    // it is the same after a pause: one packet leaves at once, and the next when the first has been sent
+    // after a pause, one packet leaves at once, and the next packet when the first has been sent
     home.offer(0, 1500, 0);
     home.offer(0, 1500, 0);
     home.run(Time(7_000_000_000));
@@ -157,7 +157,7 @@ fn shares(home: &Home, from: Time, flows: u32) -> Vec<f64> {
 
 #[test]
 fn instances_share_the_rate_however_many_flows_each_has() {
-    // 16 flows in 2 instances of 5 Mbit/s: with k flows in one of them, a flow has 1 / 2k or 1 / (32 - 2k) of the rate
+    // 16 flows share 2 instances of 5 Mbit/s. With k flows in one instance, a flow has 1 / 2k or 1 / (32 - 2k) of the rate
     let mut home = Home::new(r#"{"bandwidth":"10mbit","instances":2}"#);
     (0..16).for_each(|i| home.flow(i, 1 + i, 100 + i));
     let streams: Vec<(u32, f64, u8)> = (0..16).map(|i| (i, 5e6, 0)).collect();
@@ -177,8 +177,8 @@ fn instances_share_the_rate_however_many_flows_each_has() {
 
 #[test]
 fn an_instance_alone_has_the_whole_rate() {
-    // 1500 B take 1.2 ms at 10 Mbit/s and 2.4 ms at 5 Mbit/s. The second flow has packets from 100 to 193.6 ms. With an interval of
-    // 10 s the law drops none
+    // 1500 B take 1.2 ms at 10 Mbit/s and 2.4 ms at 5 Mbit/s. The second flow has packets from 100 to 193.6 ms. With an
+    // interval of 10 s, the law drops no packet
     let spaces = |dst: u32, other: bool| {
         let mut home = Home::new(r#"{"bandwidth":"10mbit","instances":2,"rtt":"10s"}"#);
         home.flow(0, 1, 2);
@@ -196,7 +196,8 @@ fn an_instance_alone_has_the_whole_rate() {
     let at_once = |of: &(Option<Time>, Vec<u64>)| of.0 == Some(Time(100_000_000));
     let (_, of) = (0..20).map(|i| spaces(i, true)).find(at_once).expect("a flow in the other instance");
     let halved = of.iter().filter(|space| **space == 2_400_000).count();
-    // its last packet leaves 39 x 2.4 ms after its first; the other instance finds out at its next dequeue but one
+    // the flow's last packet leaves 39 x 2.4 ms after its first; the other instance detects this at the second dequeue after
+    // that
     assert!((39..=41).contains(&halved), "{halved}");
     assert!(of.iter().rev().take(50).all(|space| *space == 1_200_000));
     assert!(of.iter().all(|space| [1_200_000, 2_400_000].contains(space)), "{of:?}");
@@ -248,7 +249,7 @@ fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
         home.streams(&(0..8).map(|i| (i, 2e6, 0)).collect::<Vec<_>>(), 50);
         for i in 8..11 {
             arrived.push((i, home.now));
-            // the size is less than the quantum of 305 bytes
+            // the size of a sparse packet is less than the quantum of 305 bytes
             home.offer(i, 300, 0);
         }
         assert!(round < 2 || home.queue.backlog().packets > 3);
@@ -342,8 +343,8 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
     assert!(home.gone.0.iter().any(|(_, r)| *r == DropReason::HeadFull));
     let full = |gone: &[(u32, DropReason)]| gone.iter().filter(|(_, r)| *r == DropReason::HeadFull).count();
     let early = full(&home.gone.0);
-    // BLUE's steps are 1/256, so its probability reaches 2/3 after 171 steps, or 0.85 s. CoDel's drops also help, and after
-    // that time overflows are rare.
+    // BLUE's steps are 1/256, so its probability reaches 2/3 after 171 steps, or 0.85 s. CoDel's drops contribute as well, so
+    // overflows are rare after this time
     let before = home.gone.0.len();
     home.streams(&[(0, 24e6, 0), (1, 0.4e6, 0)], 2000);
     let late = full(&home.gone.0[before..]);
@@ -354,7 +355,7 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
 fn a_packet_of_several_segments_pays_for_each() {
     // The packet has three segments of 1500 bytes and one of 152, each with 32 bytes of overhead. In ATM cells these are 1532 /
     // 48 = 31.9 and 184 / 48 = 3.8, so the packet takes 3 x 32 + 4 = 100 cells of 53 bytes, or 5.3 ms at 8 Mbit/s. A packet
-    // without segments takes 4684 / 48 = 97.6, so 98 cells, or 5.194 ms.
+    // without segments takes 4684 / 48 = 97.6 cells, rounded up to 98, or 5.194 ms.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","split_gso":false,"overhead":32,"framing":"atm"}"#);
     home.flow(1, 1, 2);
     home.flows.set_frames(FlowId(1), [1500, 52]);
@@ -391,7 +392,8 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // the stream never slows down, so departures fall to two thirds of the rate, the minimum that the failsafe clock ensures
+    // the stream never slows down, so departures fall to two thirds of the rate, the minimum that is ensured by the failsafe
+    // clock
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }

@@ -20,7 +20,7 @@ fn sessions() -> Vec<Source> {
 }
 
 /// Runs MMCN 1999's example, unresponsive flows of 10 and 1 Mbit/s on a link of 9.9 Mbit/s, and returns the share of packets
-/// that each loses.
+/// that each flow loses.
 fn two_flows(queue: &str) -> (f64, f64) {
     let sources = [Source::udp(10.0 * MBIT, 1000), Source::udp(MBIT, 1000)];
     let run = Bench::new(spec(queue), 9.9 * MBIT).run(&sources, 5.0, 60.0);
@@ -29,8 +29,8 @@ fn two_flows(queue: &str) -> (f64, f64) {
 
 #[test]
 fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
-    // 11 Mbit/s arrive at a link of 9.9 Mbit/s, so one tenth must be dropped. RED, here CBT with a single RED class, drops a
-    // tenth of each flow: 10 Mbit/s become 9, and 1 Mbit/s becomes 0.9.
+    // 11 Mbit/s arrive at a link of 9.9 Mbit/s, so one tenth must be dropped. RED, in the form of CBT with a single RED class,
+    // drops a tenth of each flow: 10 Mbit/s become 9, and 1 Mbit/s becomes 0.9.
     let red = r#"{"cbt":{"classes":[{"name":"all","test":{"red":{"min_th":"15p","max_th":"30p","max_p":0.1}}}]}}"#;
     let (heavy, light) = two_flows(red);
     assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
@@ -102,8 +102,8 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
 
 #[test]
 fn shares_of_the_queue_follow_active_flows_under_dcbt() {
-    // Seven flows exceed their share: 4 of TCP, 2 tagged and 1 other. Each may queue one flow's share of the bytes, and a tagged
-    // flow two shares.
+    // Seven flows exceed their share: 4 of TCP, 2 tagged and 1 other. Each of these flows may queue one share of the bytes, and
+    // a tagged flow two shares.
     let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
     sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
     sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
@@ -111,7 +111,8 @@ fn shares_of_the_queue_follow_active_flows_under_dcbt() {
     let per_flow =
         |r: std::ops::Range<usize>| r.clone().map(|i| run.rate(i)).sum::<f64>() / r.len() as f64 / LINK * 7.0;
     let (tcp, tagged, other) = (per_flow(0..4), per_flow(4..6), per_flow(6..7));
-    // the other flow has about one share (not exactly, because the average is slow), a tagged flow about two, and TCP the rest
+    // the other flow has about one share (not exactly, because the average is slow), a tagged flow has about two, and TCP has
+    // the rest
     assert!((0.7..1.1).contains(&other), "{tcp} {tagged} {other}");
     assert!((1.4..2.1).contains(&tagged), "{tcp} {tagged} {other}");
     assert!((tcp * 4.0 + tagged * 2.0 + other - 7.0).abs() < 0.01);
@@ -143,7 +144,7 @@ fn cbq_gives_shares_and_lends_what_is_left() {
             assert!((run.rate(i) / MBIT - mbit).abs() < 0.1, "{borrow}: source {i} has {}", run.rate(i));
         }
         assert!(run.loss(0) < 1e-9);
-        // a class that is alone gets only its share if it may not borrow, although the link is idle then
+        // if a class may not borrow and is alone, it gets only its share, and the link is idle for the rest of the time
         let run = Bench::new(queue(borrow), LINK).run(&all[2..], 2.0, 30.0);
         let alone = if borrow { 10.0 } else { 2.0 };
         assert!((run.rate(0) / MBIT - alone).abs() < 0.02, "{borrow}: alone {}", run.rate(0));
@@ -162,8 +163,8 @@ fn the_script_of_a_fred_queue() {
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
     // flow 0 has two strikes, so from now on avgcq is its limit instead of maxq
     bench.take(2);
-    // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Two of them are of flow 0, which may add a third packet,
-    // but no fourth
+    // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Two of the packets are of flow 0, which may add a third
+    // packet, but not a fourth
     assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
     // when flow 0's last packet has left, its strikes are discarded
     bench.take(6);
@@ -173,13 +174,14 @@ fn the_script_of_a_fred_queue() {
 
 #[test]
 fn the_script_of_fred_with_many_flows() {
-    // Nine flows have one packet each, so avg reaches max_th. Then each flow may have two packets, or every arrival is dropped.
+    // Nine flows have one packet each, so avg reaches max_th. Then, depending on the reading, each flow may have two packets,
+    // or every arrival is dropped.
     for (reading, extra) in [("two_packets", true), ("drop_all", false)] {
         let queue = format!(
             r#"{{"fred":{{"limit":"40p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"many_flows":"{reading}"}}}}"#
         );
         let mut bench = Bench::new(spec(&queue), LINK);
-        // avg is the queue that the last accepted packet found, which is 8 for the ninth packet
+        // avg is the length of the queue that the last accepted packet found, which is 8 for the ninth packet
         assert!((0..9).all(|f| bench.offer(f)), "{reading}");
         assert_eq!(bench.offer(9), extra, "{reading}: a new flow");
         assert_eq!(bench.offer(0), extra, "{reading}: the second packet of a flow");
@@ -221,8 +223,9 @@ fn the_script_of_a_cbq_round() {
     for flow in [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] {
         assert!(bench.offer(flow));
     }
-    // the credits are: `rest` has 1500 B, sends 1 packet and keeps 500 B; `tcp` has 4500 B, sends 4 packets and keeps 500 B; `rest`
-    // has 2000 B and sends 2; `tcp` has 5000 B and sends 5; `rest` has 1500 B and sends 1; `tcp` sends its last 3
+    // the credits are: `rest` has 1500 B, sends 1 packet and keeps 500 B; `tcp` has 4500 B, sends 4 packets and keeps 500 B;
+    // `rest` has 2000 B and sends 2 packets; `tcp` has 5000 B and sends 5; `rest` has 1500 B and sends 1; `tcp` sends its last
+    // 3
     assert_eq!(bench.take(16), [1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
 }
 

@@ -117,7 +117,7 @@ fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView)
 }
 
 /// Lets a law make `drops` drops and leave the dropping state, and raises the delay above target again after `pause_ms`.
-/// Returns the time from then until the law re-enters the dropping state, in ms, and its state at that time.
+/// Returns the time in ms from this rise until the law re-enters the dropping state, and the law's state at the re-entry.
 fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
     let link = LinkView::plain(BitRate(5_000_000));
     let mut law = params.law();
@@ -140,13 +140,13 @@ fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState)
 #[test]
 fn count_on_reentry_is_each_versions_own() {
     let count = |variant, drops, pause| reenter(&CodelParams { variant, ..unlimited() }, drops, pause).1.count;
-    // After ten drops, count is 10 and lastcount is 1. On a re-entry soon after, RFC 8289 and Linux resume with 10 - 1,
-    // draft-01 and kmn with 10 - 2.
+    // After ten drops, count is 10 and lastcount is 1. If the law re-enters soon afterwards, RFC 8289 and Linux resume with 10
+    // - 1, draft-01 and kmn with 10 - 2.
     assert_eq!(count(Variant::Rfc8289, 10, 200.0), 9);
     assert_eq!(count(Variant::Linux, 10, 200.0), 9);
     assert_eq!(count(Variant::Draft01, 10, 200.0), 8);
     assert_eq!(count(Variant::Kmn, 10, 200.0), 8);
-    // if count - 2 exceeds 126, kmn resumes with 0.9844 count, here 0.9844 x 200 = 196.88
+    // if count - 2 exceeds 126, kmn resumes with 0.9844 count, in this case 0.9844 x 200 = 196.88
     assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
     // The window is 16 intervals after drop_next in RFC 8289, and 8 in draft-01. drop_next is at most 100/sqrt(10) = 32 ms ahead
     // when the dropping state ends.
@@ -198,7 +198,7 @@ fn sojourn_can_include_the_transmit_queue() {
 
 #[test]
 fn newton_converges_to_the_root() {
-    // after some 40 drops in a row, the 16-bit estimate of 1/sqrt(count) is within 1 % of the exact value
+    // after about 40 drops in a row, the 16-bit estimate of 1/sqrt(count) is within 1 % of the exact value
     let (exact, newton) = (Variant::Rfc8289, Variant::Linux);
     let spacing = |variant| {
         let (t, _) = interventions(&CodelParams { variant, ..unlimited() }, Ecn::NotEct, 150_000);

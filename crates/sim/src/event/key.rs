@@ -7,7 +7,7 @@
 //! | 14 | its number among the events scheduled at that moment |
 //! | 24 | its target |
 //!
-//! A rank takes the place of the second and third field, below the values that they have in other keys.
+//! A rank replaces the second and third field. Its values are below those of these fields in other keys.
 
 use units::Time;
 
@@ -32,13 +32,13 @@ const KIND_SHIFT: u32 = 21;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 /// Place of the time.
 pub(super) const TIME_SHIFT: u32 = 76;
-/// Place of the time of scheduling.
+/// Position of the time of scheduling.
 const AGE_SHIFT: u32 = 38;
-/// Place of the number, and of a rank.
+/// Position of the number, and of a rank.
 const NUMBER_SHIFT: u32 = 24;
 /// The largest number.
 pub(super) const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
-/// Second field of an event scheduled for the moment of its scheduling.
+/// Second field of an event that is scheduled for the current time.
 const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
 /// Smallest value of the second field in keys without a rank.
 const OLDEST: u64 = 1 << 3;
@@ -72,7 +72,7 @@ pub(super) fn time_of(key: u128) -> Time {
     Time((key >> TIME_SHIFT) as u64)
 }
 
-/// Returns the time of its scheduling; `None` if it has a rank.
+/// Returns the time at which the event was scheduled; `None` if it has a rank.
 pub(super) fn since(key: u128) -> Option<Time> {
     let scheduled = (key >> AGE_SHIFT) as u64 & NOW;
     (scheduled >= OLDEST).then(|| Time(time_of(key).0.saturating_sub(NOW - scheduled)))

@@ -4,8 +4,8 @@
 //! Comparing keys compares times, then the order of scheduling. The arrivals of a link that is fed by one other link have number 0
 //! (see [`crate::chain`]).
 //!
-//! The set has three parts. The next event is the earliest of the three first events, so the parts affect only the cost of
-//! operations, not the order of events:
+//! The set has three parts. The next event is the earliest among the first events of the parts. So the parts affect the cost of
+//! operations, but not the order of events:
 //!
 //! | part | targets | structure |
 //! |---|---|---|
@@ -36,7 +36,7 @@ pub(crate) struct Events {
     arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
-    /// The smaller of the first keys of `ports` and `timers`.
+    /// The smaller one of the first keys of `ports` and `timers`.
     other: u128,
     /// Number of events scheduled at this moment.
     scheduled: u64,
@@ -142,7 +142,7 @@ impl Events {
     /// Sets the one event of a plain link: the arrival of its first packet. The link must have no pending event, or its event
     /// must just have been taken.
     ///
-    /// A taken event stays in its leaf. It must be set again or cleared before the next event is taken.
+    /// A taken event stays in its leaf. The leaf must be set again or cleared before the next event is taken.
     #[inline]
     pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
         let first = self.first[usize::from(link)];
@@ -152,7 +152,7 @@ impl Events {
     }
 
     /// Does the same as [`Events::set_arrival`] for a link whose arrivals have number 0, but the event counts as scheduled at
-    /// `since`, which is not before now.
+    /// `since`, which is not before the current time.
     #[inline]
     pub(crate) fn set_arrival_since(&mut self, at: Time, since: Time, link: u16) {
         debug_assert!(since >= self.now && self.first[usize::from(link)], "a link at the end of a chain");
@@ -184,7 +184,7 @@ impl Events {
         let arrival = self.arrivals.top();
         let key = lesser(arrival, self.other);
         let at = time_of(key);
-        // an empty set has this time, and events that no run reaches
+        // if the set is empty, `at` is this time; events that no run reaches also have it
         if at > until || at == LATEST {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// Returns the smaller of two keys without a branch, because the next link to fire cannot be predicted.
+/// Returns the smaller of two keys without a branch, because it cannot be predicted which link fires next.
 #[inline(always)]
 pub(super) fn lesser(a: u128, b: u128) -> u128 {
     select_unpredictable(b < a, b, a)
@@ -11,8 +11,8 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Links in a group.
 const GROUP: usize = 8;
 
-/// Number of links in the tournament; the events of further links are pushed to the heap of ports. A constant, so that
-/// indices need no check.
+/// Number of links in the tournament; the events of further links are pushed to the heap of ports. The number is constant, so
+/// that indices need no check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
 /// A tournament tree: finds the smallest of one key per link; [`u128::MAX`] is the key of a link without an event.

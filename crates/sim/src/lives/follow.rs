@@ -1,4 +1,5 @@
-//! Follows a packet through a run: it arrives at a queue, leaves it, is marked or dropped, reaches the far end and is acknowledged.
+//! Follows a packet through a run: it arrives at a queue, leaves the queue, is marked or dropped, reaches the far end and is
+//! acknowledged.
 
 use super::table::{Key, Leg, Life, NONE};
 use super::{Arriving, DirectedFlow, Lives, MOST_BYTES, Phase, Slot};
@@ -9,7 +10,7 @@ use std::collections::BinaryHeap;
 use units::{Duration, Time};
 
 impl Lives {
-    /// Returns the row of a flow and direction; adds one if it is new.
+    /// Returns the row of a flow and direction; adds a row if the flow is new.
     pub(super) fn flow(&mut self, flow: FlowId, reverse: bool) -> u32 {
         if self.slots.len() <= flow.slot() {
             self.slots.resize_with(flow.slot() + 1, Slot::unused);
@@ -135,7 +136,7 @@ impl Lives {
         }
     }
 
-    /// Handles a packet that needs no further ACK. Frees the rows of a packet that was sent before the window: now if the
+    /// Handles a packet that needs no further ACK. If the packet was sent before the window, its rows are freed: now if the
     /// packet has ended, otherwise when it ends.
     fn settle(&mut self, packet: u32) {
         if self.phase == Phase::Before {
@@ -146,8 +147,8 @@ impl Lives {
         }
     }
 
-    /// Handles the end of a packet, which has arrived or was dropped. Frees the rows of a packet that was sent before the
-    /// window, unless an ACK is still expected.
+    /// Handles the end of a packet, which has arrived or was dropped. If the packet was sent before the window, its rows are
+    /// freed, unless an ACK is still expected.
     fn ended(&mut self, packet: u32) {
         self.table.untag(packet);
         // a packet with payload waits for its ACK

@@ -57,7 +57,7 @@ enum Task {
     Find(Landmark),
 }
 
-/// The phase of the run: before, inside or after the window.
+/// The phase of the run: before the window, inside or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Before,
@@ -83,7 +83,7 @@ pub struct DirectedFlow {
 struct Slot {
     flow: FlowId,
     rows: [u32; 2],
-    /// Packets with payload that no ACK has covered, by direction: the end of their payload, and their rows.
+    /// Packets with payload that no ACK has covered, by direction: the end of the payload, and the row of the packet.
     unacknowledged: [BinaryHeap<Reverse<(u64, u32)>>; 2],
 }
 
@@ -117,12 +117,12 @@ pub struct Lives {
     flows: Vec<DirectedFlow>,
     slots: Vec<Slot>,
     arriving: Option<Arriving>,
-    /// Row of the leg that began after the last reading of its link; [`NONE`] without one.
+    /// Row of the leg that began after the last reading of its link; [`NONE`] if there is none.
     entered: u32,
 }
 
 impl Lives {
-    /// Returns a sink that records the packets in [from, until), about `most_packets` at most.   Errors: a problem of the
+    /// Returns a sink that records the packets in [from, until), at most about `most_packets`.   Errors: a problem of the
     /// scenario's network.
     pub fn new(scenario: &Scenario, from: Time, until: Time, most_packets: usize) -> Result<Self, Problem> {
         let network = scenario.network()?;
@@ -173,7 +173,7 @@ impl Lives {
         self.from
     }
 
-    /// Returns the end of the window; earlier than requested if there were too many packets.
+    /// Returns the end of the window, which is earlier than requested if there were too many packets.
     pub fn until(&self) -> Time {
         self.until
     }

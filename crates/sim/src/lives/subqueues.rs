@@ -1,4 +1,4 @@
-//! Finds the subqueue in which each packet waits. The probe of a discipline with several queues reports each of them as a
+//! Finds the subqueue in which each packet waits. The probe of a discipline with several queues reports each queue as a
 //! subqueue.
 //!
 //! A reading follows each event of a link. A packet that has entered the discipline waits in the subqueue that has grown since the
@@ -25,8 +25,8 @@ pub(super) struct Subqueues {
 }
 
 impl Subqueues {
-    /// Reads the subqueues. Returns the only one that has grown since the last reading; `None` if none or several have, and at the
-    /// first reading.
+    /// Reads the subqueues. Returns the only subqueue that has grown since the last reading; `None` if none or several have
+    /// grown, and at the first reading.
     pub(super) fn read(&mut self, now: Time, state: &dyn Probed) -> Option<u16> {
         let Self { names, now: counts, .. } = self;
         counts.fill(0);
@@ -77,7 +77,7 @@ fn number(names: &mut Vec<String>, counts: &mut Vec<u32>, name: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// A discipline with these queues: the name of each, and its packets.
+    /// A discipline with these queues: the name of each queue, and the number of its packets.
     struct Queues(Vec<(&'static str, u64)>);
 
     impl Probed for Queues {

@@ -54,7 +54,7 @@ impl FrameSource {
     /// Returns the size in bytes, at least 1, of the frame captured at `now`, when the controller's target is `target`.
     pub(super) fn frame(&mut self, now: Time, target: f64, rng: &mut Rng) -> u64 {
         self.targets.push_back((now, target));
-        // bound: each target is removed once
+        // bound: each iteration removes a target
         while let Some((_, rate)) = self.targets.pop_front_if(|(since, _)| *since + self.lag <= now) {
             self.rate = rate;
         }
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn a_key_interval_carries_the_target() {
-        // 1 Mbit/s at 25 frames per second is 5000 B per frame. With a key frame of 4 x 5000 B every 25 frames, the others have
-        // 5000 (25 - 4) / 24 = 4375 B: 20 000 + 24 x 4375 = 125 000 B in a second
+        // 1 Mbit/s at 25 frames per second is 5000 B per frame. With a key frame of 4 x 5000 B every 25 frames, the other
+        // frames have 5000 (25 - 4) / 24 = 4375 B. In a second, these are 20 000 + 24 x 4375 = 125 000 B
         let mut source = FrameSource { key_frames: Some(25), key_size: 4.0, ..FrameSource::new(25.0, 1e6) };
         let sizes = sizes(&mut source, 75, |_| 1e6);
         for second in sizes.chunks(25) {
@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn the_encoder_follows_after_its_lag() {
-        // the target doubles at frame 10 (400 ms); with a lag of 100 ms the frame at 520 ms is the first that is twice as large
+        // the target doubles at frame 10 (400 ms). With a lag of 100 ms, the frame at 520 ms is the first that is twice as
+        // large
         let lag = Duration::from_millis(100);
         let mut source = FrameSource { lag, ..FrameSource::new(25.0, 1e6) };
         let sizes = sizes(&mut source, 20, |k| if k < 10 { 1e6 } else { 2e6 });
@@ -121,8 +122,8 @@ mod tests {
         let sizes: Vec<f64> = sizes(&mut source, 10_000, |_| 1e6).into_iter().map(|size| size as f64).collect();
         let mean = sizes.iter().sum::<f64>() / 10_000.0;
         let sd = (sizes.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / 10_000.0).sqrt();
-        // standard errors: 1000 / sqrt(10 000) = 10 for the mean, 7 for the deviation. The cut at 3 sd lowers the deviation by
-        // 1.3 %
+        // the standard error is 1000 / sqrt(10 000) = 10 for the mean, and 7 for the deviation. The cut at three standard
+        // deviations reduces the deviation by 1.3 %
         assert!((mean - 5000.0).abs() < 50.0 && (sd - 987.0).abs() < 35.0, "{mean} {sd}");
     }
 }

@@ -18,7 +18,7 @@ fn figure(app: &Media, at: u64, name: &str) -> f64 {
 
 #[test]
 fn a_fixed_flow_sends_its_rate_and_reports() {
-    // 25 frames per second of 1 Mbit/s are 5000 B each: four packets of 1160 B and one of 360 B of payload
+    // 1 Mbit/s at 25 frames per second is 5000 B per frame: four packets of 1160 B and one of 360 B of payload
     let params =
         media(r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1 }"#);
     let mut fake = Fake::new(&[60 * MS]);
@@ -30,8 +30,8 @@ fn a_fixed_flow_sends_its_rate_and_reports() {
         frame.iter().map(|d| d.2).eq([1200, 1200, 1200, 1200, 400]) && frame.iter().all(|d| d.0.0 == k as u64 * 40 * MS)
     }));
     assert!(video.iter().enumerate().all(|(i, d)| d.3 == i as u64));
-    // each frame that arrives causes a report. The first covers five packets (48 + 10, rounded up to 60 B), the others ten (68
-    // B)
+    // each frame that arrives causes a report. The first report covers five packets (48 + 10, rounded up to 60 B), the others
+    // ten packets (68 B)
     let reports: Vec<_> = fake.datagrams.iter().filter(|d| d.1 == Role::Server).collect();
     assert_eq!((reports.len(), reports[0].2, reports[1].2), (250, 60, 68));
     assert!(reports.iter().enumerate().all(|(k, d)| d.0.0 == (k as u64 * 40 + 30) * MS && d.3 == k as u64));
@@ -47,7 +47,7 @@ fn a_fixed_flow_sends_its_rate_and_reports() {
 fn lost_packets_make_frames_incomplete() {
     let params =
         media(r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1 }"#);
-    // datagrams 0 to 4 are frame 0, datagram 5 is its report, and datagrams 6 to 10 are frame 1. Datagram 7 is lost
+    // datagrams 0 to 4 are frame 0, datagram 5 is the report on it, and datagrams 6 to 10 are frame 1. Datagram 7 is lost
     let mut fake = Fake::new(&[2 * MS]);
     fake.lost = [7].into();
     let mut app = params.build();
@@ -69,11 +69,11 @@ fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
     fake.run(&mut app, Time(10 * S));
     let video: Vec<_> = fake.datagrams.iter().filter(|d| d.1 == Role::Client).collect();
     assert!(video.iter().all(|d| d.0.0 < 2 * S || d.0.0 >= 5 * S));
-    // 15 000 B take thirteen packets
+    // a frame of 15 000 B takes thirteen packets
     let at = |t: u64| video.iter().filter(|d| d.0.0 == t).count();
     assert_eq!([at(0), at(40 * MS), at(5 * S), at(5 * S + 40 * MS)], [13, 5, 13, 5]);
     assert_eq!(figure(&app, 10 * S, "freezes"), 0.0);
-    // seven seconds of 1 Mbit/s, and two key frames with 80 kbit more
+    // in seven seconds, 1 Mbit/s and two key frames with an additional 80 kbit
     assert!((figure(&app, 10 * S, "rate_mbit") - 7.16 / 7.0).abs() < 1e-9);
 }
 

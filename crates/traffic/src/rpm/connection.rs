@@ -10,9 +10,10 @@
 //!                       <-------------  response                     http = from the GET to here
 //! ```
 //!
-//! On a load-generating connection, an endless transfer follows the GET (down) or the POST (up). The GET of a self probe uses the
-//! same connection, as another HTTP/2 stream. In the loaded direction, the probe's message (the response in a download, the GET
-//! in an upload) is written after the unsent bytes of the socket. The message has arrived when the bytes received reach its end.
+//! On a load-generating connection, an endless transfer follows the GET (down) or the POST (up). The GET of a self probe uses
+//! the same connection, as another HTTP/2 stream. In the loaded direction, the probe's message (the response in a download, the
+//! GET in an upload) is written after the unsent bytes of the socket. The message has arrived when all bytes up to its end have
+//! been received.
 //!
 //! Departs: TLS's Finished and HTTP/2's SETTINGS are sent with the GET and have no bytes of their own. The bytes of a self probe
 //! in the loaded direction are part of the load's stream.
@@ -27,7 +28,7 @@ use units::{Duration, Time};
 pub(super) enum Purpose {
     /// A foreign probe.
     Probe,
-    /// Load in this direction.
+    /// Generates load in this direction.
     Load(Direction),
 }
 
@@ -52,7 +53,7 @@ pub(super) enum Step {
     Tcp(Duration),
     /// Duration of the TLS handshake.
     Tls(Duration),
-    /// Duration of the GET of a foreign probe, which is finished.
+    /// Duration of the GET of a foreign probe, if the GET is finished.
     Http(Duration),
     /// The load has started.
     LoadBegan,
@@ -74,7 +75,7 @@ pub(super) struct Connection {
     received: [u64; 2],
     /// End of the last message, by receiving side.
     ends: [u64; 2],
-    /// Self probes with a message in flight, by receiving side; for each, the end of the message and the start of the
+    /// Self probes with a message in flight, by receiving side: for each probe, the end of the message and the start of the
     /// probe.
     waiting: [VecDeque<(u64, Time)>; 2],
 }
@@ -135,7 +136,7 @@ impl Connection {
             (Stage::Request, Purpose::Probe) => self.send(Stage::Response, Role::Server, p.response.0, host),
             (Stage::Request, Purpose::Load(way)) => {
                 self.stage = Stage::Loading;
-                // sets the socket's limit before the socket fills
+                // limits the socket before it fills
                 host.write_offset(self.id, way.sender(), p.notsent_lowat.0);
                 host.write(self.id, way.sender(), u64::MAX);
                 return Step::LoadBegan;
@@ -162,7 +163,8 @@ impl Connection {
         let Purpose::Load(way) = self.purpose else { return };
         let to = role.other() as usize;
         let begins = if role == way.sender() {
-            // `write_offset` counts from the first byte of the connection; the positions here count from the start of the load
+            // `write_offset` counts from the first byte of the connection, but the positions in this file count from the start
+            // of the load
             let base = self.base(way, p);
             host.write_offset(self.id, role, p.notsent_lowat.0).saturating_sub(base).max(self.ends[to])
         } else {

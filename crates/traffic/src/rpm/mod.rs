@@ -171,7 +171,7 @@ impl Rpm {
         }
     }
 
-    /// Returns the time until the next pair, as required by MPS and PTC; PTC refers to the goodput of the slowest loaded
+    /// Returns the time until the next pair, as required by MPS and PTC. PTC applies to the goodput of the slowest loaded
     /// direction.
     fn gap(&self, now: Time) -> Duration {
         let finished = self.received.len() - 1;
@@ -230,7 +230,8 @@ impl Rpm {
         }
     }
 
-    /// Returns the score at the end of the last interval; before the first one has ended, the score of the samples so far.
+    /// Returns the score at the end of the last interval. Before the first interval has ended, returns the score of the samples
+    /// so far.
     fn score(&self) -> Score {
         self.rows.last().map_or_else(|| self.samples.score(self.p.trim, self.p.tls), |row| row.score)
     }

@@ -48,7 +48,7 @@ pub struct RpmParams {
     pub most: u32,
     /// Length of an interval (ID). Tools that follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Number of intervals in a moving average, and of values that must agree (MAD). Default 4.
+    /// Number of intervals in a moving average, which is also the number of values that must agree (MAD). Default 4.
     pub moving_average: u32,
     /// Percentile above which samples are discarded before the mean is computed (TMP). Default 95.
     pub trim: f64,

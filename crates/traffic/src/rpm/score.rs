@@ -107,8 +107,8 @@ pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     sum / kept as f64
 }
 
-/// Returns true if there are `mad` values and the last `mad` of them have a standard deviation below `tolerance` times the
-/// newest.
+/// Returns true if there are `mad` values, and the standard deviation of the last `mad` values is below `tolerance` times the
+/// newest value.
 pub(super) fn is_stable(values: &[f64], mad: u32, tolerance: f64) -> bool {
     let Some(last) = values.len().checked_sub(mad as usize).map(|from| &values[from..]) else { return false };
     let n = last.len() as f64;
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_rates_not_of_delays() {
-        // steps of 100, 100, 100 and 200 ms are 60000/100 = 600 and 60000/200 = 300 per minute. The mean of the rates is 450; the
-        // mean delay would give 60000/150 = 400
+        // steps of 100, 100, 100 and 200 ms are 60000/100 = 600 and 60000/200 = 300 per minute. RPM is the mean of these rates,
+        // 450; from the mean delay it would be 60000/150 = 400
         let s = Score::of([100.0, 100.0, 100.0, 200.0], true);
         assert_eq!((s.foreign, s.loaded, s.rpm), (600.0, 300.0, 450.0));
-        // unequal steps: (50 + 70 + 120)/3 = 80 ms are 750 per minute; without TLS, (50 + 120)/2 = 85 ms are 705.88
+        // unequal steps: (50 + 70 + 120)/3 = 80 ms are 750 per minute. Without TLS, (50 + 120)/2 = 85 ms are 705.88 per minute
         assert_eq!(Score::of([50.0, 70.0, 120.0, 80.0], true).rpm, 750.0);
         let plain = Score::of([50.0, f64::NAN, 120.0, 80.0], false);
         assert!((plain.foreign - 60_000.0 / 85.0).abs() < 1e-9);
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn the_largest_samples_are_cut_off() {
-        // the 95th percentile of 20 samples is the 19th, so one sample is discarded
+        // the 95th percentile of 20 samples is the 19th sample, so one sample is discarded
         let mut twenty = ms(&[10; 19]);
         twenty.push(Duration::from_secs(9));
         assert_eq!(trimmed_mean(&mut twenty, 95.0), 10.0);
-        // the 95th percentile of ten samples is the tenth, so all are kept
+        // the 95th percentile of ten samples is the tenth sample, so all are kept
         assert_eq!(trimmed_mean(&mut ms(&[10, 10, 10, 10, 10, 10, 10, 10, 10, 110]), 95.0), 20.0);
         assert_eq!(trimmed_mean(&mut ms(&[30, 10, 20]), 100.0), 20.0);
         assert_eq!(trimmed_mean(&mut ms(&[30, 10, 20]), 34.0), 15.0);
@@ -159,7 +159,7 @@ mod tests {
             w.record(Sample::HttpLoaded, Duration::from_millis(time));
             w.next();
         }
-        // three intervals have ended and the fourth has begun: the samples of the third and fourth are kept
+        // three intervals have ended and the fourth has begun; the samples of the third and the fourth are kept
         assert_eq!((w.count(Sample::HttpLoaded), w.score(95.0, true).tm[3]), (1, 100.0));
         assert!(w.score(95.0, true).rpm.is_nan(), "no foreign probe has answered");
     }

@@ -1,4 +1,4 @@
-//! The whole machine on a network that has only delays.
+//! Tests of the whole machine on a network that has delays but nothing else.
 
 use super::*;
 use crate::Params;
@@ -41,7 +41,7 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
     for tls in [true, false] {
         for direction in [Load::Up, Load::Down, Load::Both] {
             let (app, _) = run(RpmParams { direction, tls, ..small() }, 40);
-            // every step takes 40 ms; the message of a self probe also waits behind the piece being sent, at most 1 ms
+            // every step takes 40 ms; the message of a self probe also waits for the piece that is being sent, at most 1 ms
             assert_eq!([figure(&app, "tcp_ms"), figure(&app, "http_foreign_ms")], [40.0; 2]);
             assert_eq!(figure(&app, "foreign_rpm"), 1500.0);
             let own = figure(&app, "http_loaded_ms");
@@ -53,8 +53,8 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
 
 #[test]
 fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
-    // 125 kB at 1250 B/ms take another 100 ms, in either direction; foreign probes are not affected, because they have
-    // their own sockets
+    // in either direction, 125 kB at 1250 B/ms take another 100 ms. Foreign probes are not affected, because they have their
+    // own sockets
     for direction in [Load::Up, Load::Down] {
         let (app, _) = run(RpmParams { direction, notsent_lowat: Bytes(125_000), ..small() }, 40);
         let own = figure(&app, "http_loaded_ms");
@@ -65,12 +65,12 @@ fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
 
 #[test]
 fn the_stages_take_the_intervals_that_their_averages_need() {
-    // the moving averages of goodput count the intervals before the first as empty. The 4th to the 7th average agree within 5 %,
-    // so the stage of goodput takes seven intervals; responsiveness then needs another four
+    // in the moving averages of goodput, the intervals before the first count as empty. The 4th to the 7th average agree within
+    // 5 %, so the stage of goodput takes seven intervals; responsiveness then needs another four
     let (app, _) = run(small(), 60);
     assert_eq!((figure(&app, "intervals"), app.rpm.values.len(), app.stage), (11.0, 4, Stage::Over));
-    // each connection adds 10 Mbit/s here, so goodput never becomes stable, and its stage ends at the limit of ten intervals; the
-    // second stage takes four
+    // in this network, each connection adds 10 Mbit/s, so goodput never becomes stable, and the stage of goodput ends at the
+    // limit of ten intervals. The second stage takes four intervals
     let (app, _) = run(RpmParams { most: 1000, ..small() }, 60);
     assert_eq!((figure(&app, "intervals"), app.confidence()), (14.0, ["medium", "high"]));
     // with fewer than four intervals confidence is low
@@ -91,12 +91,12 @@ fn connections_are_added_up_to_the_most() {
 
 #[test]
 fn probes_take_their_share_at_most() {
-    // the goodput of one connection is 10 Mbit/s. 5 % of this goodput is 62.5 kB/s, or 10.4 pairs of 6000 B per second,
+    // the goodput of one connection is 10 Mbit/s. 5 % of this goodput are 62.5 kB/s, or 10.4 pairs of 6000 B per second,
     // counted over 4 intervals
     let (app, _) = run(RpmParams { direction: Load::Down, ..small() }, 40);
     let pairs = figure(&app, "self_probes") / 4.0;
     assert!((pairs - 62_500.0 / 6000.0).abs() < 0.5, "{pairs}");
-    // probes may use the whole goodput, so the maximum per second limits them
+    // probes may use the whole goodput, so they are limited by the maximum per second
     let p = RpmParams { direction: Load::Down, probe_share: 1.0, probes_per_second: 50, ..small() };
     let pairs = figure(&run(p, 40).0, "foreign_probes") / 4.0;
     assert!((pairs - 50.0).abs() < 1.5, "{pairs}");

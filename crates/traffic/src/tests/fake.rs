@@ -36,7 +36,7 @@ pub(crate) struct Write {
     pub(crate) bytes: u64,
 }
 
-/// State of a connection id. Ids are reused, as by a real host.
+/// State of a connection id. Ids are reused, like those of a real host.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     ordinal: usize,
@@ -226,7 +226,7 @@ impl Host for Fake {
     }
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64 {
         let slot = self.slots[conn.0 as usize];
-        // one piece leaves at once, and another after each `gap`
+        // one piece leaves at once, and after each `gap` another
         let pieces = slot.streams[role as usize].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
         slot.wrote[role as usize] + pieces * self.piece + notsent_lowat
     }

@@ -31,7 +31,7 @@ impl Params for WebParams {
                 positive("page.lognormal.html", l.html)?;
                 positive("page.lognormal.total", l.total)?;
                 within("page.lognormal.objects", l.objects, 1, MAX_OBJECTS)?;
-                // 10^x must be a finite number of bytes for every draw: these bounds leave 40 standard deviations in either
+                // 10^x must be a finite number of bytes for every draw. These bounds leave 40 standard deviations in either
                 // direction
                 within("page.lognormal.log10_mean", l.log10_mean, -100.0, 100.0)?;
                 within("page.lognormal.log10_sd", l.log10_sd, 0.0, 5.0)?;
@@ -77,7 +77,7 @@ impl Params for WebParams {
             objects: match &self.page {
                 Page::Uniform(u) => vec![vec![u.size.0; u.per_server as usize]; self.servers as usize],
                 Page::Listed => LISTED.iter().map(|s| s.iter().map(|&b| u64::from(b)).collect()).collect(),
-                // drawn when the first page starts, because there is no random stream before
+                // drawn when the first page starts, because the random stream does not exist before
                 Page::Lognormal(_) => Vec::new(),
             },
             next: vec![0; self.servers as usize],

@@ -7,15 +7,15 @@
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
-//! A connection *slot* fetches one object of its server after another. Each object is requested in the same event in which the
-//! previous object is complete, until all objects of the server have been requested. So a server never has more than
+//! A connection *slot* fetches the objects of its server one after another. Each object is requested in the same event in which
+//! the previous object is complete, until all objects of the server have been requested. So a server never has more than
 //! `connections_per_server` transfers at once. An object is fetched by one GET of `request` bytes from the client; the server
 //! sends the object when the whole GET has arrived.
 //!
-//! *Closing*. With a connection for each object, the server closes right after writing the object (its FIN follows the last
-//! byte). The client closes when it has received everything, right after sending its next request. With `persistent`, each slot
-//! keeps its connection for the page (the html uses the first slot of its server), and both sides close all connections at the
-//! end of the page.
+//! *Closing*. With a connection for each object, the server closes the connection right after writing the object (its FIN
+//! follows the last byte). The client closes when it has received everything, right after sending its next request. With
+//! `persistent`, each slot keeps its connection for the page (the html uses the first slot of its server), and both sides close
+//! all connections at the end of the page.
 //!
 //! *Failing*. If a connection ends before its object is complete, the object is requested again a second later (`on_failure =
 //! "retry"`), or given up. In that case, the object is missing, the slot is unused for the rest of the page, and the server's
@@ -41,7 +41,7 @@ use units::{Duration, Time};
 enum Phase {
     /// No page is being loaded.
     Think,
-    /// The html is in progress, in its slot; `measured` is true once the start of the page load has been set.
+    /// The html is in progress, in its slot. `measured` is true if the start of the page load has been set.
     Html { measured: bool },
     /// The objects are in progress.
     Objects,
@@ -104,7 +104,7 @@ impl Web {
         slot / self.params.connections_per_server as usize
     }
 
-    /// Returns the slot that fetches the html: the first one of its server.
+    /// Returns the slot that fetches the html, which is the first slot of its server.
     fn html_slot(&self) -> usize {
         (self.params.html_server - 1) as usize * self.params.connections_per_server as usize
     }
@@ -243,7 +243,7 @@ impl Web {
                 OpenOrder::ByServer => (0..servers * each).for_each(|i| self.fetch_next(i, host)),
             }
         }
-        // the page's next requests are sent before the finished connection is closed
+        // the next requests of the page are sent before the finished connection is closed
         if let Some(conn) = finished {
             self.conns.remove(conn);
             host.close(conn, Role::Client);
@@ -259,7 +259,7 @@ impl Web {
         self.phase = Phase::Think;
         self.pages += 1;
         host.page_loaded(self.started, self.loaded, self.bytes);
-        // the connections that are still open here are persistent
+        // a connection that is still open here is persistent
         for slot in &mut self.slots {
             if let Some(conn) = slot.conn.take() {
                 self.conns.remove(conn);
@@ -286,8 +286,8 @@ impl Application for Web {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         match token {
             PAGE => self.begin_page(host),
-            // with the quota `asked`, a page ends only after its retries, so the slot still waits; with `retrieved`, the page may
-            // be over, so that nothing is left to fetch
+            // with the quota `asked`, a page ends only after its retries, so the slot is still waiting. With `retrieved`, the
+            // page may be over, and then there is nothing left to fetch
             retry => {
                 let slot = (retry - RETRY) as usize;
                 if self.slots[slot].busy && self.slots[slot].conn.is_none() {

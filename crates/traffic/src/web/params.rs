@@ -78,8 +78,9 @@ impl Default for Uniform {
 
 /// A page of objects with log-normal sizes, scaled to a total.
 ///
-/// The size of object i is round(k 10^x_i), where x_i is normal(`log10_mean`, `log10_sd`) and k = `total` / sum 10^x_i. It is at
-/// least 1 byte: Appendix A does not define a size of 0, and the arrival of an empty object would be invisible. Object i is on
+/// The size of object i is round(k 10^x_i), where x_i is normal(`log10_mean`, `log10_sd`) and k = `total` / sum 10^x_i. The
+/// size is at least 1 byte: Appendix A does not define a size of 0, and the arrival of an empty object could not be detected.
+/// Object i is on
 /// server i mod `servers`. The draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -94,7 +95,8 @@ pub struct Lognormal {
     pub log10_sd: f64,
     /// Total bytes of all objects, to which every page is scaled. Default 614400.
     pub total: Bytes,
-    /// Time at which the sizes are drawn: `each_page`, or `once`, before the first page (Appendix A lists one set). Default `once`.
+    /// Time at which the sizes are drawn: `each_page`: before each page; `once`: before the first page (Appendix A lists one
+    /// set). Default `once`.
     pub draw: Draw,
 }
 
@@ -118,7 +120,7 @@ pub enum Draw {
     /// Drawn once in a run, before the first page.
     #[default]
     Once,
-    /// Drawn again before each page.
+    /// The sizes are drawn again before each page.
     EachPage,
 }
 
@@ -126,10 +128,12 @@ pub enum Draw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {
-    /// One to each server, then a second to each, and so on. A full queue that drops the last SYNs affects all servers.
+    /// One connection to each server, then a second one to each, and so on. A full queue that drops the last SYNs affects all
+    /// servers.
     #[default]
     Interleaved,
-    /// All of server 1, then all of server 2, and so on. A full queue that drops the last SYNs affects the last server.
+    /// All connections to server 1, then all to server 2, and so on. A full queue that drops the last SYNs affects the last
+    /// server.
     ByServer,
 }
 
@@ -137,7 +141,7 @@ pub enum OpenOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureFrom {
-    /// The user's click, which opens the html's connection.
+    /// The user's click, at which the html's connection is opened.
     #[default]
     Open,
     /// The time at which the html's connection is established at the client and the GET leaves.
@@ -148,12 +152,12 @@ pub enum MeasureFrom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
-    /// Requests count: each object is requested once, and the page waits for the slowest connection.
+    /// The number of requests counts: each object is requested once, and the page waits for the slowest connection.
     #[default]
     Asked,
-    /// Retrieved objects count: while a server's objects are incomplete, its idle connections request objects again, from the
-    /// first object on. So the other connections make up for a connection that is stuck in its handshake. Transfers still in
-    /// progress when the page is complete are not measured.
+    /// The number of retrieved objects counts: while a server's objects are incomplete, its idle connections request objects
+    /// again, from the first object on. So if a connection is stuck in its handshake, the other connections fetch its objects.
+    /// Transfers still in progress when the page is complete are not measured.
     Retrieved,
 }
 
@@ -174,7 +178,7 @@ pub struct WebParams {
     pub request: Bytes,
     /// Mean pause from a loaded page to the next GET. Default 5s.
     pub think: Duration,
-    /// Largest deviation of a pause from `think`; each pause is drawn uniformly. Default: a fifth of `think`.
+    /// Largest deviation of a pause from `think`. Each pause is drawn uniformly. Default: a fifth of `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_spread: Option<Duration>,
     /// Number of pages; omitted: until the end of the run.

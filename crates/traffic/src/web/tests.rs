@@ -29,7 +29,7 @@ fn most_at_once(fake: &Fake, peer: usize) -> i32 {
             steps.push((end, -1));
         }
     }
-    // a slot may close and open a connection in one event, so closings are counted first
+    // a slot may close a connection and open another in the same event, so closings are counted first
     steps.sort_unstable();
     steps
         .iter()
@@ -48,10 +48,10 @@ fn the_page_of_cablelabs_2012() {
     let mut fake = Fake::new(&RTT);
     fake.piece = 1460;
     run(WebParams::default(), &mut fake, 600 * S);
-    // In the fake network, an object takes two round trips: the html takes 40 ms, and the objects take ceil(25/6) = 5 rounds of
-    // 200 ms at server 4.
+    // In the fake network, an object takes two round trips. So the html takes 40 ms, and the objects of server 4 take
+    // ceil(25/6) = 5 rounds of 200 ms.
     let plt = 1040 * MS;
-    // a page begins every 6.04 s: the last page that is complete before 600 s starts at 99 * 6.04 = 597.96 s
+    // a page begins every 6.04 s. The last page that is complete before 600 s starts at 99 * 6.04 = 597.96 s
     assert_eq!(fake.pages.len(), 100);
     for (i, &(start, end, objects, bytes)) in fake.pages.iter().enumerate() {
         assert_eq!((start.0, end.0 - start.0), (i as u64 * (plt + 5 * S), plt));
@@ -75,7 +75,7 @@ fn the_order_of_opening() {
         run(WebParams { open_order: order, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
         let peers: Vec<usize> = fake.opened[1..7].iter().map(|o| o.peer).collect();
         assert_eq!(peers, first);
-        // the html's connection opens first, and 24 others when the html is complete
+        // the connection of the html opens first, and 24 other connections open when the html is complete
         assert!(fake.opened[1..25].iter().all(|o| o.at == Time(40 * MS)));
         assert!(fake.opened[25].at > Time(40 * MS));
     }
@@ -86,7 +86,8 @@ fn persistent_connections_save_the_handshakes() {
     let mut fake = Fake::new(&RTT);
     let params = WebParams { persistent: true, pages: Some(2), ..Default::default() };
     run(params, &mut fake, 100 * S);
-    // the html takes 40 ms. At server 4, a slot's first object takes 200 ms, and each of four more 100 ms
+    // the html takes 40 ms. At server 4, the first object of a slot takes 200 ms, and each of its other four objects takes 100
+    // ms
     assert_eq!(fake.pages.iter().map(|p| (p.1.0 - p.0.0) / MS).collect::<Vec<_>>(), [640, 640]);
     assert_eq!((fake.opened.len(), fake.open_now()), (48, 0));
     assert!((0..4).all(|p| most_at_once(&fake, p) == 6));
@@ -121,7 +122,7 @@ fn log_normal_pages_have_their_total_and_shape() {
         let mut fake = Fake::new(&RTT);
         run(WebParams { page: page(draw), pages: Some(40), ..Default::default() }, &mut fake, 1000 * S);
         assert_eq!(fake.pages.len(), 40);
-        // each of the 100 sizes is rounded to a byte, so the sum is at most 50 B off (slightly more if a size of 0 was
+        // each of the 100 sizes is rounded to a byte, so the sum differs by at most 50 B (or slightly more, if a size of 0 was
         // raised to 1)
         assert!(fake.pages.iter().all(|p| p.2 == 100 && p.3.abs_diff(614_400 + 102_400) < 60));
         let sizes: Vec<u64> =
@@ -134,7 +135,7 @@ fn log_normal_pages_have_their_total_and_shape() {
         let mean = logs.iter().sum::<f64>() / n as f64;
         let sd = (logs.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n as f64).sqrt();
         assert!((sd - 0.84).abs() < 4.0 * 0.84 / (2.0 * n as f64).sqrt() + 0.02, "{sd}");
-        // with `Once`, all pages have the same sizes; otherwise each page draws its own
+        // with `Once`, all pages have the same sizes; otherwise the sizes of each page are drawn again
         let mut all = sizes;
         all.sort_unstable();
         all.dedup();
@@ -144,8 +145,8 @@ fn log_normal_pages_have_their_total_and_shape() {
 
 #[test]
 fn failed_connections_are_retried() {
-    // the sixth connection (the first is the html's) goes to server 1 and fails after 3 s, so its object arrives at 40 ms + 3 s
-    // + 1 s + 40 ms
+    // the sixth connection (the first is that of the html) goes to server 1 and fails after 3 s, so its object arrives at 40 ms
+    // + 3 s + 1 s + 40 ms
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(WebParams { pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(4080 * MS), 100, 2_600_000)]);
@@ -161,7 +162,7 @@ fn given_up_objects_are_missing() {
     let mut fake = Fake::new(&RTT).failing(&[0], 3 * S);
     run(WebParams { pages: Some(2), ..params.clone() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(3 * S), 0, 0), (Time(8 * S), Time(9040 * MS), 100, 2_600_000)]);
-    // all six connections to server 1 fail: 19 of its objects are never requested
+    // all six connections to server 1 fail, so 19 of its objects are never requested
     let first: Vec<usize> = (0..6).map(|c| 1 + 4 * c).collect();
     let mut fake = Fake::new(&RTT).failing(&first, 3 * S);
     run(params, &mut fake, 100 * S);
@@ -177,7 +178,7 @@ fn small_pages() {
         fake.pages.iter().map(|p| (p.0.0 / MS, p.1.0 / MS, p.2)).collect::<Vec<_>>(),
         [(0, 40, 0), (40, 80, 0), (80, 120, 0)]
     );
-    // there are more connections than objects
+    // a page with more connections than objects
     let page = Page::Uniform(Uniform { html: Bytes(1), per_server: 2, size: Bytes(1) });
     let mut fake = Fake::new(&[20 * MS]);
     run(WebParams { page, servers: 1, pages: Some(1), ..Default::default() }, &mut fake, S);
@@ -210,10 +211,10 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
         end.since(start)
     };
     let whole = load(Quota::Asked, &[]);
-    // connection 0 is the html's, and connection 24 the last to the server with 100 ms. Connection 24 fails after 50 s
-    // and is opened again
+    // connection 0 is that of the html, and connection 24 is the last one to the server at 100 ms. Connection 24 fails after 50
+    // s and is opened again
     assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
-    // 25 objects take five rounds over five connections, the same as over six
+    // 25 objects take five rounds over five connections, and also over six
     assert_eq!(load(Quota::Retrieved, &[24]), whole);
     assert_eq!(load(Quota::Retrieved, &[]), whole);
     // if all connections to a server fail, the page waits
@@ -222,7 +223,7 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
 
 #[test]
 fn the_html_may_lie_on_any_server() {
-    // the html takes two round trips of 100 ms, and the objects 1000 ms; the other servers do not delay the page
+    // the html takes two round trips of 100 ms, and the objects take 1000 ms; the other servers do not delay the page
     let mut fake = Fake::new(&RTT);
     run(WebParams { html_server: 4, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(1200 * MS), 100, 2_600_000)]);

@@ -10,7 +10,7 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
-    /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops of the last cycle.
+    /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops in the last cycle.
     Rfc8289,
     /// Like RFC 8289, but 1/sqrt is computed by one Newton step with 16 bits, and the dropping state is entered strictly after the
     /// interval.
@@ -60,7 +60,7 @@ pub enum Entry {
     AtSecondInterval,
 }
 
-/// How 1/sqrt(count) is computed.
+/// The way in which 1/sqrt(count) is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InverseSqrt {
@@ -121,7 +121,7 @@ params! {
             Variant::Draft01 | Variant::Kmn => 8,
             Variant::AcmQueue => 1,
         },
-        /// When count is incremented; null: with_drop, if_still_above (draft01, kmn).
+        /// Time at which count is incremented; null: with_drop, if_still_above (draft01, kmn).
         count_step: Option<CountStep> = None => match p.variant {
             Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
             _ => CountStep::WithDrop,
@@ -135,7 +135,7 @@ params! {
         /// Waits only interval / sqrt(count) before the first drop of a cycle if the delay exceeds the target again within
         /// `window`; null: false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
-        /// How 1/sqrt(count) is computed; null: exact, newton16 (linux).
+        /// Computation of 1/sqrt(count); null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {
             Variant::Linux => InverseSqrt::Newton16,
             _ => InverseSqrt::Exact,

@@ -13,9 +13,9 @@ use units::{Bytes, Duration, Limit, Prob};
 pub enum PieVariant {
     /// RFC 8033 (2017) without its optional parts: target 15 ms, updates every 15 ms, bursts of 150 ms, the full tuning table.
     Rfc8033,
-    /// Linux sch_pie: like RFC 8033, but with de-randomised drops, a decay of 1 - 1/64, +0.02 per update while the delay exceeds
-    /// 250 ms, and avpkt 1514. The decision on an arrival uses the current delay, nothing is dropped while fewer than two packets
-    /// are queued, and departures use up the burst allowance.
+    /// Linux sch_pie: like RFC 8033, but with de-randomised drops, a decay of 1 - 1/64, +0.02 per update while the delay
+    /// exceeds 250 ms, and avpkt 1514. The decision on an arrival uses the current delay. Nothing is dropped while fewer than
+    /// two packets are queued. Departures use up the burst allowance.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts of 100
     /// ms, the delay from the departure rate (in cycles of 10 KB), +0.02 per update while the delay exceeds 200 ms, and only two
@@ -23,7 +23,7 @@ pub enum PieVariant {
     Draft2013,
 }
 
-/// How qdelay is estimated.
+/// Estimation of qdelay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
@@ -86,7 +86,7 @@ params! {
         /// No early drop while at most this many bytes are queued; null: 2 avpkt, 2 avpkt - 1 (linux, which requires fewer than
         /// two packets).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that is compared with half of `target`. If the delay is lower and the probability is below 0.2, the
+        /// The delay that is compared with half of `target`. If this delay is lower and the probability is below 0.2, the
         /// arrival is kept. Null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
         /// Events that use up the burst allowance; null: updates, departures (linux with `delay = "timestamp"`).
@@ -94,7 +94,7 @@ params! {
             (Linux, DelayEstimate::Timestamp) => AllowanceClock::Departures,
             _ => AllowanceClock::Updates,
         },
-        /// How the delay is estimated; null: timestamp, departure_rate (draft2013).
+        /// Estimation of the delay; null: timestamp, departure_rate (draft2013).
         delay: Option<DelayEstimate> = None => match p.variant {
             Draft2013 => DelayEstimate::DepartureRate,
             _ => DelayEstimate::Timestamp,
@@ -107,8 +107,8 @@ params! {
         /// De-randomises drops: nothing is dropped while the sum of the probabilities since the last drop is below 0.85, and a
         /// packet is dropped for certain when the sum reaches 8.5; null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
-        /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). Needs `limit`, unless it is
-        /// 0: then PIE is always active.
+        /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). Needs `limit`. With 0,
+        /// `limit` is not needed, and PIE is always active.
         activation: Prob = Prob::default(),
         /// The table that scales steps by the current probability; null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },

@@ -33,7 +33,7 @@ impl Source {
     }
 }
 
-/// Counts of one source's packets in the window of measurement, the source's backlog, and the integral of this backlog over
+/// For one source, the counts of its packets in the window of measurement, its backlog, and the integral of the backlog over
 /// time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
@@ -130,7 +130,7 @@ impl Bench {
         self.put(self.packet(flow, 1000))
     }
 
-    /// Dequeues up to `n` packets and returns their flows.
+    /// Dequeues up to `n` packets, and returns the flow of each.
     pub(crate) fn take(&mut self, n: usize) -> Vec<u32> {
         (0..n).map_while(|_| self.pull()).map(|p| p.flow.0).collect()
     }
@@ -159,7 +159,7 @@ impl Bench {
     ) -> T {
         let (begin, end) = ((begin * 1e9) as u64, (end * 1e9) as u64);
         let mut tallies = vec![Tally::default(); sources.len()];
-        // each source starts at a different offset, so that equal sources do not send at the same time
+        // each source starts at a different offset, so that sources with equal intervals do not send at the same time
         let mut next: Vec<f64> =
             sources.iter().enumerate().map(|(i, s)| s.gap_ns * i as f64 / sources.len() as f64).collect();
         for (i, s) in sources.iter().enumerate() {
