@@ -6,6 +6,8 @@ tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
 provenance.json          user, machine, time, duration, version: the only file that differs between two equal runs
 """
 
+from __future__ import annotations
+
 import datetime as dt
 import json
 import math
@@ -15,14 +17,17 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import Any, Literal, get_args
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bloatlab import files
 from bloatlab.errors import InputError
 from bloatlab.scenario import Scenario, version
 from bloatlab.simulation import TEXT, Result
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    from bloatlab.lazy import pl
 
 Form = Literal["csv", "json", "parquet"]
 FORMS: tuple[Form, ...] = get_args(Form)

@@ -11,10 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from bloatlab import _core, outside, public
 from bloatlab.measures import digits as digits_of
@@ -22,10 +19,11 @@ from bloatlab.measures import value_at
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
 
-# Polars imports numpy at its first use. If two threads do this at once, one of them fails, because numpy's module
-# `_globals` replaces a dict of polars (polars 1, `_LazyModule._import`). So numpy is used here, before any thread
-# starts.
-pl.Series(np.zeros(1))
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+else:
+    from bloatlab.lazy import np, pl
 
 #: Called with the completed fraction of the simulated time, in [0, 1]. An exception in it cancels the run.
 Progress = Callable[[float], None]
@@ -235,7 +233,7 @@ def frames(
     return _Frames(tables, fine)
 
 
-class _Frames(Mapping[str, pl.DataFrame]):
+class _Frames(Mapping[str, "pl.DataFrame"]):
     """Frames by name, each made on first access."""
 
     def __init__(self, tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame]) -> None:

@@ -13,15 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from bloatlab.measures import value_at
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
-from bloatlab.sweep import grid_file
 from bloatlab.tables import TextTable, number, row
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    from bloatlab.lazy import pl
 
 #: The summary of a link or an application.
 Of = Mapping[str, Any]
@@ -172,6 +174,8 @@ def frame(
     dotted path (docs/results.md). With rows per link or application, a column has the name of the link or application,
     and paths begin below this name. Missing values are null. Raises `ResultError` for a folder that is not a result.
     """
+    from bloatlab.sweep import grid_file  # noqa: PLC0415  `bloatlab run` prints its tables without the module of sweeps
+
     if per not in {"run", *_PARTS}:
         raise ValueError(f"per {per}: expected run, link or app")
     named = results.items() if isinstance(results, Mapping) else [(_called(of), of) for of in results]

@@ -1,14 +1,19 @@
 """Tables for people, and the data behind figures. This module neither simulates nor draws."""
 
+from __future__ import annotations
+
 import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    from bloatlab.lazy import np, pl
 
 #: The meaning of a cell; terminals and pages choose a colour for it.
 Tone = Literal["plain", "good", "bad", "muted", "marked"]

@@ -4,14 +4,19 @@ The core delivers both in chunks while it runs. States are collected into the re
 `trace_queues` and `trace_flows`; packets are written at once, a file per chunk, so that memory does not grow.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from bloatlab import files
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+else:
+    from bloatlab.lazy import np, pl
 
 #: Subfolder of a result for its packets.
 PACKETS = "packets"
@@ -19,7 +24,7 @@ PACKETS = "packets"
 #: The kinds of trace; the first three are tables of the result.
 KINDS = ("links", "queues", "flows", PACKETS)
 
-_NOTHING = {np.dtype(np.uint64): 2**64 - 1, np.dtype(np.uint8): 2}
+_NOTHING = {"uint64": 2**64 - 1, "uint8": 2}
 _NO_WORD = 2**16 - 1
 
 
@@ -49,9 +54,8 @@ class Traces:
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Returns the tables of states, by name."""
-        floats = pl.col(pl.Float64).fill_null(float("nan"))
         return {
-            name: pl.concat(frames, how="diagonal").with_columns(floats)
+            name: pl.concat(frames, how="diagonal").with_columns(pl.col(pl.Float64).fill_null(float("nan")))
             for name, frames in sorted(self._frames.items())
         }
 
@@ -77,7 +81,7 @@ def _series(name: str, values: Any) -> pl.Series:
     column = pl.Series(name, values)
     if name in {"flow", "connection"}:
         column = column.cast(pl.UInt64)
-    nothing = _NOTHING.get(values.dtype)
+    nothing = _NOTHING.get(values.dtype.name)
     if nothing is not None:
         column = column.set(column == nothing, None)
     return column.cast(pl.Boolean) if values.dtype == np.uint8 else column

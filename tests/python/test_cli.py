@@ -237,6 +237,25 @@ def test_list_measures_says_what_a_summary_has(say):
     assert say("list", "codel", "target")[2].startswith("list codel target: codel is not a kind (apps, ")
 
 
+@pytest.mark.parametrize(
+    ("line", "unused"),
+    [
+        ("--version", "cyclopts rich bloatlab.cli.main"),
+        ("run examples/home-upload.toml --set duration=1s", "polars matplotlib bloatlab.plots bloatlab.sweep"),
+        ("run --help", "polars numpy bloatlab.plots bloatlab.sweep"),
+        ("tc examples/home-upload.toml", "polars numpy"),
+        ("list qdiscs", "polars numpy bloatlab.studies"),
+    ],
+)
+def test_commands_start_without_the_modules_that_they_do_not_use(line: str, unused: str):
+    asked = [sys.executable, "-X", "importtime", "-m", "bloatlab", *line.split()]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    imported = {name.rpartition("|")[2].strip() for name in done.stderr.splitlines()}
+    assert done.stdout
+    assert "bloatlab.cli" in imported
+    assert not imported & set(unused.split())
+
+
 def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
     code = "import sys; from bloatlab.cli.main import call; call(['--help']); print(sorted(sys.modules))"
     asked = subprocess.run([sys.executable, "-m", "bloatlab", "--help"], capture_output=True, text=True, check=True)

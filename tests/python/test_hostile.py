@@ -205,7 +205,7 @@ def test_output_of_ascii_is_no_bug(result: Path):
 
 
 @pytest.mark.parametrize("module", ["numpy", "polars", "bloatlab._core"])
-def test_ctrl_c_while_a_module_loads_is_no_bug(scenario_file: Path, module: str):
+def test_ctrl_c_while_a_module_loads_is_no_bug(scenario_file: Path, tmp_path: Path, module: str):
     """The module is interrupted while it is imported, and therefore raises an error of its own."""
     code = f"""
 import builtins, sys
@@ -222,7 +222,7 @@ def load(name, *more, **others):
     return real(name, *more, **others)
 from bloatlab.cli.main import main
 builtins.__import__ = load
-main(["run", {str(scenario_file)!r}])
+main(["run", {str(scenario_file)!r}, "-o", {str(tmp_path / "result")!r}])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")

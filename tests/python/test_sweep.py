@@ -100,6 +100,8 @@ def test_numpy_is_loaded_before_threads_can_be():
     """If two threads make Polars import numpy at the same time, the import can fail; this once caused a `TypeError` in
     a sweep.
     """
-    look = "import sys, bloatlab.simulation; print(type(sys.modules['polars._dependencies'].numpy).__name__)"
-    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
-    assert done.stdout == "module\n"
+    for use in ("pl.DataFrame", "Threads()([], print, print, silent())"):
+        code = f"from bloatlab.simulation import pl; from bloatlab.sweep import Threads, silent; {use}; "
+        look = "import sys; print(type(sys.modules['polars._dependencies'].numpy).__name__)"
+        done = subprocess.run([sys.executable, "-c", code + look], capture_output=True, text=True, check=True)
+        assert done.stdout == "module\n", use

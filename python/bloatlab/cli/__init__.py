@@ -9,9 +9,23 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     try:
+        if (sys.argv[1:] if arguments is None else [*arguments]) == ["--version"] and _print_version():
+            sys.exit(0)
         # this import takes a tenth of a second, in which the user may press Ctrl-C
         from bloatlab.cli.main import main as run  # noqa: PLC0415
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
     run(arguments)
+
+
+def _print_version() -> bool:
+    """Prints the version without importing the command line, which reports the error if this fails."""
+    from bloatlab._core import version  # noqa: PLC0415
+
+    try:
+        sys.stdout.write(f"{version()}\n")
+        sys.stdout.flush()
+    except (AttributeError, OSError):  # standard output is closed, or its disk is full
+        return False
+    return True

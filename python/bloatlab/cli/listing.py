@@ -11,7 +11,6 @@ from bloatlab.cli.options import TextJson
 from bloatlab.errors import nearest
 from bloatlab.measures import Measure, declarations
 from bloatlab.scenario import catalogue, schema
-from bloatlab.studies import STUDIES, study
 from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, show
 from bloatlab.workloads import WORKLOADS
@@ -27,7 +26,7 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
             codel.
         name: An entry of this kind: measures sojourn_ms.
     """
-    kinds = _kinds()
+    kinds = _kinds(what)
     chosen = _chosen(what, kinds)
     if name is not None:
         if what not in kinds:
@@ -45,13 +44,18 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
     return 0
 
 
-def _kinds() -> dict[str, list[Entry]]:
-    """Returns the entries of every kind, in the order of the page."""
+def _kinds(what: str | None) -> dict[str, list[Entry]]:
+    """Returns the entries of every kind, in the order of the page.
+
+    Studies are only needed if `what` is not the name of another kind. Importing them takes longer than everything else.
+    """
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
     ]
     measures = [_of_measure(measure) for measure in declarations()]
-    ours = {"modems": _modems(), "measures": measures, "workloads": workloads, "studies": _studies()}
+    ours = {"modems": _modems(), "measures": measures, "workloads": workloads, "studies": []}
+    if what == "studies" or what not in _TITLES:
+        ours["studies"] = _studies()
     return {kind: (catalogue() | ours)[kind] for kind in _TITLES}
 
 
@@ -115,6 +119,8 @@ def _names(entry: Entry) -> list[str]:
 
 
 def _studies() -> list[Entry]:
+    from bloatlab.studies import STUDIES, study  # noqa: PLC0415
+
     return [
         {
             "name": of.name,

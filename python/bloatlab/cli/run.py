@@ -10,11 +10,9 @@ from rich.progress import Progress as Bar
 
 from bloatlab.cli.common import BadInput, fresh, overrides, reading, say_notes, writing
 from bloatlab.cli.options import Force, Quiet, SavedIn, ScenarioFile, Sets, TableForm
-from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
-from bloatlab.plots import SUFFIXES
-from bloatlab.plots.kind import Options
+from bloatlab.lazy import load as load_libraries
 from bloatlab.results import FILES, save
 from bloatlab.scenario import load
 from bloatlab.simulation import Progress, Result, run
@@ -61,8 +59,11 @@ def command(
     if pcap and output is None:
         raise BadInput("--pcap: give a folder for the captures with -o")
     picture = None if plot is None else next(iter(plot), Path(f"{file.stem}-overview.svg"))
-    if picture is not None and picture.suffix.lower() not in SUFFIXES:
-        raise BadInput(f"--plot {picture}: the name of a plot ends in {', '.join(SUFFIXES)}")
+    if picture is not None:
+        from bloatlab.plots import SUFFIXES  # noqa: PLC0415  most runs draw nothing
+
+        if picture.suffix.lower() not in SUFFIXES:
+            raise BadInput(f"--plot {picture}: the name of a plot ends in {', '.join(SUFFIXES)}")
     given, wants_warm_up = asked(overrides((*sets, *traced(trace, trace_interval))))
     resolved = reading(file, lambda: load(file, given))
     if resolved.traces(PACKETS) and output is None:
@@ -70,6 +71,9 @@ def command(
     fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take long
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
+    load_libraries(
+        polars=wants_warm_up or output is not None or any(map(resolved.traces, KINDS))
+    )  # before the clock starts
     begun = time.perf_counter()
     found: WarmUp | None = None
 
@@ -89,6 +93,9 @@ def command(
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if picture is not None:
+        from bloatlab.cli.plot import draw  # noqa: PLC0415
+        from bloatlab.plots.kind import Options  # noqa: PLC0415
+
         draw([result], picture, Options())
     if not quiet:
         print_result(result, Console())

@@ -1,9 +1,8 @@
 """`bloatlab show`: prints a result folder or one of its tables."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import polars as pl
 from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, reading
@@ -14,6 +13,11 @@ from bloatlab.simulation import Result
 from bloatlab.summaries import headline, summary_tables
 from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, emit, show
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    from bloatlab.lazy import pl
 
 
 def command(
@@ -57,7 +61,7 @@ def _print_table(found: Result, name: str, form: Literal["text", "csv", "json"])
 _ROWS = 20
 
 
-def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
+def _beginning(name: str, frame: "pl.DataFrame") -> TextTable:
     """Returns the first rows of a table, with every column.
 
     A table too wide for the screen is split into blocks; each block repeats the columns of names and times.

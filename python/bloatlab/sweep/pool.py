@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from bloatlab.classes import ClassError
+from bloatlab.lazy import load
 from bloatlab.scenario import Scenario, problems
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep.pasts import Past
@@ -117,6 +118,7 @@ class Threads:
             finally:
                 del running[index]
 
+        load()
         watch.begin(len(points))
         with ThreadPoolExecutor(max_workers=self.jobs or default_jobs(), thread_name_prefix="run") as pool:
             try:

@@ -1,0 +1,42 @@
+"""Polars and numpy, imported on first use: they take longer than all other imports, and many commands need neither.
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    from bloatlab.lazy import pl
+"""
+
+import importlib
+import threading
+from types import ModuleType
+from typing import Any
+
+_LOCK = threading.Lock()
+
+
+def load(*, polars: bool = True) -> None:
+    """Imports numpy, and by default polars.
+
+    Polars imports numpy at its first use. If two threads do this at once, one of them fails, because numpy's module
+    `_globals` replaces a dict of polars (polars 1, `_LazyModule._import`). So numpy is used here, by one thread.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    if polars:
+        import polars as pl  # noqa: PLC0415
+
+        with _LOCK:
+            pl.Series(np.zeros(1))
+
+
+class _Lazy(ModuleType):
+    """Imports the module of this name when an attribute is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        load(polars=self is pl)
+        found = getattr(importlib.import_module(self.__name__), name)
+        setattr(self, name, found)
+        return found
+
+
+np, pl = _Lazy("numpy"), _Lazy("polars")
