@@ -46,7 +46,7 @@ impl Driven {
         self.over
     }
 
-    /// Refuses to go on after the end.
+    /// Checks that the run has not ended.   Errors: it has ended.
     fn going(&self) -> Result<(), Problem> {
         let message =
             || format!("the run ended at {}; fork it earlier, restore a snapshot, or open it again", self.now);

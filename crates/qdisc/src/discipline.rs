@@ -54,7 +54,7 @@ pub trait QueueDiscipline: Send {
     fn service_flows(&self) -> Option<&dyn ServiceFlows> {
         None
     }
-    /// Like [`Self::service_flows`], but mutable.
+    /// Like [`Self::service_flows`], but the result is mutable.
     fn service_flows_mut(&mut self) -> Option<&mut dyn ServiceFlows> {
         None
     }

@@ -31,7 +31,7 @@ struct Sent {
     in_flight: u64,
     /// Bytes marked lost before the segment was sent.
     lost: u64,
-    /// True if the segment is marked lost and its loss has been reported.
+    /// True if the segment was marked lost and its loss was already reported.
     gone: bool,
     /// True if the receiver has the segment, perhaps out of order.
     done: bool,
@@ -211,7 +211,7 @@ mod tests {
             s.on_send(now, None, 1000, 9000);
             last = sample;
         }
-        // while a segment is in flight, ten segments are delivered in 10 ms
+        // in the 10 ms in which a segment is in flight, ten segments are delivered
         let d = last.unwrap();
         assert_eq!((d.bytes, d.interval, d.app_limited), (10_000, Duration::from_millis(10), false));
         assert_eq!(s.delivered, 40_000);

@@ -39,7 +39,7 @@ impl Detection {
         }
     }
 
-    /// Returns the result of `f` on RACK's state, or the default value if the algorithm is not RACK.
+    /// Applies `f` to RACK's state and returns the result, or the default value if the algorithm is not RACK.
     #[inline]
     fn with_rack<T: Default>(&mut self, f: impl FnOnce(&mut Rack) -> T) -> T {
         if let Self::Rack(rack) = self { f(rack) } else { T::default() }
@@ -150,8 +150,8 @@ impl Detection {
     }
 
     /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight.
-    /// Without limited transmit, this is always true. With limited transmit (RFC 3042), DupThresh may send two segments beyond
-    /// the window. FACK and RACK need no such rule: they do not count SACKed bytes, so every SACK makes room.
+    /// Always true without limited transmit. With it (RFC 3042), a sender with DupThresh may send two segments beyond the
+    /// window. FACK and RACK need no such rule: they do not count SACKed bytes, so every SACK makes room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }

@@ -69,7 +69,8 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Sets the round-trip estimate of an endpoint without a handshake, as a handshake would. Must be called before `connect`.
+    /// Sets the round-trip estimate of an endpoint without a handshake. The estimate is the same as after a handshake. Must be
+    /// called before `connect`.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
@@ -186,7 +187,8 @@ impl Endpoint {
         }
     }
 
-    /// Records that segments with [`Flags::LOCAL`], `bytes` on the wire, have left the host's device or were dropped there.
+    /// Records that segments with [`Flags::LOCAL`] have left the host's device, or were dropped there. They had `bytes` on the
+    /// wire.
     #[cold]
     pub fn on_left(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         if self.tx.on_left(bytes) && self.rx.phase == Phase::Established {
@@ -227,7 +229,7 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Returns the time of the earliest timer, or [`Time::NEVER`] if none is running.
+    /// Returns the time of the earliest timer; [`Time::NEVER`] if no timer runs.
     #[inline]
     pub fn deadline(&self) -> Time {
         if self.rx.quiet { self.rx.ack_at } else { self.rx.ack_at.min(self.tx.rto_at).min(self.tx.pace_at()) }
@@ -371,8 +373,8 @@ impl Endpoint {
         io.event(Event::Closed);
     }
 
-    /// Sends a pure ACK. Its `seq` is left out, because it is never used, and reading it would cost a receive-only endpoint a
-    /// cache miss.
+    /// Sends a pure ACK. Its `seq` is not set: no one reads it, and the sequence number is in a cache line that a receive-only
+    /// endpoint would otherwise not need.
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.rx.stamp(p, now, &mut s);
@@ -427,7 +429,7 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
         self.tx.detection.check(&self.tx.board, p);
-        // the timer of an external controller waits while the sender is quiet
+        // while the sender is quiet, the timer of an external controller does not run
         let waits = self.rx.quiet && self.tx.cc.timer_at() != Time::NEVER;
         let pace_at = if waits { Time::NEVER } else { self.tx.pace_at() };
         assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at).min(pace_at));

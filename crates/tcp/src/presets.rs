@@ -89,8 +89,8 @@ presets! { p:
     /// and restarts the timer
     "ns2-cubic-2.6.22" {
         // The agent is one-way, has `timestamps_ true`, and sends 1460 bytes of payload in packets of 1510 bytes.
-        // Departs: ACKs have 50 bytes, whereas ns-2's sinks send 40. In ns-2, the first packet of the first window is a SYN
-        // of 40 bytes, and the second packet leaves without waiting for its ACK.
+        // Departs: ACKs have 50 bytes, whereas ns-2's sinks send 40. In ns-2, the first packet of the first window is a SYN of
+        // 40 bytes, and the second packet leaves before this packet is acknowledged.
         ns2(p, Quirks::NS2_LINUX);
         p.opening.handshake = false;
         p.wire.timestamp_bytes = 10;
@@ -140,7 +140,7 @@ presets! { p:
         p.opening.initial_window = InitialWindow::Rfc3390;
         p.reduction.reduce_from_flight = true;
         p.rto.min_rto = Duration::from_secs(1);
-        // RFC 1122 §4.2.3.5: retry a SYN for at least 3 minutes (R2). The eighth retransmission leaves after 1 + 2 + ... +
+        // RFC 1122 §4.2.3.5: a SYN is retried for at least 3 minutes (R2). The eighth retransmission leaves after 1 + 2 + ... +
         // 60 + 60 = 183 s
         p.opening.syn_retries = Some(8);
         p.receiver.delayed_ack = Duration::from_millis(200);

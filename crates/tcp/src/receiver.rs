@@ -25,7 +25,7 @@ const FEW: usize = 3;
 /// Value of `held` if the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
 /// Value of `ack_at` if an ACK must leave before this call ends. (No delayed ACK is due at time 0, because no segment can have
-/// arrived by then.)
+/// arrived before.)
 const AT_ONCE: Time = Time::ZERO;
 
 /// Shortest gap between two segments that counts as a pause of the sender, microseconds. Usual RTOs are longer.
@@ -88,8 +88,8 @@ pub(crate) struct Receiver {
     quick: u8,
     /// Number of ranges in `few`, or [`ON_HEAP`].
     held: u8,
-    /// Flags about the contents of ACKs and segments ([`ECHO`], [`DUPLICATE`], [`CAPABLE`], [`COUNTS`], [`WINDOW`]), and
-    /// [`CLOSED`].
+    /// Flags for ACKs and segments ([`ECHO`], [`DUPLICATE`], [`CAPABLE`], [`COUNTS`], [`WINDOW`]) and for the connection
+    /// ([`CLOSED`]).
     flags: u8,
     fin: Fin,
     /// ECN feedback in use on this connection.
@@ -252,8 +252,8 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            // an `if` instead of `+= u32::from(...)`: the counters are in a cache line that nothing else here uses, so only a
-            // duplicate should touch it
+            // An `if` instead of `+= u32::from(...)`: nothing else here uses the cache line of the counters, so only a
+            // duplicate should touch it.
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
                 self.note_duplicate(p, start, end);
@@ -329,7 +329,7 @@ impl Receiver {
             }
             return next;
         }
-        // ranges are not adjacent, so a range that begins above `next` also lies above all removed ranges
+        // ranges are not adjacent, so a range that begins above `next` also lies above all ranges that are removed
         let mut reached = next;
         let mut n = 0;
         for i in 0..usize::from(self.held) {
@@ -362,7 +362,7 @@ impl Receiver {
     fn schedule_ack(&mut self, p: &TcpParams, now: Time, len: u32) {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.quirks.short_segments_wait {
-            // if the peer deliberately sends smaller segments, these count as full
+            // if the peer sends smaller segments on purpose, these count as full segments
             let full = if p.control.ecn().small_segments { p.wire.mss.min(len) } else { p.wire.mss };
             u64::from(self.since_ack) >= u64::from(p.receiver.ack_every) * u64::from(full)
         } else {
@@ -406,8 +406,8 @@ impl Receiver {
         }
     }
 
-    /// Lets the next ACK report `[start, end)` as a duplicate, unless the range lies above the window: such data cannot have been
-    /// received before.
+    /// Lets the next ACK report `[start, end)` as a duplicate. Ignored if the range lies above the window, because such data
+    /// cannot have been received before.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
         let valid = start < end && end <= self.next + p.receiver.receive_window.bound();

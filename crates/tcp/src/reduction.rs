@@ -90,7 +90,7 @@ impl ReductionState {
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// Responds to a timer that found `lost` bytes lost: pipe is now smaller, the window is unchanged.   Source: Linux.
+    /// Responds to a timer that found `lost` bytes lost: pipe is now smaller, but the window does not change.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
@@ -158,7 +158,7 @@ mod tests {
         // at the third duplicate ACK, 3 segments are SACKed and 1 is lost, so pipe is 16
         s.begin(&p, &mut w, 20.0);
         s.on_ack(&p, &mut w, MSS, 16 * MSS, false);
-        // sndcnt = ceil(1 * 10 / 20) = 1 segment: the retransmission
+        // sndcnt = ceil(1 * 10 / 20) = 1 segment, which is the retransmission
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 17 * MSS);
         let mut pipe = 17 * MSS;
@@ -172,9 +172,9 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // ACK 4 is the second one of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. ACK 5 gives ceil(3 / 2) - 1 = 1, as does every
-        // second ACK after it. At ACK 15, pipe = 17 - 12 + 5 = 10 equals ssthresh, so nothing is sent. From then on, every ACK
-        // lets one segment leave
+        // ACK 4 is the second ACK of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. At ACK 5, sndcnt = ceil(3 / 2) - 1 = 1, and
+        // the same at every second ACK after it. At ACK 15, pipe = 17 - 12 + 5 = 10 equals ssthresh, so nothing is sent. From
+        // then on, every ACK lets one segment leave
         assert_eq!(sent, [5, 7, 9, 11, 13, 16, 17, 18, 19]);
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
@@ -197,7 +197,8 @@ mod tests {
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
-        // the retransmission is acknowledged and no further loss is found: two segments for one delivered, as in slow start
+        // The retransmission is acknowledged and no further loss is found. As in slow start, two segments may be sent for one
+        // delivered.
         s.on_ack(&p, &mut w, MSS, 4 * MSS, true);
         assert_eq!((u64::from(s.sndcnt), w.cwnd), (2 * MSS, 6.0));
         // 5 segments have been delivered and 2 sent, so 3 may be sent
@@ -224,7 +225,7 @@ mod tests {
         s.on_send(&p, MSS, 3 * MSS);
         s.on_ack(&p, &mut w, MSS, 2 * MSS, true);
         assert_eq!(s.sndcnt, 0);
-        // if a timer finds two more segments lost, two may be sent in their place
+        // if a timer finds two more segments lost, two segments may be sent
         s.on_timer(&p, &mut w, 2 * MSS, 0);
         assert_eq!(u64::from(s.sndcnt), 2 * MSS);
     }
@@ -242,7 +243,7 @@ mod tests {
             seen.push(w.cwnd);
         }
         assert_eq!(seen, [19.5, 19.0, 18.5, 18.0, 17.5, 17.0, 16.5, 16.0, 16.0, 16.0]);
-        // there is no burst: with 5 segments in flight, one more may be sent
+        // No burst follows: with 5 segments in flight, one more may be sent.
         s.on_ack(&p, &mut w, MSS, 5 * MSS, false);
         assert_eq!(w.cwnd, 6.0);
         s.end(&p, &mut w);

@@ -43,7 +43,7 @@ impl Rtt {
             r = ((r + g / 2) / g).max(1) * g;
         }
         if self.srtt.is_zero() {
-            // at least 1, because SRTT = 0 means that there is no sample yet
+            // at least 1, because an SRTT of 0 means that there is no sample yet
             self.srtt = Duration(r.max(1));
             self.rttvar = Duration(r / 2);
         } else {
@@ -119,8 +119,8 @@ mod tests {
             r.back_off(&p, 1);
         }
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(60));
-        // A sample ends the backoff. R = 410 ms: RTTVAR = 3/4 * 170 = 127.5, RTO = 410 + 4 * 127.5 = 920 ms, raised to the
-        // minimum of 1 s
+        // A sample ends the backoff. With R = 410 ms, RTTVAR = 3/4 * 170 = 127.5 and RTO = 410 + 4 * 127.5 = 920 ms, raised to
+        // the minimum of 1 s
         r.sample(&p, 410_000);
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
     }
@@ -162,7 +162,7 @@ mod tests {
     fn linux_bounds_the_variation_and_ns2_counts_ticks() {
         let p = TcpParams::preset("linux-6").unwrap();
         let mut r = Rtt::new(&p);
-        // after a sample of 20 ms, 4 RTTVAR = 40 ms; Linux raises this term to 200 ms, so RTO = 20 + 200 ms
+        // after a sample of 20 ms, 4 RTTVAR = 40 ms. Linux raises 4 RTTVAR to 200 ms, so RTO = 20 + 200 ms
         r.sample(&p, 20_000);
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_millis(220));
 

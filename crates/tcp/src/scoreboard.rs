@@ -119,7 +119,7 @@ impl Scoreboard {
     fn position(&self, seq: u64, mss: u32) -> usize {
         let rel = seq.saturating_sub(self.base) as u32;
         let base = self.base as u32;
-        // nearly always right, because all segments except the last of a message are full
+        // this guess is nearly always right, because all segments except the last of a message are full
         let guess = (rel / mss) as usize;
         match self.get(guess) {
             Some(e) if e.start.wrapping_sub(base) == rel => guess,
@@ -182,8 +182,7 @@ impl Scoreboard {
         size
     }
 
-    /// Decides IsLost for all entries for which the current SACK information is sufficient. Returns true if an entry is newly
-    /// lost.
+    /// Decides IsLost for all entries that the current SACK information can decide. Returns true if an entry is newly lost.
     ///
     /// Source: RFC 6675 §4; with `forward`, also FACK.
     pub(crate) fn mark_lost(&mut self, dupthresh: u8, mss: u32, forward: bool) -> bool {

@@ -77,8 +77,8 @@ pub struct Stats {
     pub undone: u32,
 }
 
-/// The counters of [`Stats`] that an endpoint increments, all for rare events. All other counters are derived from the
-/// endpoint's state.
+/// The counters of [`Stats`] that an endpoint increments. All of them count rare events; the other counters are derived from
+/// the endpoint's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) retransmits: u32,

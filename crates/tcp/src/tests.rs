@@ -57,8 +57,8 @@ fn syn_waits_double_up_to_a_minute() {
 
 #[test]
 fn a_connection_that_never_opens_fails() {
-    // Linux (ip-sysctl): four timeouts without doubling, and then six retries. The last SYN leaves at 67 s, and the connection
-    // fails 64 s later
+    // Linux (ip-sysctl): there are four timeouts without doubling, then six retries. The last SYN leaves at 67 s, and the
+    // connection fails 64 s later
     let mut n = Net::new(&exact(), 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(130.0);
@@ -99,7 +99,7 @@ fn handshake_request_answer_and_end() {
         assert!(n.has(i, Event::Connected) && n.has(i, Event::PeerFinished) && n.has(i, Event::Closed));
         assert_eq!(n.events[i].iter().filter(|&&e| e == Event::Closed).count(), 1);
     }
-    // the initial window is 2: two segments leave at once, and the third, with the FIN, after an ACK
+    // the initial window is 2. So two segments leave at once, and the third segment, with the FIN, leaves after an ACK
     assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
     assert!(n.log.iter().any(|l| l.1 == 1 && l.2.len == 4000 - 2920 && l.2.flags.has(Flags::FIN)));
     assert_eq!(n.ends[0].stats().retransmits + n.ends[1].stats().retransmits, 0);
@@ -148,8 +148,8 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     let mut n = Net::new(&p, 50, pass);
     n.connect(u64::MAX, false);
     n.run(0.999);
-    // in rounds of 100 ms, 2, 4, 8 and 16 segments are sent; then one more per round, or sometimes none, because the sum of 1/cwnd
-    // over a round is slightly less than 1
+    // in rounds of 100 ms, 2, 4, 8 and 16 segments are sent. After that, each round sends one segment more than the last round,
+    // or sometimes the same number, because the sum of 1/cwnd over a round is slightly less than 1
     let mut rounds = [0; 10];
     n.times(0, |_| true).iter().for_each(|t| rounds[(t * 10.0 + 0.01) as usize] += 1);
     assert_eq!(rounds[..5], [2, 4, 8, 16, 16]);
@@ -300,8 +300,8 @@ fn delayed_acks_halve_the_acks() {
 
 #[test]
 fn acks_at_once_return_after_a_pause() {
-    // of twenty segments, 16 are acknowledged at once, and the others in pairs: 18 ACKs. Quick ACKs resume after a pause of a
-    // second, because it is longer than the receiver's RTO of 20 + 200 ms
+    // of twenty segments, 16 are acknowledged at once, and the other four in pairs, which makes 18 ACKs. Quick ACKs resume
+    // after a pause of a second, because a second is longer than the receiver's RTO of 20 + 200 ms
     for (quick_acks_return, want) in [(true, [18, 18]), (false, [18, 10])] {
         let p = exact().with(|p| {
             p.quirks.quick_acks_return = quick_acks_return;
@@ -379,7 +379,7 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
         let st = n.ends[0].stats();
         assert_eq!((st.ecn_reductions, st.retransmits, n.received[1]), (1, 0, 600 * mss), "{reduction:?}");
         assert_eq!(n.log.iter().filter(|l| l.1 == 0 && l.2.flags.has(Flags::CWR) && l.2.len > 0).count(), 1);
-        // the echo lasts from the mark until CWR arrives: about a round trip
+        // the echo lasts from the mark until CWR arrives, which is about a round trip
         let echoes = n.times(1, |s| s.flags.has(Flags::ECE) && s.flags.has(Flags::PURE_ACK));
         assert!(echoes.len() > 3 && echoes[echoes.len() - 1] - echoes[0] < 0.11, "{echoes:?}");
     }
@@ -387,8 +387,8 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 
 #[test]
 fn dctcp_s_feedback_ends_with_the_marks() {
-    // two segments of one window are marked. Only their ACKs have ECE, without waiting for CWR, and there is still only one
-    // reduction
+    // Two segments of one window are marked. Only the ACKs of these segments have ECE, because this feedback does not wait for
+    // CWR. There is still only one reduction
     let p = preset("rfc").with(|p| {
         p.ecn.ecn = true;
         p.ecn.ecn_feedback = EcnFeedback::Dctcp;

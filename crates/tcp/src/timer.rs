@@ -5,9 +5,9 @@
 //! expires = now in whole ticks + wait rounded up to ticks;  fires = (expires / 8^n + 1) 8^n
 //! ```
 //!
-//! With a tick of 1 ms, waits below 63 ms end up to 1 ms late, those below 504 ms up to 8 ms, below 4 s up to 64 ms, below 32 s
-//! up to 512 ms, and longer ones up to 4096 ms. All timers of a level expire at multiples of its bucket, so flows that back off
-//! retransmit together.
+//! With a tick of 1 ms, waits below 63 ms end up to 1 ms late, waits below 504 ms up to 8 ms, below 4 s up to 64 ms, below 32 s
+//! up to 512 ms, and longer waits up to 4096 ms. All timers of a level expire at multiples of its bucket, so flows that back
+//! off retransmit together.
 //!
 //! Source: LWN, "Reinventing the timer wheel" (2015); Linux since 4.8, HZ 1000.
 
@@ -62,8 +62,8 @@ mod tests {
         // the time 10.3 ms is within tick 10. A timer of 40 ms expires in tick 50, which ends at 51 ms. A wait of 39.2 ms is
         // rounded up to 40 ticks
         assert_eq!((at(10_300, 40_000), at(10_300, 39_200)), (51.0, 51.0));
-        // these timers are set at 1000 ms. A wait of 62 ticks is on level 0, and expires at 1000 + 62 + 1 = 1063. A wait of 63
-        // ticks is on level 1. It is due at 1063 = 132 * 8 + 7, and its bucket ends at 133 * 8 = 1064
+        // These timers are set at 1000 ms. A wait of 62 ticks is on level 0, and expires at 1000 + 62 + 1 = 1063. A wait of 63
+        // ticks is on level 1: its due time is 1063 = 132 * 8 + 7, and its bucket ends at 133 * 8 = 1064.
         assert_eq!((at(1_000_000, 62_000), at(1_000_000, 63_000)), (1063.0, 1064.0));
         // a wait of 250 ms is due at 1250 = 156 * 8 + 2, and its bucket ends at 157 * 8 = 1256
         assert_eq!(at(1_000_000, 250_000), 1256.0);

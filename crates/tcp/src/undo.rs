@@ -84,7 +84,8 @@ impl Undo {
         }
     }
 
-    /// Returns the evidence after an ACK that echoes `ts_ecr`. Without a marker, there is no evidence.   Source: RFC 3522 §3.2.
+    /// Returns the evidence of a spurious reduction after an ACK that echoes `ts_ecr`. Without a marker, there is no evidence.
+    /// Source: RFC 3522 §3.2.
     pub(crate) fn evidence(&self, p: &TcpParams, ts_ecr: u32) -> Evidence {
         if p.detection.undo != UndoAxis::Linux || self.marker.is_none() {
             return Evidence::default();

@@ -46,7 +46,7 @@ fn same(a: &PacketMeta, b: &PacketMeta) -> bool {
     a.flow == b.flow && a.flags.has(Flags::REVERSE) == b.flags.has(Flags::REVERSE)
 }
 
-/// Returns true if `new` contains all information of `old`, an older ACK of the same flow.
+/// Returns true if `new` contains all information of `old`, which is an older ACK of the same flow.
 #[inline]
 fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     if !old.flags.has(Flags::PURE_ACK) || old.flags.any(SAYS_MORE) {
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(of(PacketMeta { flags: NONE, size: 1500, ..ack(1, NONE) }), None, "data");
         assert_eq!(of(PacketMeta { flow: FlowId(7), ..ack(1, NONE) }), None, "another flow");
         assert_eq!(of(ack(1, Flags::REVERSE)), None, "the other way");
-        // an ACK with SACK blocks is redundant only if the new ACK has the same number and both list everything received
+        // an ACK with SACK blocks is redundant only if the new ACK has the same number, and both ACKs list everything received
         let (some, all) = (Flags::SACK, Flags::SACK.with(Flags::SACK_WHOLE));
         let sacks = |old: (u64, Flags), new: (u64, Flags)| found(&[ack(old.0, old.1), ack(new.0, new.1)], Aggressive);
         assert_eq!(
@@ -144,8 +144,8 @@ mod tests {
     fn a_change_of_the_echo_is_not_lost() {
         use AckFilter::{Aggressive, Normal};
         let (on, off) = (Flags::ECE, NONE);
-        // ECE changes between the first ACK and the second, so the first must stay. The search restarts at the second ACK and
-        // finds no other eligible ACK.
+        // ECE changes between the first ACK and the second, so the first must stay. The search then starts again at the second
+        // ACK, and finds no other eligible ACK.
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on)], Normal), None);
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on), ack(4, on)], Normal), Some(1));
         assert_eq!(found(&[ack(1, off), ack(2, on)], Aggressive), None);

@@ -34,9 +34,9 @@ enum Set {
     /// In no list: the queue is empty and its law is at rest.
     #[default]
     Out,
-    /// In its first turn, which is free, or waiting for this turn.
+    /// In its first turn, which costs no credit, or waiting for this turn.
     Sparse,
-    /// Empty after its free turn, in the bulk list.
+    /// Empty after its first turn, but still in the bulk list.
     SparseWait,
     /// In the bulk list.
     Bulk,
@@ -302,7 +302,7 @@ impl Flows {
         let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
         while i != NONE {
             let (debt, turn) = (-self.deficits[i], self.turn(i));
-            // a queue needs floor(debt / turn) + 1 turns, or 0 if it is in credit; the comparison avoids the division if the
+            // a queue needs floor(debt / turn) + 1 turns, or 0 if it has credit. The comparison avoids the division if the
             // result cannot be below `rounds`
             if debt < 0 {
                 (rounds, first) = (0, i);
@@ -315,7 +315,7 @@ impl Flows {
         }
         let mut turns = rounds + 1;
         i = self.old.head;
-        // if a queue was already in credit, the queues before it get one turn, and the queues behind it none
+        // if a queue already had credit, the queues before it get one turn, and the queues behind it none
         while i != NONE && turns > 0 {
             if i == first {
                 turns = rounds;

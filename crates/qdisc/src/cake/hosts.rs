@@ -78,7 +78,7 @@ impl Hosts {
         self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
-    /// Returns the host load of a flow between `ends`: the number of bulk flows, itself included, that share a host's turn.
+    /// Returns the host load of a flow between `ends`: the number of bulk flows, including this flow, that share a host's turn.
     #[inline]
     pub(crate) fn load(&self, ends: Ends) -> u16 {
         self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn nine_busy_hosts_of_one_set_share_a_place() {
         let mut side = Side { counts: true, ..Side::default() };
-        // the lowest ten bits of all nine hashes are 17, so all belong to the set of places 16-23
+        // the lowest ten bits of all nine hashes are 17, so all nine belong to the set of places 16-23
         let places: Vec<u16> = (0..9)
             .map(|i| {
                 let p = side.place(|| 1024 * (i + 1) + 17);

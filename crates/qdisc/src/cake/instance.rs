@@ -174,7 +174,8 @@ impl Cake {
         }
         let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
-        // of the tins that are due, chooses the last; if none is due, the tin with the earliest clock (the last among equals)
+        // chooses the last tin among those that are due; if none is due, the tin with the earliest clock (the last among
+        // equals)
         waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
     }
 

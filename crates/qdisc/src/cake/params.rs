@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit};
 
-/// The tins, and how code points are assigned to them.
+/// The tins, and the assignment of code points to tins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Diffserv {
@@ -23,7 +23,7 @@ pub enum Diffserv {
     Precedence,
 }
 
-/// Which packets share a queue, and which hosts get equal shares.
+/// The packets that share a queue, and the hosts that get equal shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -59,9 +59,9 @@ params! {
     pub struct CakeParams {
         /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper (CAKE sends at the link's rate).
         bandwidth: Option<BitRate> = None,
-        /// The tins, and how code points are assigned to them.
+        /// The tins, and the assignment of code points to tins.
         diffserv: Diffserv = Diffserv::Diffserv3,
-        /// Which packets share a queue, and which hosts get equal shares.
+        /// The packets that share a queue, and the hosts that get equal shares.
         isolation: Isolation = Isolation::TripleIsolate,
         /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
@@ -88,8 +88,8 @@ params! {
         /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue, and is
         /// charged the overhead of every segment.
         split_gso: bool = true,
-        /// Number of instances that share `bandwidth`, each with the flows of one transmit queue of the device: Linux' cake_mq, 1 to
-        /// 64. Limits hold for each instance.
+        /// Number of instances that share `bandwidth`, from 1 to 64 (Linux' cake_mq). Each has the flows of one transmit queue
+        /// of the device. Limits apply to each instance.
         instances: u16 = 1,
         /// Maximum length of all tins in bytes, in addition to `limit`; null: four times the bytes that `bandwidth`
         /// carries in `rtt`, at least 4 MiB.

@@ -122,7 +122,7 @@ mod tests {
         let mut clock = Shaper::new(BitRate(8_000_000));
         clock.fresh(Time(0));
         clock.sent(1000);
-        // the second packet was due at 1 ms; the third is due at 2 ms, however late the second was sent
+        // the second packet was due at 1 ms; the third is due at 2 ms, regardless of the time at which the second was sent
         clock.sent(1000);
         assert_eq!(clock.due(), Time(2_000_000));
         clock.fresh(Time(1_500_000));

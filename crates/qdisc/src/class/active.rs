@@ -75,12 +75,13 @@ impl Active {
         self.next_sweep = now + Duration((self.active_for.0 / 4).max(1));
     }
 
-    /// Returns true if the average of the whole queue is at least `min_th`, so that shares apply.
+    /// Returns true if the average of the whole queue is at least `min_th`. Only then do the shares apply.
     pub(super) fn congested(&self) -> bool {
         self.total.get() >= self.min_th
     }
 
-    /// Computes the part of the whole queue's average that `class` may use: an equal part for each of its active flows.
+    /// Computes the part of the whole queue's average that `class` may use: each active flow has an equal part, and a class has
+    /// the parts of its flows.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all

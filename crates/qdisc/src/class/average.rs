@@ -83,7 +83,8 @@ impl Average {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // This time must not count twice. If the arrival is dropped, q does not change, so nothing else would set `since`.
+        // The time before this call must not count twice. If the arrival is dropped, q does not change, so no later call would
+        // set `since`.
         self.since = now;
     }
 }
@@ -105,8 +106,8 @@ mod tests {
         }
         // after 500 samples of 20 packets the average is 20 (1 - 0.998^500) = 20 x 0.632489 = 12.64978
         assert!((a.get() - 12.649_78).abs() < 1e-4, "{}", a.get());
-        // 80 idle ms are 100 packet times of 0.8 ms, so the average is multiplied by 0.998^100 = 0.818567, in one step or in
-        // four
+        // the class is idle for 80 ms, or 100 packet times of 0.8 ms, so the average is multiplied by 0.998^100 = 0.818567, in
+        // one step or in four
         a.now_queued(0.0, Time(0), &link, 1000);
         let mut b = a.clone();
         assert!((a.arrival(Time(80_000_000), &link, 1000) - 10.354_69).abs() < 1e-4);

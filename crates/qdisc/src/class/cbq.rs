@@ -151,7 +151,7 @@ impl Params for CbqParams {
     }
 }
 
-/// One class: its queue and its place in the round.
+/// One class: its queue and the state of its turns.
 #[derive(Clone, Debug, PartialEq)]
 struct Leaf {
     name: String,

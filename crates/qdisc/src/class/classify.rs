@@ -292,7 +292,7 @@ mod tests {
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
         let udp = FlowTuple { protocol: Protocol::Udp, ..FlowTuple::default() };
         let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
-        // the ECN fields 0 to 3 are Not-ECT, ECT(1), ECT(0) and CE; the second assertion adds code point 45
+        // the ECN fields 0 to 3 are Not-ECT, ECT(1), ECT(0) and CE; the second assertion adds the code point 45 to each
         assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0]);
         assert_eq!([0, 1, 2, 3].map(|ecn| class(45 << 2 | ecn)), [1, 0, 1, 0]);
         // refused, because an ECT(0) packet would have no class

@@ -34,7 +34,8 @@ params! {
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// Average of the whole queue at and above which shares apply. Shares have the same unit, packets or bytes.
+        /// Shares apply while the average of the whole queue is at or above this threshold. Shares have the same unit as the
+        /// threshold, packets or bytes.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a sample in the average of the whole queue.
         weight: f64 = WEIGHT,

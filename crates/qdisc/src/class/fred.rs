@@ -1,4 +1,4 @@
-//! FRED: flow random early drop, one FIFO with an account for each active flow.
+//! FRED: flow random early drop, one FIFO with counts for each active flow.
 //!
 //! ```text
 //!   active flow            one with packets queued: qlen_i of them; strike_i counts how often it exceeded its share
@@ -35,7 +35,7 @@ pub enum ManyFlows {
 }
 
 params! {
-    /// Parameters of FRED. The limit and the thresholds are MMCN 1999's; the rest are those of Lin & Morris 1997.
+    /// Parameters of FRED. The limit and the thresholds are MMCN 1999's; all other defaults are those of Lin & Morris 1997.
     pub struct FredParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
@@ -184,7 +184,7 @@ impl QueueDiscipline for Fred {
         if let Some(flow) = self.flows.get_mut(&id) {
             flow.qlen -= 1;
             if flow.qlen == 0 {
-                // a flow without packets is no longer active, so its strikes are discarded
+                // a flow without queued packets is no longer active, so its strikes are discarded
                 self.flows.remove(&id);
             }
         }

@@ -1,6 +1,6 @@
-//! Disciplines that keep an account of each class or active flow in one FIFO, or in one queue per class (MMCN 1999).
+//! Disciplines that keep counts for each class or active flow in one FIFO, or in one queue per class (MMCN 1999).
 //!
-//! | name | queues | accounts | controls |
+//! | name | queues | counts | controls |
 //! |---|---|---|---|
 //! | [`fred`] | one | per active flow | a flow's share of the buffer |
 //! | [`cbt`] | one | per class | a class's share of the buffer: a threshold on its average occupancy, RED for TCP |

@@ -89,7 +89,7 @@ pub(crate) fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses a size of a typical packet outside 1 to 65 535 bytes.
+/// Refuses a typical packet size outside 1 to 65 535 bytes.
 pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
     ensure!((1..=65_535).contains(&packet.0), "packet", "{packet} is not valid; expected 1B to 65535B");
     Ok(())

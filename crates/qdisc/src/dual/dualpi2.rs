@@ -144,7 +144,7 @@ impl Dualpi2 {
     #[inline]
     fn fits(&mut self, packet: &PacketMeta, cx: &Context<'_>) -> bool {
         let all = self.backlog();
-        // RFC 9332 Appendix A requires room for a full-size packet, whatever the size of the arrival
+        // RFC 9332 Appendix A requires room for a full-size packet regardless of the size of the arrival
         let size = if all.packets > 0 { packet.size.max(self.params.least_size()) } else { packet.size };
         let counted = PacketMeta { size, ..*packet };
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))

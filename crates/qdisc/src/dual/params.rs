@@ -28,7 +28,7 @@ pub enum Dualpi2Variant {
     Rfc9332,
 }
 
-/// How packets of L are marked for L's own delay.
+/// Marking of packets of L for L's own delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Native {
@@ -72,10 +72,10 @@ params! {
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
         /// k: packets in L are marked with probability k p', packets in C with p'^2. Linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
-        /// How packets of L are marked for L's own delay; null: step (linux), ramp (rfc9332).
+        /// Marking of packets of L for L's own delay; null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
         /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets ("5p") is also valid: a
-        /// packet is marked if more packets than this remain in L behind it.
+        /// packet is marked if more packets than this number remain in L after it.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
         /// If `native` is step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,
@@ -91,7 +91,7 @@ params! {
         /// Serves both queues in the order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
         /// 50ms); null: serves them by shares (`classic_protection`).
         time_shift: Option<Duration> = None,
-        /// How marks and drops with a given probability are drawn; null: independent, recur (rfc9332).
+        /// Method of drawing the marks and drops with a given probability; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
         /// Drops on overload (k p' above 1): L drops packets with probability p'^2 and marks all others; C drops regardless of
         /// the ECN field. If false, p' is at most 1/k, and the queues may grow to the limit.

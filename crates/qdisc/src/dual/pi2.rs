@@ -21,7 +21,7 @@ const GAIN_UNIT: u64 = 64;
 /// Linux states the gains in units of 1/256 Hz.
 const GAIN_SCALE: f64 = 256.0;
 
-/// How marks and drops with a given probability are drawn.
+/// Method of drawing the marks and drops with a given probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draws {
@@ -262,8 +262,7 @@ mod tests {
         let real = |p, drop| pi2(Base::Real { p, alpha: 0.15, beta: 3.0 }, drop);
         assert!(!real(0.4999, true).overload() && real(0.5, true).overload());
         let integer = |p, drop| pi2(Base::Integer { p, alpha: 44, beta: 879 }, drop);
-        // in units of 2^-32, where 2^32 - 1 stands for 1, k p' = 2 x (2^31 - 1) = 2^32 - 2 is below 1, and 2 x 2^31 = 2^32 is above
-        // 1
+        // In units of 2^-32, 1 is 2^32 - 1. So k p' = 2 x (2^31 - 1) = 2^32 - 2 is below 1, and 2 x 2^31 = 2^32 is above 1.
         assert!(!integer((1 << 31) - 1, true).overload() && integer(1 << 31, true).overload());
         // with `drop_overload` off, p' is at most 1/k and there is no overload
         for mut pi in [real(0.4, false), integer(1 << 30, false)] {
@@ -280,7 +279,7 @@ mod tests {
         // every second packet raises the sum to 1.5 and is a hit.
         assert_eq!(hits, [3, 5, 7]);
         let mut recur = Recur::default();
-        // 10 000 packets add 10 000 / 32 = 312.5 to the sum, which makes 312 hits
+        // the probabilities of 10 000 packets add up to 10 000 / 32 = 312.5, which makes 312 hits
         assert_eq!((0..10_000).filter(|_| recur.hit(1.0 / 32.0)).count(), 312);
     }
 

@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn nine_to_one_of_equal_packets() {
-        // In hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. It is 0 after eight
-        // packets, so L has another turn, and 10 after nine. Then one packet of C subtracts 90, and the credit is -80 again.
+        // In hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. After eight packets it is
+        // 0, so L has another turn; after nine it is 10. Then one packet of C subtracts 90, and the credit is -80 again.
         assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
         // with a share of 1/16, the credit starts at -14/16 of a frame and is 0 after 14 packets of L, so a 15th leaves before
         // the packet of C
@@ -116,7 +116,7 @@ mod tests {
     fn bytes_are_shared_nine_to_one_whatever_the_sizes() {
         for (l, c) in [(1514, 300), (100, 1514), (66, 66)] {
             let order = order(0.1, l, c, 20_000);
-            // skips the first 1000 packets, because L has a head start of 8 frames
+            // skips the first 1000 packets, because L starts with a credit that lasts for 8 frames
             let sent = |who, size| order.chars().skip(1000).filter(|o| *o == who).count() as f64 * size as f64;
             let ratio = sent('L', l) / sent('C', c);
             assert!((ratio - 9.0).abs() < 0.05, "{l} {c}: {ratio}");

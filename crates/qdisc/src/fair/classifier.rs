@@ -28,7 +28,7 @@ use units::{Duration, Problem, Time, ensure};
 /// Maximum number of queues. A larger number is refused as a likely mistake.
 const MOST_QUEUES: u64 = 1 << 20;
 
-/// How packets are assigned to queues.
+/// Assignment of packets to queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
@@ -68,7 +68,7 @@ pub enum WhenFull {
     First,
     /// The queue with the fewest bytes.
     LeastLoaded,
-    /// The queue that other bits of the hash select, as in CAKE.
+    /// The queue that is selected by other bits of the hash, as in CAKE.
     Hashed,
 }
 
@@ -82,7 +82,7 @@ params! {
         /// The queue that a session shares if all queues of its group are in use. ARRIS 2013 does not specify this queue.
         when_full: WhenFull = WhenFull::First,
         /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
-        /// possible and the fewest sessions collide. ARRIS 2013 does not specify this time.
+        /// possible, so the fewest sessions collide. ARRIS 2013 does not specify this time.
         timeout: Duration = Duration::ZERO,
         /// Header fields that are hashed.
         key: HashKey = HashKey::FiveTuple,
@@ -174,7 +174,7 @@ impl ClassifierSpec {
     }
 }
 
-/// The session of one direction of a slot in the flow table.
+/// The session of one slot of the flow table, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Session {
     last: Time,
@@ -230,7 +230,7 @@ impl Classifier {
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
-            // The slot has a new flow. Packets of the slot's previous flow may still be queued, but they do not count as
+            // A new flow has the slot. Packets of the slot's previous flow may still be queued, but they do not count as
             // packets of the new flow.
             let last = self.sessions[i].queue;
             let own = matches!(self.spec, ClassifierSpec::Isolated(_)) && !self.places.contains(&last);
@@ -299,7 +299,8 @@ impl Classifier {
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // the count may already be 0, because a late packet of the slot's previous flow resets it
+            // the count may already be 0: the new flow of a slot resets it, although packets of the slot's previous flow may
+            // still be queued
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law.   Units: bytes on the wire.
-//! Departs: Linux drops the arrival when `limit` is reached; this model, like ns-3, drops from the longest queue. `memory_limit`
+//! Departs: Linux drops the arrival when `limit` is reached; this model drops from the longest queue, like ns-3. `memory_limit`
 //! counts bytes on the wire, where Linux counts the memory of its packet buffers.
 
 use super::preset::{Preset, preset};

@@ -51,7 +51,7 @@ pub(crate) fn place(h: u32, n: u32) -> u32 {
 fn lookup3(a: u32, b: u32, c: u32, salt: u32) -> u32 {
     let start = START.wrapping_add(salt);
     let mut s = [a.wrapping_add(start), b.wrapping_add(start), c.wrapping_add(start)];
-    // mix: x -= z; x ^= rot(z); z += y, where (x, y, z) is (a, b, c), (b, c, a), (c, a, b), and the same again
+    // mix: x -= z; x ^= rot(z); z += y, where (x, y, z) is (a, b, c), (b, c, a), (c, a, b), then the same three again
     for (i, rotation) in [4, 6, 8, 16, 19, 4].into_iter().enumerate() {
         let (x, y, z) = (i % 3, (i + 1) % 3, (i + 2) % 3);
         s[x] = s[x].wrapping_sub(s[z]) ^ s[z].rotate_left(rotation);

@@ -27,7 +27,7 @@ pub struct Fair {
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// A time no later than the next tick of any active queue's law.
+    /// A lower bound on the time of the next tick, over the laws of all active queues.
     soonest: Option<Time>,
 }
 
@@ -225,8 +225,8 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // The queue may be empty but still active. The clock of its law may then have stopped; even a refused packet
-            // restarts this clock.
+            // The queue may be empty but still active. The clock of its law may then have stopped; even a refused packet starts
+            // the clock again.
             self.watch(i);
         }
         if verdict == Verdict::Drop {
@@ -276,7 +276,7 @@ impl QueueDiscipline for Fair {
     }
 
     /// Updates the laws of active queues. The law of an idle queue runs its missed updates on the next arrival. The result is
-    /// the same as in Linux fq_pie, which updates all queues every time.
+    /// the same as in Linux' fq_pie, which updates all queues at every tick.
     fn wake(&mut self, cx: &mut Context<'_>) {
         self.soonest = None;
         let active = self.in_line();

@@ -60,8 +60,8 @@ params! {
         by: Measure = Measure::Bytes,
         /// The end of the queue from which packets are dropped.
         from: End = End::Head,
-        /// Maximum number of packets dropped at once; dropping stops earlier once half of the queue's bytes are gone. With 1,
-        /// packets are dropped one at a time.
+        /// Maximum number of packets dropped at once. Fewer packets are dropped if half of the queue's bytes are gone earlier.
+        /// With 1, packets are dropped one at a time.
         batch: u32 = 1,
     }
 }
@@ -101,8 +101,8 @@ mod tests {
     fn ns2_sfq_by_hand() {
         // ns-2's defaults are 40 packets and 16 queues, so a share is 40 / 16 = 2 packets, rounded down
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
-        // if only one queue has packets, it grows until own >= (40 - own) / 2. That is at 13 packets, when 27 places are free,
-        // and half of 27, rounded down, is 13
+        // If only one queue has packets, it grows until own >= (40 - own) / 2. This happens at 13 packets: 27 places are free,
+        // and half of 27, rounded down, is 13.
         assert!(fits(12, 12) && !fits(13, 13));
         // with fewer than 16 places free, a queue with more than 2 packets may not grow
         assert!(fits(2, 25) && !fits(3, 25), "15 free");

@@ -29,7 +29,7 @@ params! {
         memory_limit: Option<Bytes> = None,
         /// Maximum length of each queue; null: the law's `limit`, if it has one.
         queue_limit: Option<Limit> = None,
-        /// How packets are assigned to queues.
+        /// Assignment of packets to queues.
         classifier: ClassifierSpec = ClassifierSpec::Hash(HashParams::default()),
         /// The order in which queues are served.
         scheduler: SchedulerSpec = SchedulerSpec::PacketRoundRobin,

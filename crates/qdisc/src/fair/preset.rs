@@ -59,13 +59,13 @@ impl Params for FairParams {
     }
 }
 
-/// The parameters of a registered composition. They are a selection of the parameters of its four parts, with the names and
+/// The parameters of a registered composition. They are a selection from the parameters of the four parts, with the names and
 /// defaults of the discipline's source.
 pub(super) trait Preset {
     /// Returns the parameters of all four parts.
     fn composition(&self) -> FairParams;
-    /// Maps a path in [`FairParams`] to the parameter's name in this discipline, where the parameters of classifier and
-    /// scheduler are at the top level.
+    /// Maps a path in [`FairParams`] to the parameter's name in this discipline. In a discipline, the parameters of classifier
+    /// and scheduler are at the top level.
     fn own_name(path: &str) -> String {
         let mut parts = path.splitn(3, '.');
         match (parts.next(), parts.next(), parts.next()) {

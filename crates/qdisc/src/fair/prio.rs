@@ -26,7 +26,7 @@ params! {
     pub struct PrioParams {
         /// Number of bands, 1 to 16; band 0 is served first.
         bands: u32 = 3,
-        /// The band of each of the 16 priorities that the TOS byte maps to.
+        /// The band of each of the 16 priorities to which the TOS byte is mapped.
         priomap: Vec<u8> = vec![1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
         /// Filters that override the map. The first filter that matches a packet applies.
         filters: Vec<Filter> = Vec::new(),

@@ -35,7 +35,7 @@ pub(crate) struct FlowQueue {
     pub listed: Listed,
     /// Time of the last arrival or departure.
     pub last_active: Time,
-    /// With serial search, the session that owns the queue: the last session that took the queue while it was free.
+    /// With serial search, the session to which the queue belongs: the last session that took the queue while it was free.
     pub owner: (u32, u16),
 }
 

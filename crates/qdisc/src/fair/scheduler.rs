@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Problem, ensure};
 
-/// Minimum quantum, bytes: with a smaller quantum, each packet would take many rounds.
+/// Minimum quantum, bytes. With a smaller quantum, each packet would take many rounds.
 const LEAST_QUANTUM: u64 = 64;
 
 /// The order in which queues are served.
@@ -44,7 +44,7 @@ pub enum SchedulerSpec {
     Drr(Quantum),
     /// DRR++ as in fq_codel: queues that have just become active go before the others, for one quantum.
     DrrPlusPlus(Quantum),
-    /// Serves the first band that has packets, which may starve the other bands (tc prio). Needs `classifier = "prio"`.
+    /// Serves the first band that has packets, so that other bands may starve (tc prio). Needs `classifier = "prio"`.
     StrictPriority,
 }
 
@@ -173,7 +173,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns the queue whose turn it is, which may be empty; `None` if no queue is active.
+    /// Returns the queue whose turn it is; `None` if no queue is active. The queue may be empty.
     ///
     /// Bound: every iteration adds a quantum to one queue, and no queue lacks more than 64 KB. So there are at most 65 535 /
     /// quantum + 2 rounds of the active queues. If the first queue has enough credit, there is one iteration.
@@ -234,8 +234,8 @@ impl Scheduler {
             self.leave(queues);
             return true;
         }
-        // RFC 8290 §4.2: an empty new queue moves to the old list. If it left the lists instead, its next packet would make it
-        // new again
+        // RFC 8290 §4.2: an empty new queue moves to the old list. If it left both lists instead, its next packet would make it
+        // new again.
         self.requeue(queues);
         false
     }

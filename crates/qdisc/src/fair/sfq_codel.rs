@@ -1,4 +1,4 @@
-//! SFQ-CoDel: many bins, each with CoDel, served packet by packet.
+//! SFQ-CoDel: many queues ("bins"), each with CoDel, which are served one packet at a time.
 //!
 //! ```text
 //! bin = h(5-tuple), one of 1024;   one packet per turn;   a bin that has just become active goes before the others, once
@@ -37,7 +37,7 @@ params! {
         ecn: bool = false,
         /// Published version of CoDel.
         variant: Variant = Variant::Draft01,
-        /// Puts all UDP flows into one separate bin, as ns-2's `isolate_` does with constant-rate packets.
+        /// Puts all UDP flows into one separate bin. ns-2's `isolate_` does so with constant-rate packets.
         isolate_cbr: bool = false,
     }
 }

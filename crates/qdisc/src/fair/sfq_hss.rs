@@ -27,7 +27,7 @@ params! {
         /// The queue that a session shares if all queues of its group are in use.
         when_full: WhenFull = WhenFull::First,
         /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
-        /// possible and the fewest sessions collide.
+        /// possible, so the fewest sessions collide.
         timeout: Duration = Duration::ZERO,
         /// The packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
         overflow: Overflow = Overflow::Tail,

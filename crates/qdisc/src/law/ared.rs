@@ -1,4 +1,4 @@
-//! Adaptive RED: RED whose max_p follows the load.
+//! Adaptive RED: RED with a max_p that follows the load.
 //!
 //! ```text
 //! floyd2001   every 0.5 s: avg above the band and max_p <= top:      max_p <- max_p + min(0.01, max_p / 4)
@@ -31,7 +31,7 @@ const BAND: (f64, f64) = (0.4, 0.6);
 pub enum Adaptation {
     /// Floyd, Gummadi & Shenker 2001: in small steps, while the average is outside a band midway between the thresholds.
     Floyd2001,
-    /// Feng, Kandlur, Saha & Shin 1999: by a factor, whenever the average leaves the range between the thresholds.
+    /// Feng, Kandlur, Saha & Shin 1999: by a factor, each time the average leaves the range between the thresholds.
     Feng1999,
 }
 
@@ -53,13 +53,13 @@ params! {
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average; null: derived from the link's rate by `auto_weight`.
         weight: Option<f64> = None,
-        /// How w is derived from the link's rate.
+        /// Derivation of w from the link's rate.
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// How drops are spaced, which is RED's step from p_b to p_a.
+        /// Spacing of drops, which is RED's step from p_b to p_a.
         spacing: Spacing = Spacing::Wait,
-        /// How a packet's size affects its drop probability.
+        /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,
         /// Time between adaptations (floyd2001).
         interval: Duration = Duration::from_millis(500),

@@ -1,4 +1,4 @@
-//! BLUE: a drop probability that overflow raises and an idle link lowers.
+//! BLUE: a drop probability that rises on overflow and falls while the link is idle.
 //!
 //! ```text
 //! overflow     p <- min(1, p + increment)    link idle    p <- max(0, p - decrement)
@@ -20,7 +20,7 @@ params! {
         limit: Option<Limit> = None,
         /// d1, the step up when the queue overflows.
         increment: Prob = Prob::constant(0.02),
-        /// d2, the step down when the link finds nothing to send; much smaller than `increment`.
+        /// d2, the decrease when the link finds no packet to send; much smaller than `increment`.
         decrement: Prob = Prob::constant(0.002),
         /// Shortest time between two steps.
         freeze_time: Duration = Duration::from_millis(100),

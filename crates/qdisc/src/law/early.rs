@@ -188,7 +188,7 @@ pub struct Ramp {
     pub gentle: bool,
 }
 
-/// The range in which the average is.
+/// The position of the average relative to the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Zone {
     /// Below the minimum threshold: no drop.

@@ -15,12 +15,13 @@ macro_rules! controllers {
             /// Low extra delay background transport: yields to other traffic when the one-way delay grows. Needs `timestamps`.
             /// Source: RFC 6817.
             "ledbat" Ledbat(ledbat::Ledbat),
-            /// LEDBAT that measures round trips, grows more slowly than Reno, and empties its queue periodically.
+            /// LEDBAT++: LEDBAT that measures round-trip times, grows more slowly than Reno, and empties its queue
+            /// periodically.
             /// Source: draft-irtf-iccrg-ledbat-plus-plus-01.
             "ledbat++" LedbatPp(ledbat_pp::LedbatPp),
             /// BBR version 1: paces by a model of the path.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
             "bbr" Bbr(bbr::Bbr),
-            /// BBR version 3, in the form that `bbr3_form` names: like version 1, but with bounds set by losses.   Source:
+            /// BBR version 3, in the form that `bbr3_form` names: like version 1, but losses also bound the model.   Source:
             /// draft-ietf-ccwg-bbr-04; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
             /// Westwood+: Reno that reduces the window to bandwidth times minimum RTT.   Source: Grieco & Mascolo 2004.

@@ -1,5 +1,5 @@
-//! The congestion controller of a stack, and the parameters of controllers: the keys of single controllers, and the keys
-//! shared by several.
+//! The congestion controller of a stack, and the parameters of controllers: keys that only one controller has, and keys that
+//! several share.
 
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;

@@ -41,7 +41,7 @@ const GAIN: f64 = 1.0 / 16.0;
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// Number of rounds after slow start before short round trips count as [`TARGET_RTT`] (version 0.7).
 const TRANSITION: u32 = 4;
-/// Like [`TRANSITION`], in version 0.6.
+/// Like [`TRANSITION`], but in version 0.6.
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
@@ -55,8 +55,8 @@ const LEAST_RATE: f64 = 12_500.0;
 const BURSTS: f64 = 4096.0;
 /// Up to this window, in segments, pacing alone limits the flow.
 const RATE_MODE: f64 = 4.0;
-/// Share by which pacing is faster than W per round trip in the first half of a virtual round trip, and slower in the second half.
-/// Applies with RTT independence, after the first CE mark, to windows up to [`RATE_MODE`].
+/// Share by which pacing is faster than W per round trip in the first half of a virtual round trip, and slower in the second
+/// half. Used with RTT independence after the first CE mark, for windows up to [`RATE_MODE`].
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {
@@ -310,8 +310,8 @@ impl Control for Prague {
         if marked > 0.0 {
             self.reduce(&mut w, s);
         }
-        // a flow that is paced at W per round trip seldom fills its window, so the window grows unless the application has no
-        // data
+        // a flow that is paced at W per round trip seldom fills its window. So the window grows even if it is not full, unless
+        // the application has no data
         let app_limited = s.rate.is_some_and(|r| r.app_limited);
         if !app_limited && s.credit > marked {
             self.grow(&mut w, s.credit - marked, s.srtt);

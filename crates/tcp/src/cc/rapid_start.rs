@@ -1,5 +1,5 @@
 //! Rapid Start: a first slow start that triples the window per round trip while no queue grows, and a first recovery that
-//! reduces the window by what arrived and what was lost.
+//! reduces the window by shares of the data that arrived and of the data that was lost.
 //!
 //! ```text
 //! each ACK:   queue_buildup_thresh = min(min_rtt + 4 ms, 1.1 min_rtt);  rtt_floor = minimum RTT of the round so far
@@ -159,7 +159,7 @@ mod tests {
     fn the_factors_are_those_of_the_draft() {
         let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() + (a.1 - b.1).abs() < 1e-12;
         assert!(near(factors(0.5), (1.0 / 3.0, 5.0 / 6.0)) && near(factors(0.7), (1.0 / 5.0, 9.0 / 10.0)));
-        // below 40 ms, a tenth is less than 4 ms
+        // below a min_rtt of 40 ms, a tenth of it is less than 4 ms, so the tolerance is the tenth
         assert_eq!([20_000, 40_000, 100_000].map(queue_buildup_thresh), [22_000, 44_000, 104_000]);
     }
 
@@ -210,13 +210,15 @@ mod tests {
 
     #[test]
     fn the_window_ends_at_beta_times_what_arrived_however_much_was_lost() {
-        // appendix A: the part of the flight that arrives is the full BDP. Of 300 segments, 300, 200, 150 and 100 arrive
+        // Appendix A of the draft: the part of the flight that arrives is the full BDP. Of 300 segments, 300, 200, 150 and 100
+        // arrive.
         for beta in [0.5, 0.7] {
             for (acked, lost, arrived) in [(1, 0, 300.0), (2, 1, 200.0), (1, 1, 150.0), (1, 2, 100.0)] {
                 let end = recovered(beta, acked, lost);
                 assert!((end - beta * arrived).abs() < 1e-6, "{beta} {lost}: {end}");
             }
-            // tripling explains a loss of 2 of 3 segments. If 9 of 10 are lost, the window keeps beta / 3 of its size
+            // a window that triples overshoots the path by 2 segments of 3, so a loss of up to 2 of 3 segments is expected. If
+            // 9 of 10 are lost, the window is reduced to beta / 3 of its size, and no further
             assert!((recovered(beta, 1, 9) - 300.0 * beta / 3.0).abs() < 1e-6);
         }
     }

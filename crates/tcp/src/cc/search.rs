@@ -36,7 +36,8 @@ const WINDOW_PERCENT: u64 = 350;
 const W: usize = 10;
 /// EXTRA_BINS: longest round trip for which the test runs, in bins.
 const EXTRA_BINS: usize = 15;
-/// Number of bins stored: enough for a window that ended EXTRA_BINS bins ago, and for the share of the bin before that window.
+/// Number of bins stored: enough for a window that ended EXTRA_BINS bins ago, and for one bin before this window, of which a
+/// share may count.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
 /// THRESH: smallest norm_diff that ends slow start.
 const THRESH: f64 = 0.35;
@@ -182,7 +183,7 @@ mod tests {
         run_with(s, until, full, last, |_| RTT)
     }
 
-    /// Does the same as [`run`], with a round trip that depends on the time.
+    /// Like [`run`], but with a round trip that depends on the time.
     fn run_with(s: &mut Search, until: f64, full: f64, last: f64, rtt: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         s.begin(Time(0), (RTT * 1e6) as u32);
@@ -268,7 +269,7 @@ mod tests {
         // before the newest bin, so it runs at the end of the 13th bin, with an ACK at most 1 ms later
         let (t, before, after) = run(&mut search(), 0.0, 1e6, 3.0).unwrap();
         assert!((t - 13.0 * 0.035).abs() < 0.0021, "{t}");
-        // the reduction takes the 175 segments delivered in the last five bins
+        // the reduction is the 175 segments delivered in the last five bins
         assert!((before - after - 175.0).abs() < 2.0, "{before} to {after}");
     }
 
@@ -276,10 +277,11 @@ mod tests {
     fn the_window_stays_above_the_initial_one() {
         let mut s = search();
         let (_, _, after) = run(&mut s, 0.0, 1e4, 3.0).unwrap();
-        // at 10 segments/s, 4.55 segments are delivered before the test, and the reduction takes 1.75: 10 + 4.55 - 1.75 are
-        // left
+        // at 10 segments/s, 4.55 segments are delivered before the test, and the reduction is 1.75 segments, so the window is
+        // 10 + 4.55 - 1.75 = 12.8 segments
         assert!((after - 12.8).abs() < 0.05, "{after}");
-        // a reduction of a window that has not grown would go below the initial window, so there is none
+        // A reduction of a window that has not grown would make the window smaller than the initial window, so there is no
+        // reduction.
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         s.test(&mut w);
         assert_eq!((w.cwnd, w.ssthresh), (10.0, 10.0));

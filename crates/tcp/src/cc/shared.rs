@@ -39,7 +39,7 @@ group! {
 words! {
     /// How slow start ends. CUBIC supports all values; Reno treats `hystart` as `off`. Other controllers ignore it.
     pub enum HyStart {
-        /// Only by a loss or at ssthresh.
+        /// Slow start ends only by a loss or at ssthresh.
         "off" Off,
         /// Like `off`, and also when an ACK train is long or the delay grows, as in Linux. Source: Ha & Rhee 2008.
         "hystart" Hystart,

@@ -45,7 +45,7 @@ fn one_line_makes_the_word_and_the_keys() {
 
 #[test]
 fn the_queue_holds_between_alpha_and_beta() {
-    // 100 segments fit into the path at an RTT of 100 ms; a window of 100 + q has an RTT of 100 + q ms, so diff is q
+    // The path holds 100 segments at an RTT of 100 ms. With a window of 100 + q, the RTT is 100 + q ms, so diff is q.
     let window = |alpha: f64, beta: f64, from: f64| {
         let own = VegasParams { vegas_alpha: alpha, vegas_beta: beta };
         let mut c = Vegas::new(&own, &stack(&TcpParams::default()));

@@ -119,11 +119,12 @@ mod tests {
         let mut c = westwood();
         // before the first sample, the window is halved
         assert_eq!(ssthresh(&mut c, 40.0), 20.0);
-        // one segment every 10 ms is 100 kB/s, or 10 segments in the RTT of 100 ms. ssthresh is 10, whatever the window was
+        // One segment every 10 ms is 100 kB/s, or 10 segments in the RTT of 100 ms. So ssthresh is 10, regardless of the window
+        // before the loss.
         let mut una = 1;
         acks(&mut c, &mut una, 1000, 3000, 10);
         assert!((ssthresh(&mut c, 40.0) - 10.0).abs() < 1e-9);
-        // (Reno would reduce 40 to 20, and 12 to 6)
+        // (Reno would reduce 40 to 20, and 12 to 6.)
         assert!((ssthresh(&mut c, 12.0) - 10.0).abs() < 1e-9);
     }
 

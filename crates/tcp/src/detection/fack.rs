@@ -106,7 +106,7 @@ impl Fack {
         }
     }
 
-    /// Marks the retransmission with this number as lost, unless its segment has been SACKed or sent again since.
+    /// Marks the retransmission with this number as lost, unless its segment was SACKed or sent again in the meantime.
     fn lose_resent(&mut self, board: &mut Scoreboard, rel: u32, number: u32) {
         let at = board.search(rel);
         if board.get(at).is_none_or(|e| e.flags & (SACKED | RETX) != RETX || e.skip != number) {

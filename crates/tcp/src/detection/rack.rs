@@ -377,7 +377,8 @@ impl Rack {
     }
 }
 
-/// Returns the position and the sort key of the retransmitted segment, unless it has arrived or was sent again since.
+/// Returns the position and the sort key of a retransmitted segment; `None` if the segment has arrived or was sent again in the
+/// meantime.
 fn resent_entry(board: &Scoreboard, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
     if seq < board.base {
         return None;

@@ -49,9 +49,8 @@ words! {
         /// Fast retransmit, and fast recovery until the first new ACK. Only one fast retransmit per window, as with ns-2's
         /// `bugFix_`.   Source: RFC 5681 §3.2.
         "reno" Reno,
-        /// Like reno, but a partial ACK retransmits the next hole and does not end the recovery. The timer follows the
-        /// impatient variant.
-        /// Source: RFC 6582.
+        /// Like `reno`, but a partial ACK retransmits the next hole and does not end the recovery. The timer follows the
+        /// impatient variant. Source: RFC 6582.
         "newreno" Newreno,
         /// Recovery by a scoreboard, with pipe, IsLost, NextSeg (1) to (4) and the rescue retransmission.   Source: RFC 6675.
         "sack" Sack,
@@ -65,10 +64,10 @@ words! {
         "dupthresh" Dupthresh,
         /// Like ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest SACKed segment is DupThresh above
         /// it, counting holes (FACK). A retransmission is lost when new data sent after it is SACKed, or when a later
-        /// retransmission is delivered, with more than DupThresh others sent in between. SACKed data no longer counts against
-        /// the window. A loss found after a timeout reduces the window again. The end of a recovery discards SACK information
-        /// about higher data. The end of the repair after a timeout sets the window to ssthresh, but at most to the data in
-        /// flight + 3 segments. Needs recovery by SACK. Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
+        /// retransmission is delivered, with more than DupThresh others sent in between. SACKed data does not count against the
+        /// window. A loss found after a timeout reduces the window again. The end of a recovery discards SACK information about
+        /// higher data. The end of the repair after a timeout sets the window to ssthresh, but at most to the data in flight +
+        /// 3 segments. Needs recovery by SACK. Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
         "forward-ack" ForwardAck,
         /// By time: a segment is lost when a later one has been delivered and a reordering window has passed. If no ACK arrives
         /// for two round trips, a tail loss probe is sent. Needs recovery by SACK.   Source: RFC 8985.

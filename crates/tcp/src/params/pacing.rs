@@ -6,9 +6,9 @@ use units::Problem;
 group! {
     /// How segments leave.
     pub struct PacingParams {
-        /// Segments are paced with every controller, as with the queue discipline fq or with TCP's own pacing. The rate per round
-        /// trip is twice the window if the window is below half of ssthresh, otherwise 1.2 times the window. Controllers that set
-        /// a rate of their own keep it.
+        /// Segments are paced with every controller, as with the queue discipline fq or with TCP's own pacing. The rate per
+        /// round trip is twice the window if the window is below half of ssthresh, otherwise 1.2 times the window. A controller
+        /// that sets its own rate keeps this rate.
         /// Source: Linux' tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
         /// How the pacing rate is kept.
@@ -25,8 +25,8 @@ group! {
         pub tso: bool = false,
         /// TCP small queues, for a bottleneck in the sender's own host, where the queue discipline and the program run on one
         /// machine. The first link of the host holds (queued or in transmission) at most two bursts of each connection, or the
-        /// data of 1/1024 s at the pacing rate if that is more. For retransmissions, the limit is twice as high. The remaining
-        /// data waits in the socket. Off: the bottleneck is beyond the sender's host.
+        /// data of 1/1024 s at the pacing rate if that is more. For retransmissions, the limit is twice as high. All other data
+        /// waits in the socket. If off, the bottleneck is not in the sender's host.
         /// Source: Linux' tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }

@@ -41,8 +41,8 @@ group! {
         /// `ack_every` counts bytes in units of full segments, instead of segments of any size. So the ACK of a single short
         /// segment waits for `delayed_ack` (ns-2's FullTcp).
         pub short_segments_wait: bool = false,
-        /// A segment's payload is delivered to the application before its ACK is sent, as in ns-2's FullTcp, so the application's
-        /// response leaves first. Hosts without applications ignore this.
+        /// A segment's payload is delivered to the application before its ACK is sent, as in ns-2's FullTcp. So the
+        /// application's response leaves before the ACK. Has no effect on hosts without applications.
         pub ack_after_delivery: bool = false,
         /// The client's ACK of the SYN-ACK leaves as a separate segment, before queued data, as in ns-2's FullTcp and over
         /// sockets. Otherwise the data carries it.

@@ -41,7 +41,7 @@ group! {
     }
 }
 
-/// Refuses a maximum wait that is below the first wait, or above a day.
+/// Refuses a maximum wait that is shorter than the first wait, or longer than a day.
 pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), Problem> {
     require(key, most, (least..=Duration::from_secs(86_400)).contains(&most), format!("{least} to 24h"))
 }
@@ -61,10 +61,11 @@ words! {
 
     /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
-        /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data, even if the
-        /// timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
+        /// Minimum of the whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data,
+        /// even if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// Only the variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer of a probe or of a reordering
+        /// Minimum of the variation only: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer of a probe or of a
+        /// reordering
         /// window ran in between, the RTO counts from the last transmission of the first outstanding segment.   Source: Linux.
         "variation" Variation,
     }

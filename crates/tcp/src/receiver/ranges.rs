@@ -5,7 +5,7 @@ use crate::segment::{SackBlock, SackBlocks};
 /// Number of ranges whose order of arrival is kept.
 const RECENT: usize = SackBlocks::MAX;
 
-/// The ranges of data above holes, if there are many.
+/// A store for many ranges of data above holes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutOfOrder {
     /// The ranges: sorted, disjoint, not adjacent.
@@ -26,7 +26,7 @@ impl OutOfOrder {
 
     /// Adds the range `[start, end)`. Returns false if it was received before.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
-        // the first range that touches or follows the new range, and the first that lies beyond it
+        // the first range that touches or follows the new range, and the first range that lies above it
         let from = self.ranges.partition_point(|r| r.end < start);
         let to = from + self.ranges[from..].partition_point(|r| r.start <= end);
         let block = if from == to {

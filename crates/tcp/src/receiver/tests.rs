@@ -34,7 +34,7 @@ fn rfc_2018_order() {
     }
     // a segment has room for three blocks beside a time stamp
     assert_eq!(blocks(&mut r, &p), [(7, 8), (5, 6), (3, 4)]);
-    // segment 4 fills the hole between 3 and 5, so the three become one block, now the most recent
+    // segment 4 fills the hole between 3 and 5, so segments 3 to 5 are one block, which is now the most recent
     r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
     // a duplicate also makes its block the most recent
@@ -112,8 +112,8 @@ fn every_second_segment_or_the_timer_or_a_hole() {
 
 #[test]
 fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
-    // RFC 7323 §4.3: a delayed ACK of two segments echoes the time stamp of the earlier segment. While there is a hole, the
-    // ACKs echo the last segment that advanced the window
+    // RFC 7323 §4.3: a delayed ACK of two segments echoes the time stamp of the earlier segment. While there is a hole, ACKs
+    // echo the time stamp of the last segment that advanced the window
     let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(7);
@@ -208,8 +208,8 @@ fn dctcp_reports_which_segments_were_marked() {
 
 #[test]
 fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
-    // segments 3 to 5 are marked. ACKs leave for 3, the first mark, and for 5, the second mark after the ACK of 3. With DCTCP, 6 is
-    // acknowledged because the marks end; with CUBIC, 6 and 7 share an ACK
+    // segments 3 to 5 are marked. ACKs leave for 3, the first mark, and for 5, the second mark after the ACK of 3. With DCTCP,
+    // 6 is acknowledged separately, because it is the first segment without a mark; with CUBIC, one ACK covers 6 and 7
     for (congestion_control, want) in
         [(CongestionControl::Dctcp, [2, 4, 6, 7].as_slice()), (CongestionControl::Cubic, &[2, 4, 6, 8])]
     {

@@ -7,7 +7,7 @@ use crate::segment::{Segment, micros};
 use units::Time;
 
 impl Receiver {
-    /// Returns true if windows may change on this connection.
+    /// Returns true if windows may change during this connection.
     #[inline]
     pub(crate) fn has_space(&self) -> bool {
         self.flags & WINDOW != 0

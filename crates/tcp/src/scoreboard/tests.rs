@@ -1,4 +1,4 @@
-//! Tests the scoreboard alone. Its running counters are compared with a recount.
+//! Tests of the scoreboard alone. Its running counters are compared with counters computed from the entries.
 
 use super::*;
 
@@ -10,8 +10,8 @@ impl Watch for () {
 }
 
 impl Scoreboard {
-    /// Counts the entries again, and asserts that every counter is correct. `by_time` is true if RACK marks losses, because
-    /// IsLost then does not apply.
+    /// Computes every counter again from the entries, and asserts that the stored counters are the same. `by_time` is true if
+    /// RACK decides which segments are lost, so that IsLost does not apply.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
@@ -117,7 +117,7 @@ fn three_runs_and_the_order_of_next_seg() {
     s(&mut b, 4);
     assert!(!b.head_lost());
     s(&mut b, 6);
-    // segments 0 and 1 have three SACKed runs above them, so they are lost; segment 3 has only two
+    // segments 0 and 1 have three SACKed runs above them, so they are lost. Segment 3 has only two, so it is not lost
     assert_eq!(b.pipe, 500);
     for want in [1, 101] {
         let piece = b.next_lost().unwrap();

@@ -80,7 +80,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if an old ACK, overtaken by newer ACKs, may still SACK data above the hole, as in Linux. (RFC 9293
+    /// Returns true if an ACK that newer ACKs have overtaken may still SACK data above the hole, as in Linux. (RFC 9293
     /// §3.10.7.4 allows a sender to ignore such an ACK.)
     #[cold]
     fn may_sack(&self, p: &TcpParams, segment: &Segment) -> bool {
@@ -207,7 +207,7 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // only ACKs with the highest ACK number are used, because an overtaken ACK has an old value of the counter
+            // only ACKs with the highest ACK number are used, because the counter of an overtaken ACK is old
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }

@@ -33,7 +33,7 @@ impl Sender {
                 self.reduction.permits(p, size, cwnd, in_flight)
             }
             State::Open if self.dupacks > 0 && self.counts_outstanding => {
-                // RFC 3042: up to two segments beyond the window, one per duplicate ACK
+                // RFC 3042: beyond the window, up to two segments may be sent, one per duplicate ACK
                 let extra = if p.detection.limited_transmit {
                     u64::from(self.dupacks.min(2)) * u64::from(p.wire.mss)
                 } else {
@@ -51,7 +51,8 @@ impl Sender {
         prr.unwrap_or_else(|| self.cwnd_bytes(p).saturating_sub(self.in_flight()))
     }
 
-    /// Returns the payload length and the FIN of the next new segment, if there is one and it fits into the peer's window.
+    /// Returns the payload length of the next new segment, and whether it carries the FIN. `None` if there is no new segment,
+    /// or if it does not fit into the peer's window.
     #[inline]
     pub(super) fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
         if self.fin_sent {
@@ -166,8 +167,8 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records how much of the window a round uses, because an unused window must not grow.   Source: RFC 7661 §4.2; Linux'
-    /// cwnd_validate.
+    /// Records how much of the window a round uses, because a window that is not used must not grow.   Source: RFC 7661 §4.2;
+    /// Linux' cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
         let flight = self.next - self.una;

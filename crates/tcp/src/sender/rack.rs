@@ -48,7 +48,7 @@ impl Sender {
         wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// Sets the timer to `us` microseconds, after which more segments may count as lost. Always returns true.
+    /// Sets the timer to expire after `us` microseconds, when more segments may count as lost. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
@@ -93,7 +93,7 @@ impl Sender {
         self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
     }
 
-    /// Responds to a retransmission of the first segment: with RACK, the RTO restarts.
+    /// Restarts the RTO with RACK, after a retransmission of the first segment.
     #[inline]
     pub(super) fn on_head_resent(&mut self, p: &TcpParams, now: Time) {
         if self.timer != Timer::Reordering && self.detection.rto_began().is_some() {

@@ -16,7 +16,7 @@ use units::Time;
 const MAX_BURST: u64 = 3;
 
 impl Sender {
-    /// Advances the state machine for an ACK. Returns true if the window must not grow by this ACK.
+    /// Advances the state machine for an ACK. Returns true if the window must not grow on this ACK.
     #[inline]
     pub(super) fn advance<I: Io>(&mut self, cx: &mut Context<'_, I>, marked: bool, acked: u64, delivered: u64) -> bool {
         let p = cx.p;
@@ -65,7 +65,7 @@ impl Sender {
         if self.detection.has_new_loss(&self.board, p, self.state, self.dupacks, fresh) {
             self.enter_recovery(cx, delivered);
         } else {
-            // the last argument is SafeACK of RFC 9937
+            // the last argument is RFC 9937's SafeACK
             self.reduce_by_ack(p, delivered, acked > 0 && lost == 0);
         }
     }
@@ -93,7 +93,7 @@ impl Sender {
     fn reduction_base(&self, p: &TcpParams) -> f64 {
         let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
         if p.reduction.reduce_from_flight {
-            // at most the window: segments sent by limited transmit do not count (RFC 3042 §2)
+            // the number is limited to the window, because segments sent by limited transmit do not count (RFC 3042 §2)
             cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
         } else if p.quirks.whole_segments {
             cwnd.floor()
@@ -102,8 +102,8 @@ impl Sender {
         }
     }
 
-    /// Reports a congestion event to the controller, which sets ssthresh or the window. Returns true if the sender must reduce
-    /// the window.
+    /// Reports a congestion event to the controller, which sets ssthresh or the window. Returns true if the sender itself must
+    /// then reduce the window.
     fn congested(&mut self, p: &TcpParams, now: Time, kind: Congestion, base: f64) -> bool {
         self.cc.at(now);
         let d = self.cc.on_congestion(self.window, kind, base);
@@ -249,7 +249,7 @@ impl Sender {
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
-        // segments that are not yet overdue are still in flight; the window allows one segment more
+        // segments that are not yet overdue are still in flight, and the window allows one segment more than these
         self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;

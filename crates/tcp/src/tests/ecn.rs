@@ -51,7 +51,7 @@ fn both_ends_use_what_both_support() {
         (&old, &none, quiet, [0b011, 0b000, 0b000], [Off, Off]),
         (&old, &old, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
         (&old, &accecn, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
-        // the client falls back to RFC 3168's ECN, or to none
+        // the client uses RFC 3168's ECN or no ECN instead
         (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
         (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
         // neither SYN nor SYN-ACK is ECN-capable in the first case, both are in the next two, and one of them is marked in the
@@ -170,8 +170,8 @@ fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
             assert_eq!((first.0, first.4), (0, 6));
             continue;
         }
-        // ssthresh is half of ten. 8 segments are in flight, and for the two delivered, ceil(2 * 5 / 10) = 1 may be sent, so cwnd
-        // is 9
+        // ssthresh is half of ten segments. 8 segments are in flight. For the two delivered, ceil(2 * 5 / 10) = 1 segment may
+        // be sent, so cwnd is 9
         assert_eq!(first, (1, 1, State::Cwr, 9, 5));
         // an ACK of all data sent before the reduction, but of none sent since then, does not end the reduction
         assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
@@ -234,8 +234,8 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     let mut rng = Rng::named(seed, "pipe");
     let (marks, acked) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
-    // an ACK covers at most nine segments, or seven without the option, because ACE wraps at eight. The first flight has ten, so at
-    // least one of its ACKs arrives, and the window grows
+    // without the option, an ACK covers at most seven segments, because ACE wraps at eight; with the option, it covers at most
+    // nine. The first flight has ten, so at least one of its ACKs arrives, and the window grows
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {
         if from == 0 && s.len > 0 {
@@ -266,9 +266,9 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// The sender counts exactly the marks that were set, with one exception. A lost ACK may trigger a tail loss probe, so that a
-    /// segment arrives twice. A mark on the second copy is reported only by the ACK of a later segment, and the last segment has
-    /// no later one.
+    /// The sender counts exactly the marks that were set, with one exception. A lost ACK may trigger a tail loss probe, so that
+    /// a segment arrives twice. A mark on the second copy is reported only by the ACK of a later segment, and no segment
+    /// follows the last segment.
     #[test]
     fn every_mark_is_counted_once(seed: u64, share in 0.0..1.0f64, loss in 0.0..0.9f64, ack_every in 1u32..3, option: bool) {
         let ([segments, marked, reported], retransmits) = marks(seed, share, loss, ack_every, option);

@@ -12,7 +12,7 @@ pub(super) enum Fate {
     Drop,
     Late(Duration),
     Mark,
-    /// The packet is split into its segments. Segment i is lost if bit i of the number is set.
+    /// The packet is split into its segments. Segment i is lost if bit i of this number is 1.
     Cut(u64),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Net<'a> {
     fate: Fates<'a>,
     pub(super) log: Vec<(Time, usize, Segment)>,
     pub(super) events: [Vec<Event>; 2],
-    /// Number of bytes that each end has reported as received.
+    /// For each end, the number of bytes that the end has reported as received.
     pub(super) received: [u64; 2],
     /// For each end, a flag for each byte: true if the byte has arrived.
     pub(super) arrived: [Vec<bool>; 2],

@@ -23,8 +23,8 @@ fn data(n: &Net<'_>) -> Vec<(u64, u64, u32)> {
 
 #[test]
 fn a_burst_is_one_packet_and_has_one_ack() {
-    // autosizing at an RTT of 2 ms: 2 x 10 segments per RTT are 14 140 bytes in 1/1024 s. With 64 KB / 8 more, a burst would
-    // have 15 segments, but it is limited to half of the window, 5
+    // Autosizing: at an RTT of 2 ms, a pacing rate of 2 x 10 segments per RTT is 14 140 bytes in 1/1024 s. With another 64 KB /
+    // 8, a burst would have 15 segments, but it is limited to half of the window, 5 segments.
     let p = tso();
     let mut n = Net::new(&p, 1, pass);
     n.connect(14_480, true);
@@ -56,8 +56,8 @@ fn a_packet_is_cut_into_its_segments() {
     assert_eq!(pieces.iter().map(|s| p.wire.packet_size(s)).sum::<u16>(), p.wire.packet_size(&s));
 }
 
-/// The first of two packets of five segments is lost. The SACK of the second shows that all five are lost. PRR retransmits them
-/// as the window allows, adjacent ones in one packet.
+/// The first of two packets of five segments is lost. The SACK of the second shows that all five are lost. PRR retransmits the
+/// segments as the window allows, and adjacent segments in one packet.
 #[test]
 fn a_lost_packet_is_five_lost_segments() {
     let mut n = Net::new(&tso(), 1, |from, count, _| if from == 0 && count == 2 { Fate::Drop } else { Fate::Pass });

@@ -56,8 +56,8 @@ fn wire_sizes_of_the_sources() {
 
 #[test]
 fn initial_windows() {
-    // with an MSS of 1460, RFC 3390 gives 4380 / 1460 = 3 segments, RFC 5681 also 3, and RFC 6928 gives 10. With 536, RFC 3390
-    // gives 4
+    // with an MSS of 1460, the initial window is 4380 / 1460 = 3 segments by RFC 3390, 3 by RFC 5681, and 10 by RFC 6928. With
+    // an MSS of 536, it is 4 by RFC 3390
     let w = |iw, mss| {
         preset("rfc")
             .with(|p| {

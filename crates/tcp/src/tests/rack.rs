@@ -143,7 +143,8 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
 #[test]
 fn a_lost_probe_is_followed_by_a_timeout() {
     let p = stack();
-    // segments 8 and 9 are lost, and so is the probe at 302. It is followed by a whole RTO of 100 + 200 ms, not by another probe
+    // segments 8 and 9 are lost, and so is the probe at 302. After the probe, a whole RTO of 100 + 200 ms passes, without
+    // another probe
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 2)]));
     assert_eq!(again, [(302, 9), (602, 8), (702, 9)]);
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 1));
@@ -153,8 +154,8 @@ fn a_lost_probe_is_followed_by_a_timeout() {
 fn a_whole_window_lost() {
     let p = stack();
     const ALL: &[(u64, u32)] = &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1)];
-    // the probe at 202 is the last segment. Its SACK at 302 shows that all others are lost; they are retransmitted in order, as
-    // PRR allows
+    // the probe at 202 is the last segment. Its SACK at 302 shows that all other segments are lost. They are retransmitted in
+    // order, at the rate that PRR allows
     let (n, again) = message(&p, 10, lose(&p, ALL));
     assert_eq!(again[..2], [(202, 9), (302, 0)]);
     assert_eq!(again[1..].iter().map(|a| a.1).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -181,7 +182,7 @@ fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
 #[test]
 fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     let p = stack();
-    // segment 7 arrives 24 ms late, after two later ones, which are fewer than DupThresh
+    // segment 7 arrives 24 ms late, after two later segments, which are fewer than DupThresh
     let late = |ms| {
         let p = stack();
         move |from: usize, _: usize, s: &Segment| {
@@ -195,7 +196,7 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     // after the SACKs at 100: at 127
     let (_, again) = message(&p, 10, late(40));
     assert_eq!(again, [(127, 7)]);
-    // once reordering has been seen, even three or more SACKs do not indicate a loss at once
+    // once reordering was seen, three or more SACKs no longer mean a loss at once
     let first = late(24);
     let q = p.clone();
     let mut n = Net::new(&p, 50, move |from: usize, count: usize, s: &Segment| {
@@ -244,7 +245,7 @@ fn segments_not_overdue_at_a_timeout_stay_in_flight() {
     n.write(0, 1448, false);
     n.run(rto_at.secs() + 0.01);
     assert_eq!(n.ends[0].stats().timeouts, 1);
-    // X, which was retransmitted, and Y are in flight
+    // X, which was retransmitted, and Y are still in flight
     assert_eq!(n.ends[0].probe(&p).in_flight, 2 * 1448);
     n.run(9.0);
     assert_eq!((n.received[1], n.ends[0].stats().retransmits), (3 * 1448, 2));

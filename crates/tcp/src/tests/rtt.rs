@@ -51,10 +51,11 @@ fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, 
 #[test]
 fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     use RttSource::{Echo, SendTime};
-    // one ACK covers the first three segments and echoes the third. The first was sent 50 ms ago, the third 48 ms ago
+    // one ACK covers the first three segments and echoes the time stamp of the third. The first segment was sent 50 ms ago, and
+    // the third 48 ms ago
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
-    // if an ACK only SACKs the third and the fourth segment, the sample is from the third, which is the older. The echo gives no
-    // sample
+    // If an ACK only SACKs the third and the fourth segment, the sample is from the third segment, which was sent earlier. The
+    // echo gives no sample.
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
     // acknowledged segments take precedence over SACKed ones
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);

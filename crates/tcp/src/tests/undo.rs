@@ -36,7 +36,7 @@ fn a_recovery_for_a_late_segment_is_undone() {
     let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
-    // without time stamps, the evidence is the D-SACK of the retransmission: it is sent at 177, when the retransmission arrives
+    // without time stamps, the evidence is the D-SACK of the retransmission. It is sent at 177, when the retransmission arrives
     let dsack = reno().with(|p| p.wire.timestamps = false);
     let (n, _) = message(&dsack, 10, late(&dsack, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
@@ -66,7 +66,7 @@ fn a_recovery_for_a_lost_segment_stands() {
         let (n, again) = message(&p, 10, lose(&p, &[(7, 1)]));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
         // segment 3 is lost and segment 5 is late, so both are retransmitted. The D-SACK reports only the retransmission of 5,
-        // and the echoed time stamp is not from before the first retransmission
+        // and no echoed time stamp is older than the first retransmission
         let q = p.clone();
         let mut both = late(&p, &[5], 40);
         let (n, again) = message(&p, 10, move |from, count, s| {
@@ -97,8 +97,8 @@ fn the_reordering_window_grows_by_d_sack() {
 
 #[test]
 fn a_timeout_for_a_longer_delay_is_undone() {
-    // the data of the message takes 600 ms longer. The probe at 202 is new data, and the RTO ends 100 + 200 ms later, at 502. The
-    // ACKs of the first window arrive at 700
+    // the data of the message is delayed by another 600 ms. The probe at 202 is new data, and the RTO ends 100 + 200 ms later,
+    // at 502. The ACKs of the first window arrive at 700
     let slow = |from: usize, _: usize, s: &Segment| {
         if from == 0 && s.len > 0 { Fate::Late(Duration::from_millis(600)) } else { Fate::Pass }
     };

@@ -94,13 +94,13 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // at 150 ms, each segment raises the window by 2896 bytes, up to half of the memory, 65536 bytes
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
-    // at 250 ms, the first segment ends a round trip in which 44 + 1 segments were read, 65160 bytes. `before` was ten segments,
-    // 14480 bytes, so wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises
-    // the window by 2896 bytes from 65536 on. The last ACK of the flight is for the 44th segment: its window is 65536 + 43 x 2896
-    // = 190064 bytes, rounded up to 190080, a multiple of 128
+    // at 250 ms, the first segment ends a round trip in which 44 + 1 segments (65160 bytes) were read. `before` was ten
+    // segments, 14480 bytes, so wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later
+    // segment raises the window by 2896 bytes from 65536 on. The last ACK of the flight is for the 44th segment: its window is
+    // 65536 + 43 x 2896 = 190064 bytes, rounded up to 190080, a multiple of 128
     assert_eq!(arrived(200), 45 * MSS);
     assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
-    // the ACKs of the first flight have announced 65536 bytes, which the sender's trace reports
+    // the ACKs of the first flight have announced a window of 65536 bytes, and the sender's trace reports this window
     let mut window = None;
     let mut note = |item: Item<'_>| {
         if let Item::Value("snd_wnd", Unit::Bytes, Value::Number(bytes)) = item {
@@ -113,7 +113,8 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
 
 #[test]
 fn a_tuned_window_does_not_limit_slow_start() {
-    // the data read at most doubles per round trip, so the window is 2 copied (1 + 2 x 1): six times the data just read
+    // the data read at most doubles per round trip. So the window is 2 copied (1 + 2 x 1), which is six times the data read in
+    // the last round trip
     for delay in [5, 50, 150] {
         let run = |p: TcpParams| {
             let mut n = Net::new(&p, delay, pass);
@@ -129,8 +130,8 @@ fn a_tuned_window_does_not_limit_slow_start() {
 
 #[test]
 fn a_window_at_its_maximum_limits_the_rate() {
-    // 64 KiB of payload per RTT of 40 ms allow 65536 x 8 / 40 ms = 13.1 Mbit/s. In whole segments: 45 per RTT, and 25 RTTs
-    // per second
+    // 64 KiB of payload per RTT of 40 ms allow 65536 x 8 / 40 ms = 13.1 Mbit/s. In whole segments, these are 45 per RTT, and
+    // there are 25 RTTs per second
     let p = tuned(131_072, 131_072).with(|p| p.receiver.ack_every = 1);
     let mut n = Net::new(&p, 20, pass);
     n.connect(10_000 * MSS, false);
@@ -196,7 +197,7 @@ fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
     };
     ack.set_window(4 * MSS as u32);
     a.on_segment(&fixed, Time(40_000_000), &ack, &mut segments);
-    // the first window of 64240 bytes allowed 44 segments. The window's right edge never moves back, so slow start can send 20,
-    // although the new window has room for four
+    // the first window of 64240 bytes allowed 44 segments. The window's right edge never moves back, so slow start can send 20
+    // segments, although the new window has room for only four
     assert!(segments.len() == 20 && segments.iter().all(|s| s.ts_ecr == 40_000 && s.flags.has(Flags::WINDOW)));
 }

@@ -17,8 +17,8 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line, keys] = blocks()[..] else { panic!("expected three blocks of Rust") };
     let ours = include_str!("../../src/cc/westwood.rs");
-    // the module doc of the file contains ```, which ends the first block early. So the block is compared up to this point,
-    // and the page must contain the whole file
+    // the module doc of the file contains ```, which ends the first block early. So this block is compared with the start of
+    // the file, and the page must contain the whole file
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-controller.md is stale"
@@ -58,8 +58,8 @@ fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
 
 #[test]
 fn losses_that_no_queue_causes_cost_westwood_less_than_reno() {
-    // the path can carry 500 segments per second, 30 000 in all. By its response function, Reno sends at most 12.2 segments per
-    // RTT of 45 ms, 16 300 in a minute
+    // The path can carry 500 segments per second, which are 30 000 in a minute. By its response function, Reno sends at most
+    // 12.2 segments per RTT of 45 ms, which are 16 300 in a minute.
     let sum = |control| (1..=3).map(|seed| delivered(control, seed)).sum::<u64>() / 3;
     let (reno, westwood) = (sum(CongestionControl::Reno), sum(CongestionControl::Westwood));
     assert!((10_000..18_000).contains(&reno), "{reno}");

@@ -72,8 +72,8 @@ mod tests {
         // at 50 Mbit/s, FLOOR = 32 000 bit / 50 Mbit/s = 640 us, and MAXTH = 640 us + 2^19 ns = 1164.288 us
         let slow = at(50);
         assert_eq!((slow.min_th(), slow.max_th()), (Duration(640_000), Duration(1_164_288)));
-        // MAXTH - RANGE = 1000 - 524.288 = 475.712 us. FLOOR equals this at 67.27 Mbit/s and is shorter at higher rates, so it has
-        // no effect there.
+        // MAXTH - RANGE = 1000 - 524.288 = 475.712 us. FLOOR equals this at 67.27 Mbit/s and is shorter at higher rates, so at
+        // these rates it does not change MINTH.
         assert_eq!((at(68).min_th(), at(68).max_th()), (Duration(475_712), Duration(1_000_000)));
         assert_eq!(at(10_000), Ramp { rate: BitRate(10_000_000_000), ..at(68) });
         assert!(at(67).min_th() > Duration(475_712));
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn the_ramp_is_linear_in_the_delay() {
         let ramp = at(50);
-        // halfway up the ramp is 640 + 262.144 us
+        // the middle of the ramp is at 640 + 262.144 us
         let p = |ns| ramp.p(Duration(ns));
         assert_eq!([p(0), p(640_000), p(902_144), p(1_164_288), p(9_000_000)], [0.0, 0.0, 0.5, 1.0, 1.0]);
         // three frames of 1528 B take 733.44 us at 50 Mbit/s: p = (733.44 - 640) / 524.288

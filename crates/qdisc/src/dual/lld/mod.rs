@@ -229,7 +229,8 @@ impl DocsisLld {
         matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) || self.l_dscp >> (packet.tos >> 2) & 1 != 0
     }
 
-    /// Applies queue protection (RFC 9957 §4) and the immediate AQM to an arrival at L. Returns true to redirect it to C.
+    /// Applies queue protection (RFC 9957 §4) and the immediate AQM to an arrival at L. Returns true if the packet must be
+    /// redirected to C.
     fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let Some(rates) = &self.rates else { return false };
         let size = docsis_frame(packet.bytes());
@@ -257,7 +258,7 @@ impl DocsisLld {
     /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop it.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
-            // DOCSIS-PIE's clock restarts now, so a new interval for L's rate also begins
+            // DOCSIS-PIE starts its clock again now, so a new interval for L's rate also begins
             (self.interval_bits, self.interval_start) = (0, cx.now);
         }
         let backlog = self.c.ethernet();

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Problem, ensure, within};
 
-/// Longest MAXTH: its TLV has 16 bits, in units of a microsecond.
+/// Longest MAXTH. Its TLV has 16 bits, in microseconds.
 const LONGEST: Duration = Duration(65_535_000);
 
-/// How the delay of the Low Latency queue is estimated when a packet arrives.
+/// Estimation of the delay of the Low Latency queue on the arrival of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
@@ -32,7 +32,7 @@ params! {
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
         lg_range: u8 = 19,
-        /// How the Low Latency queue's delay is estimated; null: virtual_queue in a modem, which must request grants, otherwise
+        /// Estimation of the Low Latency queue's delay; null: virtual_queue in a modem, which must request grants, otherwise
         /// bytes.
         delay_estimate: Option<DelayEstimate> = None,
         /// k: packets of the Low Latency queue are marked with a probability of at least k times the square root of the Classic

@@ -75,7 +75,8 @@ impl Protection {
         t_exp.since(now)
     }
 
-    /// Returns true if a packet of `size` bytes that arrives at a delay of `qdelay` must go to the Classic queue (`qprotect`).
+    /// Returns true if a packet must go to the Classic queue (`qprotect`). The packet has `size` bytes and arrives at a delay
+    /// of `qdelay`.
     pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),
@@ -120,8 +121,8 @@ mod tests {
         let b = q.pick(flow(1), Time(0));
         assert_eq!(q.fill(b, 1500, 0.5, Time(0)), Duration(1_536 * US));
         assert_eq!(q.fill(b, 1500, 0.5, Time(1_000 * US)), Duration(2_072 * US));
-        // If the packets are 1.536 ms or more apart, the score is that of a single packet. If they are 1.5 ms apart, the score
-        // grows by 36 us per packet.
+        // If the packets are 1.536 ms or more apart, the score equals the score of a single packet. If they are 1.5 ms apart,
+        // the score grows by 36 us per packet.
         let at = |gap: u64| {
             let (mut q, mut score) = (protection(), Duration::ZERO);
             let b = q.pick(flow(1), Time(0));

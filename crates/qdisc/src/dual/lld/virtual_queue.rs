@@ -37,7 +37,7 @@ pub(super) const NO_LOOP: RequestLoop = RequestLoop {
     guaranteed_interval: Duration::ZERO,
 };
 
-/// The virtual queue and the average of the actual one.
+/// The virtual queue, and the average of the actual queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VirtualQueue {
     of: RequestLoop,
@@ -45,7 +45,7 @@ pub(crate) struct VirtualQueue {
     /// Bytes that wait only because of the request loop.
     allowed: u64,
     vq: Duration,
-    /// Time up to which `vq` has drained.
+    /// Time until which `vq` has drained.
     at: Time,
     /// Average of the actual queue, in 2^-LG_PARTS bytes.
     average: u64,

@@ -79,14 +79,14 @@ fn even(p: f64) -> impl FnMut() -> bool {
 #[test]
 fn below_25_ms_the_rate_is_that_of_25_ms() {
     for p in [0.1, 0.02] {
-        // in 25 ms the window grows by 1 - p, and marks cut a share p / 2 of it. In equilibrium W = 2 (1 - p) / p: 18 and
-        // 98 segments in 25 ms
+        // in 25 ms the window grows by 1 - p segments, and marks reduce it by p / 2 of its size. In equilibrium W = 2 (1 - p) /
+        // p, which is 18 segments for p = 0.1 and 98 segments for p = 0.02
         let want = 2.0 * (1.0 - p) / p;
         for rtt in [0.005, 0.0125, 0.025] {
             let got = Flow::new(20.0, rtt).rate(60.0, even(p));
             assert!((got / want - 1.0).abs() < 0.1, "p {p}, rtt {rtt}: {got} for {want}");
         }
-        // with an RTT of 100 ms, the same window is sent in 100 ms, so the rate is a quarter
+        // with an RTT of 100 ms, the same window is sent in 100 ms, so the number of segments in 25 ms is a quarter
         let got = Flow::new(20.0, 0.1).rate(120.0, even(p));
         assert!((4.0 * got / want - 1.0).abs() < 0.1, "p {p}: {got}");
         // with random marks, some virtual round trips contain no mark, and the window is then not cut. In equilibrium the window
@@ -112,13 +112,13 @@ fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
 
 #[test]
 fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
-    // the time between two cuts is a round and the wait for a mark, 1 + 1 / (p W) rounds, in which the window grows by (1 - p) (1
-    // + 1 / (p W)). A cut takes a share p / 2 of W. In equilibrium, x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
+    // the time between two cuts is a round and the wait for a mark, 1 + 1 / (p W) rounds, in which the window grows by (1 - p)
+    // (1 + 1 / (p W)). A cut reduces W by p / 2 of its size. In equilibrium, x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
     for (p, x) in [(0.02, 2.69), (0.005, 2.72)] {
         let mut f = Flow::new(2.7 / p, 0.05);
         (f.c.transition, f.c.last_cut) = (u32::MAX, LastCut::At { sent: 0, at: Time::ZERO });
         let mut rng = Rng::named(5, "marks");
-        // the RTT is 50 ms, so a window is twice the number of segments in 25 ms
+        // the RTT is 50 ms, so the window is twice the number of segments in 25 ms
         let got = 2.0 * f.rate(600.0, || rng.chance(p));
         assert!((got * p / x - 1.0).abs() < 0.05, "p {p}: {}", got * p);
     }
@@ -139,7 +139,7 @@ fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
 fn the_first_mark_halves_and_later_ones_cut_by_alpha() {
     let mut f = Flow::new(40.0, 0.05);
     f.ack(true);
-    // W is half of 40, and cwnd moves towards it by one segment per ACK
+    // W is halved from 40 to 20, and cwnd moves towards it by one segment per ACK
     assert_eq!((f.c.w, f.c.alpha, f.w.cwnd, f.w.ssthresh), (20.0, 0.0, 39.0, 39.0));
     (0..19).for_each(|_| f.ack(true));
     assert_eq!((f.w.cwnd, f.c.w), (20.0, 20.0));
@@ -167,7 +167,7 @@ fn growth_needs_no_rest_and_marked_segments_add_nothing() {
 #[test]
 fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     let mut c = prague();
-    // 1000 segments of 1500 bytes in 20 ms are 75 MB/s, or 50 000 segments per second: 12 in 1/4096 s
+    // 1000 segments of 1500 bytes in 20 ms are 75 MB/s, or 50 000 segments per second. In 1/4096 s these are 12 segments
     (c.w, c.rounds) = (1000.0, TRANSITION);
     let w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
     c.pace(&w, 0.0, Time(MS), Duration::from_millis(20));
@@ -197,8 +197,8 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
 
 #[test]
 fn marks_take_the_window_down_at_any_round_trip() {
-    // the RTT is 5 s, in which 100 kbit/s are 42 segments. All segments are marked, so alpha rises to 1 and each round halves W
-    // until it is small. Then the minimum rate of 100 kbit/s raises W for one round
+    // The RTT is 5 s, in which 42 segments are sent at 100 kbit/s. All segments are marked, so alpha rises to 1 and each round
+    // halves W until it is small. Then the minimum rate of 100 kbit/s raises W for one round.
     let mut f = Flow::new(40.0, 5.0);
     let mut least = f64::MAX;
     (0..4000).for_each(|_| {
