@@ -429,7 +429,7 @@ def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) ->
 
 
 def _spread(rates: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    """Returns the bytes in each bin, from rates in Mbit/s over the `dur` seconds before `t`."""
+    """Returns the bytes in each bin. Each of `rates` is a mean in Mbit/s over the `dur` seconds before `t`."""
     ordered = sorted(rates, key=lambda of: of["t"])
     times = np.array([t for of in ordered for t in (of["t"] - of["dur"], of["t"])])
     total = np.cumsum([of["val"] * of["dur"] / 8e-6 for of in ordered])

@@ -186,7 +186,7 @@ def _runs(shelf: _Shelf) -> str:
 
 
 def _summary(shelf: _Shelf, before: Sequence[_Shelf]) -> str:
-    """Returns SQL for the rows of a measure, except the runs that are already in one of `before`."""
+    """Returns SQL for the rows of a measure, except the rows of runs that are already in one of `before`."""
     values = "".join(f", {quoted(name)}" for name in shelf.values)
     known = " AND ".join(f'"run.hash" NOT IN (SELECT "run.hash" FROM {other.scan()})' for other in before)
     select = f'SELECT {_RUN}, "run.name" AS name{values} FROM {shelf.scan()}'

@@ -195,7 +195,7 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
         seed[LOST] = 4.0  # 2.15 is published, with a band of 1.3975 to 2.9025
     card = STUDY.scorecard(runs)
     assert find(card, "D04/417", LOST).reason.endswith("; not explained")
-    # a cell of D04/417 is outside its band, so the reading must be run for all queues of load 04
+    # a cell of D04/417 is outside its band, so the other reading of the paper must be run for all queues of load 04
     asked = wanted(card.cells)
     assert asked["round_trips_apart"] == ("D04/417", "D04/21", "C04")
     assert "bursty_window" not in asked

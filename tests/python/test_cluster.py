@@ -140,7 +140,7 @@ def build(rate: str, seed: int) -> bloatlab.Scenario:
 MADE = Grid({"rate": ["1mbit", "3mbit"]}, build, seeds=range(1, 4))
 
 
-# --------------------------------------------------------------------------------------------- the same table
+# ----------------------------------------------------------------------------- results equal those of threads
 
 
 def test_the_table_of_a_local_cluster_is_that_of_threads(grid: Path, tmp_path: Path, capsys):

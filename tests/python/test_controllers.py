@@ -90,7 +90,7 @@ def equal(one: bloatlab.Result, two: bloatlab.Result) -> bool:
     return one.summary == two.summary and all(one.table(n).equals(two.table(n)) for n in one.tables)
 
 
-# ------------------------------------------------------------------------------------------------------------ twins
+# -------------------------------------------------------------------- the same controller in Python and in the core
 
 
 @pytest.mark.parametrize("case", TWINS)
@@ -111,7 +111,7 @@ def test_a_controller_in_python_sends_the_packets_of_the_core(name: str, case: s
         assert len(packets) > 10_000
 
 
-# ---------------------------------------------------------------------------------------------------------- moments
+# ------------------------------------------------------------------------------------------------------------ calls
 
 
 class Fixed:
@@ -269,7 +269,7 @@ def test_marks_are_left_to_a_controller_that_names_them(written: Write):
         bloatlab.run(written(""), sets={"tcp.mine.python": {"controller": "marks"}}, controllers={"marks": Marks})
 
 
-# --------------------------------------------------------------------------------------------------------- identity
+# ------------------------------------------------------------------------------ code and parameters in the scenario
 
 
 def test_a_scenario_holds_the_file_and_every_parameter(written: Write, tmp_path: Path):
@@ -357,7 +357,7 @@ def test_a_sweep_and_a_cluster_run_it(written: Write, tmp_path: Path, capsys: py
     assert (code, there) == (0, first), said
 
 
-# ----------------------------------------------------------------------------------------------------- what is wrong
+# ------------------------------------------------------------------------------------------------------------ errors
 
 CONGESTION = "    def on_congestion(self, moment, kind, base): return base / 2\n"
 GOOD = f"class Mine:\n    def on_ack(self, sample): pass\n{CONGESTION}"

@@ -321,7 +321,7 @@ def test_a_table_without_a_column_is_refused(scenario_file: Path, tmp_path: Path
         bloatlab.open_result(folder)
 
 
-# ---------------------------------------------------------------------------------------------------- other entrances
+# ---------------------------------------------------------------------------------------------------- other functions
 
 
 def test_emodel_is_the_formula_of_the_paper():
@@ -347,7 +347,7 @@ def test_summary_is_plain_json(result: bloatlab.Result):
     json.dumps(result.summary, allow_nan=False)
 
 
-# ------------------------------------------------------------------------------------------------------- conveniences
+# --------------------------------------------------------------------------------------- arguments of run, and tables
 
 
 def test_run_takes_a_path_and_values_over_it(dumbbell: bloatlab.Scenario, scenario_file: Path):

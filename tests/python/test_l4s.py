@@ -225,7 +225,7 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
-    # the wait falls from 16 to 2.1 ms, so less than a quarter of the excess over the limit is left
+    # with small packets, the wait falls from 16 to 2.1 ms, and less than a quarter of its excess over the limit is left
     slow = c.alone(4.0, 4)
     of = {str(c.alone(4.0, 4, c.HALF, mss=c.SMALL)): [{"first_wait_p99_ms": 2.1}]}
     assert reason(slow, "first_wait_p99_ms", limits, 16.0, of).startswith("for the most part: 4 flows")

@@ -63,7 +63,7 @@ def equal(one: bloatlab.Result, two: bloatlab.Result) -> bool:
     return one.summary == two.summary and all(one.table(n).equals(two.table(n)) for n in one.tables)
 
 
-# ------------------------------------------------------------------------------------------------------------ twins
+# --------------------------------------------------------------------------- the same law in Python and in the core
 
 
 @pytest.mark.parametrize("values", [{}, {"target": "15ms", "interval": "300ms"}, {"target": "1ms", "interval": "20ms"}])
@@ -85,7 +85,7 @@ def test_the_example_keeps_its_promise():
     assert up["dropped_packets"] > 100
 
 
-# ---------------------------------------------------------------------------------------------------------- moments
+# ------------------------------------------------------------------------------------------------------------ calls
 
 
 def test_every_moment_comes_as_often_as_it_should(written: Write):
@@ -172,7 +172,7 @@ def test_its_numbers_are_drawn_from_a_stream_of_its_own(written: Write):
     assert equal(bloatlab.run(file, sets=hosted), bloatlab.run(file, sets=hosted))
 
 
-# --------------------------------------------------------------------------------------------------------- identity
+# ------------------------------------------------------------------------------ code and parameters in the scenario
 
 
 def test_a_scenario_holds_the_file_and_every_parameter(written: Write, tmp_path: Path):
@@ -221,7 +221,7 @@ def test_each_run_begins_with_a_fresh_module(written: Write):
     assert equal(bloatlab.run(found), bloatlab.run(found))
 
 
-# ----------------------------------------------------------------------------------------------------- what is wrong
+# ------------------------------------------------------------------------------------------------------------ errors
 
 HEAD = "    def head(self, packet, view): pass\n"
 

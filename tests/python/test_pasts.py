@@ -142,7 +142,7 @@ def test_runs_that_share_follow_one_another_where_the_first_was():
     assert [index for index, _ in plan(*grid)] == [0, 3, 6, 1, 4, 7, 2, 5, 8]
 
 
-# ------------------------------------------------------------------------------------------------------ no byte changes
+# ------------------------------------------------------------------------------------------------ results do not change
 
 QUEUES = ("codel", "pie", "fq_codel", "cake", "red", "droptail", "dualpi2", "fq_pie")
 STACKS = ("cubic", "bbr", "reno", "prague", "ns2-cubic-2.6.22", "bbr3")
@@ -204,7 +204,7 @@ def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
     assert sum(measured(of) != right for of, right in zip(runs, expected, strict=True)) >= 2
 
 
-# ----------------------------------------------------------------------------------------------- one past, many ends
+# ------------------------------------------------------------------------------------- how often pasts are simulated
 
 
 class Counted:

@@ -165,7 +165,7 @@ def test_what_cannot_be_set_takes_two_seeds_and_never_leads():
     assert course.seeds[course.options[0].name] == 2
 
 
-# ------------------------------------------------------------------------------------ what is kept, what does not help
+# ---------------------------------------------------------------------------------- ties, and options that do not help
 
 
 def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
@@ -219,7 +219,7 @@ def test_a_quick_look_gives_no_verdict(tmp_path: Any):
     assert not done.remedies
 
 
-# ------------------------------------------------------------------------------------------- the line of the device
+# ------------------------------------------------------------------------------------------ the link of each device
 
 
 def links(device: str, **words: Any) -> Mapping[str, Any]:

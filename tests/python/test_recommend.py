@@ -181,7 +181,7 @@ def test_the_front_is_what_nothing_beats():
     assert front([good, fast, both, hardly, dead], wanted) == [good, fast, hardly]
 
 
-# ---------------------------------------------------------------------------------------------- what to type
+# ---------------------------------------------------------------------------- commands and settings to enter
 
 
 def decoded(text: str) -> dict[int, Any]:

@@ -117,7 +117,7 @@ def test_a_part_whose_runs_are_in_another_goes_if_the_other_is_whole(
     assert first.path.read_bytes() == kept
 
 
-# -------------------------------------------------------------------------------- each command, each harm
+# ------------------------------------------------------------------ each command with each kind of damage
 
 HARMS = ("torn", "folder", "error", "mode")
 

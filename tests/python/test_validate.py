@@ -385,7 +385,7 @@ def test_a_cell_is_judged_by_the_mean():
     assert within(math.nan) is None
 
 
-# ----------------------------------------------------------------------------------------------------- the real thing
+# ----------------------------------------------------------------------------------------- comparison with the kernel
 
 
 def test_a_slice_agrees_with_the_kernel():

@@ -47,7 +47,7 @@ def done(process: subprocess.CompletedProcess[str]) -> str:
     return process.stdout
 
 
-# ------------------------------------------------------------------------------------------------------- what is built
+# -------------------------------------------------------------------------------------------------------------- builds
 
 
 def maturin(*words: str | Path) -> None:
@@ -120,7 +120,7 @@ def test_the_sdist_has_what_a_build_needs(sdist: Path):
     assert not [n for n in names if n.startswith(("target/", "runs/", "docs/", ".")) or n.endswith((".so", ".pyc"))]
 
 
-# ----------------------------------------------------------------------------------------------------- an environment
+# ------------------------------------------------------------------------------------------------------- environments
 
 
 def pythons() -> dict[str, Path]:
@@ -258,7 +258,7 @@ def test_a_command_of_readme_works(ready: Place, words: list[str]):
         assert flag != "-o" or (ready.folder / file).exists()
 
 
-# ------------------------------------------------------------------------------------------------------------ by name
+# ------------------------------------------------------------------------------------------ only with make test-wheel
 
 
 @by_name

@@ -117,7 +117,7 @@ export class Lab implements Desk, Watch {
     return new Promise((done, failed) => { this.waiting.push({ done, failed }); });
   }
 
-  // ---------------------------------------------------------------------------------------------- from the engine
+  // ---------------------------------------------------------------------------------------- results of the engine
 
   result(answer: Result, ms: number, of: Tree): void {
     if (this.then !== null) {

@@ -1,7 +1,7 @@
 //! Queue disciplines.
 //!
 //! The taxonomy is from ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
-//! (classifier x scheduler x law x overflow: Type A), `class` (one FIFO with accounts per class or flow) and `dual` (two coupled
+//! (classifier x scheduler x law x overflow: Type A), `class` (one FIFO with counts per class or flow) and `dual` (two coupled
 //! queues). `cake` is Type A with its own shaper.
 //!
 //! A discipline decides about packets. [`Queue`] wraps a discipline: it stamps arrivals, counts packets by fate and checks that

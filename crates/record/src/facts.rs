@@ -61,7 +61,7 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: DropReason,
-        /// The side of the queue.
+        /// The end of the queue at which the packet was dropped.
         point: Point,
         /// Time since the packet's arrival at the queue.
         sojourn: Duration,
@@ -74,7 +74,7 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: MarkReason,
-        /// The side of the queue.
+        /// The end of the queue at which the packet was marked.
         point: Point,
     },
     /// A packet with payload reached its end host.

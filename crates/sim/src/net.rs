@@ -164,7 +164,7 @@ impl<S: Sink> Net<S> {
         self.schedule(i);
     }
 
-    /// Lets a sink that reads every change read a port.
+    /// Passes a port to the sink, if the sink reads ports after every change.
     #[inline(always)]
     fn read_change(&mut self, i: u16) {
         let of = Subject::Link(link_id(i));

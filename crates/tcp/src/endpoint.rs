@@ -354,7 +354,7 @@ impl Endpoint {
         self.tx.output(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
     }
 
-    // ---------------------------------------------------------------- ending
+    // ------------------------------------------------- end of the connection
 
     fn fail(&mut self, io: &mut impl Io) {
         self.shut(io, Some(Event::Failed));

@@ -195,7 +195,7 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Curve:
     return measures.Curve(label, wide["t_s"].to_numpy(), wide["rtt_ms"].to_numpy(), wide["top"].to_numpy())
 
 
-# ------------------------------------------------------------------------------------------------------------- drawn
+# ----------------------------------------------------------------------------------------------------------- drawing
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:

@@ -152,7 +152,7 @@ def _read(text: str) -> tuple[float, str]:
     return (number, "number") if math.isfinite(number) else (0.0, "")
 
 
-# ----------------------------------------------------------------------------------------------------- rows as cells
+# --------------------------------------------------------------------------------------------------- cells from rows
 
 #: The values of a row that was neither run nor computed.
 NOTHING = Spread(math.nan, math.nan, math.nan)

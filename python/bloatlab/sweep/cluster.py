@@ -239,7 +239,7 @@ def stamp(work: Work[Any]) -> str:
         return f"unknown: {unsure}"
 
 
-# --------------------------------------------------------------------------------------- where the sweep is
+# ------------------------------------------------------------------------------ on the machine of the sweep
 
 
 @dataclass

@@ -115,9 +115,10 @@ def gather(
 ) -> Gathered[Key]:
     """Measures every point: takes results from `store`, runs all others, and stores each run as soon as it is complete.
 
-    Points with equal scenarios and seeds are run once. A past that several runs have in common is simulated once, too
-    (`pasts`). Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk or a lost scheduler `Stopped`; complete
-    runs are stored in any case, and the same call continues with the other runs. `jobs` is for the local executor only.
+    Points with equal scenarios and seeds are run once. If several runs have the same beginning, it is simulated once
+    for all of them (`pasts`). Ctrl-C raises `Interrupted`, a failure `RunError`, and a full disk or a lost scheduler
+    `Stopped`. Complete runs are stored in any case, and the same call continues with the other runs. `jobs` is for the
+    local executor only.
     """
     shelf = _shelf(measure, store)
     seeded = [point.seeded() for point in points]

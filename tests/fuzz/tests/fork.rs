@@ -71,7 +71,7 @@ fn service(link: &scenario::Link) -> &'static str {
     }
 }
 
-/// Returns the kind of a part of a scenario: its word, or its only key.
+/// Returns the kind of a value in a scenario: the text itself, or the only key of a table.
 fn kind(of: Value) -> String {
     match of {
         Value::String(word) => word,

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 /// The time at which the stack misbehaves.
 const AT: Time = Time(2_000_000_000);
 
-/// A way to misbehave.
+/// The fault of a stack or of a discipline.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     TimeoutInThePast,

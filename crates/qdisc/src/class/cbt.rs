@@ -185,7 +185,7 @@ impl Cbt {
         }
     }
 
-    /// Returns the threshold of a class, which is fixed or the current share of its active flows; `None` under RED.
+    /// Returns the threshold of a class: a fixed number, or the current share of the class's active flows. `None` under RED.
     fn threshold(&self, class: usize) -> Option<f64> {
         match &self.accounts[class].gate {
             Gate::Red(_) => None,

@@ -58,7 +58,7 @@ params! {
         /// The backlog passed to CoDel: that of all queues together (Linux) or of the packet's own queue (RFC 8290). CoDel does
         /// not drop while at most one packet is queued.
         law_sees: LawSees = LawSees::Total,
-        /// Counts packets that are dropped at a limit in CoDel's count, too (Linux).
+        /// Also increments CoDel's count for packets that are dropped at a limit (Linux).
         overflow_counts: bool = true,
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Target {
     Link(u16),
     /// The port of this link has work to do.
     Port(u16),
-    /// A connection end's timer; even numbers are the initiator's: `2 * slot + side`.
+    /// The timer of one end of a connection. Its number is `2 * slot + side`, and the initiator's side is 0.
     Timer(u32),
     /// An application's timer.
     App(u16),

@@ -151,7 +151,7 @@ impl Lives {
     /// freed, unless an ACK is still expected.
     fn ended(&mut self, packet: u32) {
         self.table.untag(packet);
-        // a packet with payload waits for its ACK
+        // the rows of a packet with payload are kept until its ACK arrives
         if self.phase == Phase::Before && self.table.packet(packet).end == 0 {
             self.table.forget(packet);
         }

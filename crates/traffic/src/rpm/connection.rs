@@ -136,7 +136,7 @@ impl Connection {
             (Stage::Request, Purpose::Probe) => self.send(Stage::Response, Role::Server, p.response.0, host),
             (Stage::Request, Purpose::Load(way)) => {
                 self.stage = Stage::Loading;
-                // limits the socket before it fills
+                // the limit on unsent data must be set before the data is written
                 host.write_offset(self.id, way.sender(), p.notsent_lowat.0);
                 host.write(self.id, way.sender(), u64::MAX);
                 return Step::LoadBegan;

@@ -259,7 +259,7 @@ def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
     return f"{NOT_EXPLAINED} ({'; '.join(tried)})" if tried else NOT_EXPLAINED
 
 
-# ----------------------------------------------------------------------------------------------------------- read back
+# --------------------------------------------------------------------------------------------- parameters of the paper
 
 
 @functools.cache

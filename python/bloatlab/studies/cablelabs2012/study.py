@@ -90,7 +90,7 @@ def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
     return explained(found, results.runs, readings)
 
 
-# -------------------------------------------------------------------------------------------------------- what it shows
+# -------------------------------------------------------------------------------------------------------------- results
 
 
 def _readings(results: Results) -> dict[str, Scorecard]:

@@ -194,7 +194,7 @@ BURSTY = tuple(replace(case, group="bursty", bursts=True) for case in SMOOTH)
 DEEPER = tuple(replace(case, queue="dualpi2, step of 5 ms") for case in BURSTY)
 
 
-# ------------------------------------------------------------------------------------------------------------ our own
+# --------------------------------------------------------------------------------------------------- cases of our own
 
 RATES = (4.0, 20.0, 50.0, 100.0, 200.0)
 FLOWS = (1, 4, 10)

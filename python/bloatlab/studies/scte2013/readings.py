@@ -91,7 +91,7 @@ def ratio(first: CurveName, second: CurveName, band: Band, least_ms: float, *, w
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 
 
-# ------------------------------------------------------------------------------------------------------------ of curves
+# ----------------------------------------------------------------------------------------------------- values of curves
 
 
 def place(series: str, buffer_ms: float) -> str:

@@ -100,7 +100,7 @@ params! {
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Counts packets that are dropped at a limit in count, too (Linux fq_codel).
+        /// Also increments count for packets that are dropped at a limit (Linux fq_codel).
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,

@@ -57,7 +57,8 @@ fn the_forms_differ_where_they_are_said_to() {
 
 #[test]
 fn reno_would_need_sixty_two_rounds_at_25_mbit_and_30_ms() {
-    // the BDP is 25e6 / 8 * 0.03 = 93 750 bytes, or 62.5 segments of 1500. So Reno would need 62 rounds of 30 ms, 1.9 s
+    // The BDP is 25e6 / 8 * 0.03 = 93 750 bytes, or 62.5 segments of 1500 bytes. Reno would need 62 rounds of 30 ms (1.9 s) to
+    // grow by this amount.
     let mut b = on_path(25e6 / 8.0, 30_000);
     b.mss = 1500.0;
     let mut rounds = 0;
