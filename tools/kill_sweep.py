@@ -72,7 +72,8 @@ def disturbed(given: argparse.Namespace, folder: Path, grid: Path) -> int:
     before = 0
     for kill in range(given.kills):
         children = [sweep(grid, store, folder / f"{i}.csv", given.jobs) for i in range(given.sweeps)]
-        # a kill follows the first new run, after a random wait that leaves work for the last kills
+        # each kill waits for the first new run, and then for a random time that is short enough to leave work for the
+        # last kills
         until(store, before + 1, children)
         time.sleep(chance.uniform(0.0, 0.8 * given.points / given.kills / rate))
         alive = sum(child.poll() is None for child in children)

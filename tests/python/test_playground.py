@@ -1,4 +1,4 @@
-"""The playground: its simulator against the native one, its presets, and the command that opens it."""
+"""The playground: its simulator compared with the native simulator, its presets, and the command that opens it."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ pub struct Bench<S: Sink = ()> {
     /// The flows of all 5-tuples so far.
     pub flows: Flows,
     store: Store,
-    /// Arrival time and payload bytes of each packet inside, indexed by its body.
+    /// Arrival time and payload bytes of each packet in the bench, by the index of its bytes.
     entered: Vec<(Time, u16)>,
     /// Future tasks, latest first.
     tasks: Vec<(Time, Task)>,
@@ -225,7 +225,7 @@ impl<S: Sink> Bench<S> {
         self.tasks.last().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Returns the number of packets inside, in queues and on links.
+    /// Returns the number of packets in the bench, in queues and on links.
     pub fn inside(&self) -> usize {
         self.store.len()
     }

@@ -61,7 +61,7 @@ pub struct View {
 /// State shared by the threads of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// True to request all threads to stop.
+    /// True once all threads must stop.
     pub stop: AtomicBool,
     /// The latest update for the terminal.
     pub view: Mutex<View>,

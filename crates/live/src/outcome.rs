@@ -61,7 +61,7 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     outcome.summary["live"] = verdict(plan, &link, code, awake);
     outcome.tables.push(conversations(&link.bench.flows.all));
     outcome.tables.iter_mut().for_each(|t| cut(t, ended));
-    // draining asserts that every packet that is still inside is in a queue
+    // draining asserts that every packet that is still in the bench is in a queue
     link.bench.drain();
     outcome
 }

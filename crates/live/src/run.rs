@@ -257,7 +257,7 @@ fn watch(shared: &Shared, mut progress: impl FnMut(&View) -> bool, over: impl Fn
     go_on
 }
 
-/// When this value is dropped, it requests the threads of the run to stop.
+/// Asks the threads of the run to stop when this value is dropped.
 struct StopOnDrop<'a>(&'a Shared);
 
 impl Drop for StopOnDrop<'_> {

@@ -1,4 +1,4 @@
-//! The bytes of the packets inside the bench, by index. A slot is freed when its packet is delivered or dropped.
+//! The bytes of the packets in the bench, by index. A slot is freed when its packet is delivered or dropped.
 
 use crate::tun::MTU;
 
@@ -10,7 +10,7 @@ struct Body {
     used: bool,
 }
 
-/// Slots for packets. Memory grows to the largest number of packets that were inside at the same time.
+/// Slots for packets. Memory grows to the largest number of packets that were in the bench at the same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     bodies: Vec<Body>,
@@ -31,7 +31,7 @@ impl Store {
         index
     }
 
-    /// Returns the bytes of a packet that is inside.
+    /// Returns the bytes of a packet in the bench.
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut [u8] {
         let body = &mut self.bodies[index as usize];
         assert!(body.used, "a packet's bytes may be read only while the packet is inside");
@@ -45,7 +45,7 @@ impl Store {
         self.free.push(index);
     }
 
-    /// Returns the number of packets inside.
+    /// Returns the number of packets in the bench.
     pub(crate) fn len(&self) -> usize {
         self.bodies.len() - self.free.len()
     }

@@ -326,7 +326,7 @@ fn wake_one<S: Sink>(
     if let Some(datagram) = datagram {
         call("handle", || all[to].code.handle(now, datagram)).map_err(|misbehaviour| (to, misbehaviour))?;
     } else if all[to].armed != now {
-        // wakes cannot be cancelled; this wake is obsolete, because an earlier one has been scheduled since
+        // wakes cannot be cancelled; this wake is obsolete, because an earlier wake was scheduled in the meantime
         return Ok(());
     } else {
         all[to].armed = Time::NEVER;

@@ -3,7 +3,7 @@
 /// A flow's slot (20 bits) and generation (12 bits).
 ///
 /// When a connection ends, another connection may use its slot. The generation distinguishes late packets of the old connection
-/// from packets of the new one.
+/// from packets of the new flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 

@@ -1,4 +1,4 @@
-//! The specification of a port, and changes to a running one.
+//! The specification of a port, and changes to a port that is running.
 
 use crate::{Delivery, Impairments, Shaper};
 use docsis::{Docsis31Params, DocsisParams, ShaperParams};

@@ -39,7 +39,7 @@ pub struct NetworkLink {
 }
 
 impl NetworkLink {
-    /// Builds the link's port, idle, as link number `number`.   Errors: as [`Port::build`].
+    /// Builds the link's port, idle, as link number `number`.   Errors: those of [`Port::build`].
     pub fn build_port(&self, number: u16, seed: u64) -> Result<Port, Problem> {
         let at = format!("link.{}", self.name);
         Port::build(&self.port, LinkId(number), seed, &at).map_err(|p| p.under(&at))

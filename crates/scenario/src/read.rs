@@ -100,22 +100,22 @@ pub fn tree(tree: Value) -> Result<Scenario, Problem> {
     typed(tree)
 }
 
-/// Converts a tree to a queue discipline, without validation.   Errors: as [`tree`].
+/// Converts a tree to a queue discipline, without validation.   Errors: those of [`tree`].
 pub fn discipline(tree: Value) -> Result<qdisc::Spec, Problem> {
     typed(tree)
 }
 
-/// Converts a tree to a change of a link, without validation.   Errors: as [`tree`].
+/// Converts a tree to a change of a link, without validation.   Errors: those of [`tree`].
 pub fn change(tree: Value) -> Result<Change, Problem> {
     typed(tree)
 }
 
-/// Converts a tree to an application, without validation.   Errors: as [`tree`].
+/// Converts a tree to an application, without validation.   Errors: those of [`tree`].
 pub fn app(tree: Value) -> Result<App, Problem> {
     typed(tree)
 }
 
-/// Converts a tree to a TCP stack, without validation.   Errors: as [`tree`].
+/// Converts a tree to a TCP stack, without validation.   Errors: those of [`tree`].
 pub fn stack(tree: Value) -> Result<Stack, Problem> {
     typed(tree)
 }

@@ -31,7 +31,7 @@ impl Stack {
         self.differs.get("python").is_some_and(|python| !python.is_null())
     }
 
-    /// Checks that a run can use the stack.   Errors: as [`Stack::resolve`]; an external controller that was not supplied.
+    /// Checks that a run can use the stack.   Errors: those of [`Stack::resolve`]; an external controller that was not supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         self.resolve()?.ready()
     }

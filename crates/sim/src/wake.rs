@@ -28,6 +28,6 @@ pub enum Wake {
 #[derive(Clone, Debug)]
 pub(crate) struct InFlightBytes {
     pub bytes: Vec<u8>,
-    /// Time at which the host sent it.
+    /// Time at which the host sent the datagram.
     pub sent: Time,
 }

@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(autosize(&p, Some(7.5e6), 1_000), 27);
         // an RTT of 5 ms (5000 >> 9 = 9 halvings of 64 KB) adds 128 bytes, too few for another segment
         assert_eq!(autosize(&p, Some(7.5e6), 5_000), 5);
-        // a slow flow sends bursts of two segments, a fast one of 64 KB: 45 segments of 1448
+        // a slow flow sends bursts of two segments. A fast flow sends bursts of 64 KB, which are 45 segments of 1448
         assert_eq!((autosize(&p, Some(1e5), 20_000), autosize(&p, Some(1e9), 20_000)), (2, 45));
         assert_eq!((autosize(&p, None, u32::MAX), autosize(&p, Some(1e300), 0)), (45, 45));
         let single = p.clone().with(|p| p.pacing.gso_max_segs = 1);

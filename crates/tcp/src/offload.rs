@@ -25,7 +25,7 @@ pub(crate) struct Offload<'a, I> {
     /// Largest number of segments in a packet.
     most: u32,
     io: &'a mut I,
-    /// The packet gathered so far; without payload if no segment has joined it.
+    /// The packet gathered so far. It has no payload if no segment has joined yet.
     run: Segment,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Delay of the current burst that has not yet been credited to the next one.
+    /// Delay of the current burst that was not yet credited to the next burst.
     credit: Duration,
     /// Number of further segments that are not paced.
     unpaced: u32,

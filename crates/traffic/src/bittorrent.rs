@@ -43,7 +43,7 @@ const PIECE_HEADER: u64 = 13;
 pub struct BittorrentParams {
     /// Connected peers. Default 50.
     pub peers: u32,
-    /// Unchoked peers, including the optimistic one. Default 10.
+    /// Unchoked peers, including the peer that is unchoked optimistically. Default 10.
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,

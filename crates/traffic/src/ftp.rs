@@ -70,7 +70,7 @@ pub struct FtpParams {
     pub rates: Vec<WriteRate>,
     /// Files per flow; omitted: as many as end before the end of the run. Needs `size`.
     pub count: Option<u64>,
-    /// Pause between the end of a file and the start of the next one in the same flow. Needs `size`. Default 0s.
+    /// Pause between the end of a file and the start of the next file in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,
     /// Additional pause before each file except the first, drawn uniformly from [0, `pause_spread`]. Needs `size`. Default 0s.
     pub pause_spread: Duration,

@@ -14,7 +14,7 @@ const TRACKED: usize = 1024;
 /// A frame in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
-    /// Number of the frame's first datagram, and the number after that of the last datagram.
+    /// Number of the frame's first datagram, and the number of its last datagram plus 1.
     numbers: [u64; 2],
     /// Number of datagrams that have not arrived.
     missing: u64,

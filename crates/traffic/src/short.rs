@@ -1,6 +1,6 @@
 //! Short flows: small transfers with random arrivals, as on a busy web.
 //!
-//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"). The arrival model is the usual one in flow-level
+//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"). The arrival model is usual in flow-level
 //! studies (Poisson arrivals, independent sizes).
 //!
 //! ```text

@@ -85,7 +85,7 @@ impl Prob {
     /// Creates a probability.   Errors: a number outside [0, 1].
     pub fn new(p: f64) -> Result<Self, ParseError> {
         if (0.0..=1.0).contains(&p) {
-            // adding 0.0 turns a negative zero into a positive one
+            // adding 0.0 makes a negative zero positive
             Ok(Self(p + 0.0))
         } else {
             Err(ParseError::new(p.to_string(), "a probability between 0 and 1 (or 0% and 100%)"))

@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// A text that is not a valid quantity, and the form of a valid one.
+/// A text that is not a valid quantity, and the form of a valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     given: String,

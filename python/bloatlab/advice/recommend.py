@@ -58,7 +58,7 @@ def answered(
     executor: Executor | None = None,
     watch: Callable[[int], Watch] = lambda _runs: silent(),
 ) -> Recommendation:
-    """Answers a question. Raises what `bloatlab.sweep.gather` raises."""
+    """Answers a question. Raises the errors of `bloatlab.sweep.gather`."""
     q, line = question, question.line
     made = Runs(store, jobs, executor, watch, q.first)
     every = options(q.device, line)

@@ -17,7 +17,7 @@ FEW = 10
 
 
 def ranked(of: Recommendation) -> list[Judged]:
-    """Returns all settings: today's first, then the chosen one, then the others by points."""
+    """Returns all settings: today's setting, then the chosen setting, then all others by points."""
     first = [j for j in (of.today, of.best) if j is not None]
     return list({id(j): j for j in (*first, of.lead, *(c.judged for c in of.others))}.values())
 

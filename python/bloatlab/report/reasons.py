@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from bloatlab.tables import TextCell, TextTable
 
-#: Shared endings shorter than this many characters are not replaced, because a reference is no shorter.
+#: Minimum number of characters in a shared ending that is replaced by a reference. A shorter ending would not become
+#: shorter by this.
 LEAST = 40
 
 #: A text with a larger share of digits than this is a measured value that belongs to one table cell alone.

@@ -236,7 +236,7 @@ def check(folder: Path, notice: Notice) -> None:
     for part in parts(folder):
         try:
             part.check()
-        except FileNotFoundError:  # another process has joined this part into a larger one
+        except FileNotFoundError:  # another process has merged this part into a larger part
             continue
         except Damaged as damage:
             drop(part, str(damage), notice)

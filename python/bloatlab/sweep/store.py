@@ -282,7 +282,7 @@ class Shelf:
             parquet.compact(self._folder, self._notice)
 
     def close(self) -> None:
-        """Closes the journal, so that any process may turn it into a part; the next `put` begins a new one."""
+        """Closes the journal, so that any process may turn it into a part; the next `put` begins a new journal."""
         with self._lock:
             _close(self._journals)
 

@@ -1,4 +1,4 @@
-"""Runs the scenarios of a reference file, and compares our values with those of a real kernel, within tolerances."""
+"""Runs the scenarios of a reference file, and compares our values with a real kernel's values, within tolerances."""
 
 from collections.abc import Sequence
 

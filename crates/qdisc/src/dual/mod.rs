@@ -1,4 +1,4 @@
-//! Two coupled queues: a short one for traffic with scalable congestion control, and one for all other traffic.
+//! Two coupled queues: a short queue for traffic with scalable congestion control, and a second queue for all other traffic.
 //!
 //! ```text
 //!                        +--- L queue: own marking, and coupled ---+

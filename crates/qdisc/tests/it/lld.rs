@@ -274,8 +274,8 @@ fn a_first_drop_gives_142_ms_of_allowance() {
 fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
     // First, drop_prob rises while nothing arrives. Then packets arrive and leave between two updates, so drop_prob is constant.
     // Each packet has p1 = drop_prob x 1518 / 1024. Nothing is dropped while the sum of p1 is below 0.85, and a packet is dropped
-    // for certain when the sum reaches 8.5. Before that, most sums end by a random drop, so only one in about e^7.65 = 2100 drops
-    // is a certain drop.
+    // for certain when the sum reaches 8.5. Random drops usually come earlier, so only one drop in about e^7.65 = 2100 is
+    // certain.
     let mut q = Script::new(r#"{"classic": {"max_burst": "0s", "interval": "100ms"}}"#);
     q.c(300);
     q.until(1_000_000);

@@ -138,7 +138,7 @@ fn jitter_delays_and_reorders_only_if_asked() {
     }
 }
 
-/// Two routes from a to b: a direct one, and one via c and d.
+/// Two routes from a to b: a direct route, and a route through c and d.
 const TWO_WAYS: &str = r#"
 duration = "2s"
 [link.straight]

@@ -130,7 +130,7 @@ impl Control for CubicLinux {
         if !s.cwnd_limited {
             return;
         }
-        // Linux counts segments whatever their size, so a partly filled segment counts as a full one
+        // Linux counts segments of any size, so a partly filled segment counts as a full segment
         let mut acked = (s.credit - ROUNDING).ceil().max(0.0);
         if w.slow_start() {
             acked = w.grow_in_slow_start(acked);
@@ -246,7 +246,7 @@ mod tests {
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 70.0, ssthresh: c.growth.reduce(BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
-        // K = cbrt(30 / 0.4) = 4.217 s. The target at 1 s is the value of the curve one minimum RTT (100 ms) later, 3.117 s
+        // K = cbrt(30 / 0.4) = 4.217 s. The target at 1 s is the value of the curve a minimum RTT (100 ms) later, 3.117 s
         // before K: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
         while t < 1_000 {

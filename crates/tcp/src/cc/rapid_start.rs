@@ -52,7 +52,7 @@ pub(super) struct RapidStart {
     min_rtt: u32,
     /// rtt_floor, microseconds; `u32::MAX` is infinite.
     rtt_floor: u32,
-    /// Bytes in flight before the newest ACK, and bytes newly delivered and newly lost by it.
+    /// Bytes in flight before the newest ACK, and the bytes that this ACK newly reports as delivered and as lost.
     newest: (u64, u64, u64),
     recovery: Option<Recovery>,
 }

@@ -34,7 +34,7 @@ impl Io for Out {
 /// boxed, because otherwise the pipe would be compiled for every test.
 type Fates<'a> = Box<dyn FnMut(usize, usize, &Segment) -> Fate + 'a>;
 
-/// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 is the active one.
+/// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 is the active end.
 pub(super) struct Net<'a> {
     pub(super) p: TcpParams,
     pub(super) ends: [Endpoint; 2],

@@ -14,7 +14,7 @@
 //!   pacing = 1.5 max(50 kbit/s, target), up to 4 times that from 0.8 of the largest rate on
 //! ```
 //!
-//! Packets with ECT(1) get the L4S response, those with ECT(0) the classic one.
+//! Packets with ECT(1) get the L4S response, and packets with ECT(0) the classic response.
 //!
 //! Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2 to §4.4 (editor's copy of August 2026). The draft leaves some points open,
 //! for which we chose the following. The least delay is kept per minute, as in RFC 6817 §3.4.2. w_i changes at most every ten

@@ -59,7 +59,7 @@ const KEPT: u64 = 2000;
 
 impl Sender {
     /// Splits a frame of `bytes` into packets of at most `most` bytes of payload. Returns the number of the first packet, and
-    /// the number after that of the last packet.
+    /// the number of the last packet plus 1.
     pub(super) fn enqueue(&mut self, now: Time, bytes: u64, most: u64) -> [u64; 2] {
         let first = self.next + self.waiting.len() as u64;
         let mut left = bytes;

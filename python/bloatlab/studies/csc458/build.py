@@ -136,7 +136,7 @@ JITTER_SECONDS = 180
 
 
 def experiment_cases(name: str) -> list[Case]:
-    """Returns the cases of an experiment. Raises `KeyError` for an unknown one."""
+    """Returns the cases of an experiment. Raises `KeyError` for an unknown experiment."""
     return {"jitter": [Case("bbr", 100, jitter_us=us) for us in (0, 20, 50, 100, 200)]}[name]
 
 

@@ -71,7 +71,7 @@ def in_second_reading(runs: Runs) -> Runs:
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: The margin of a ranking: the smaller value must be smaller than the larger one by at least this share of the larger.
+#: The margin of a ranking: the difference between two values must be at least this share of the larger value.
 MARGIN = 0.05
 
 #: "Mostly" and "most of the time" mean at least this share; "not most of the time" means at most 1 minus this share.

@@ -41,7 +41,7 @@ HEADERS = 52
 FRAME = 1514 / 1500
 #: The time at which the rate of scenario 2 steps down, as a share of the run.
 STEP_AT = 0.5
-#: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous one, and releases up to 16 packets at once.
+#: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous slot, and releases up to 16 packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
 #: TCP stacks, and the queues of our own cases and of the L4S tests, by name.

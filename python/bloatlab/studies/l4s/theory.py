@@ -21,7 +21,7 @@ RENO = math.sqrt(1.5)
 
 
 def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
-    """Returns the rate of an L4S flow divided by that of a Reno flow with the same base round trip (r_L / r_C above).
+    """Returns the rate of an L4S flow divided by the rate of a Reno flow with the same base round trip (r_L / r_C above).
 
     With `scaled`, the L4S flow is Prague, for which a round trip below 25 ms counts as 25 ms.
     """

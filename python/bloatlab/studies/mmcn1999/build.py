@@ -93,7 +93,7 @@ def second_reading() -> list[Case]:
 
 
 def experiment_cases(name: str) -> list[Case]:
-    """Returns the cases of an experiment. Raises `KeyError` for an unknown one."""
+    """Returns the cases of an experiment. Raises `KeyError` for an unknown experiment."""
     if name == "thresholds":
         pairs = itertools.product((2, 5, 10, 20), (1, 2, 5, 10))
         return [Case(f"mm-th {mm}, udp-th {udp}", cbt(mm=mm, udp=udp)) for mm, udp in pairs]

@@ -92,7 +92,7 @@ _TABLE_1 = list(itertools.product(*(e.ASKED["table1"].axes[axis] for axis in ("b
 
 
 def _off(rates: Sequence[float]) -> float:
-    """Returns the largest relative difference between our rate and the printed one in Table 1."""
+    """Returns the largest relative difference between our rate and the rate printed in Table 1."""
     return max(abs(rate / peak_rate_mbit(*cell) - 1.0) for rate, cell in zip(rates, _TABLE_1, strict=True))
 
 

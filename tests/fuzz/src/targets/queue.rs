@@ -89,7 +89,7 @@ fn queue(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The results of a sequence of calls, which are compared with those of a second, equal sequence.
+/// The results of a sequence of calls. They are compared with the results of a second, equal sequence.
 type Ends = (Vec<u64>, Vec<(u64, DropReason)>);
 
 struct Bench<'a> {

@@ -164,7 +164,7 @@ mod tests {
     fn a_flow_finds_its_bucket_again_and_takes_only_expired_ones() {
         let mut q = protection();
         let now = Time(1_000_000);
-        // for the next 5 s, another flow owns all buckets except the shared one
+        // for the next 5 s, another flow owns all buckets except the shared bucket
         let other = flow(0);
         for b in &mut q.buckets[..32] {
             *b = Bucket { owner: Some(other), t_exp: now + MAX_SCORE };

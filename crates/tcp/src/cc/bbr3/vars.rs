@@ -14,7 +14,7 @@ pub(super) struct Path {
     pub(super) round_count: u64,
     pub(super) next_round_delivered: u64,
     pub(super) round_start: bool,
-    /// Largest delivery rate of the current ProbeBW cycle, and of the previous one.
+    /// Largest delivery rates of the current and of the previous ProbeBW cycle.
     pub(super) max_bw_filter: [f64; 2],
     /// Smallest round-trip time of the last 10 s, microseconds.
     pub(super) min_rtt: Option<u32>,
