@@ -14,8 +14,9 @@ ROUNDING = 1e-9
 
 
 class Reno:
-    """Doubles the window per round trip in slow start, then adds a segment per round trip. A loss reduces the window to
-    `beta` of its size.
+    """Doubles the window per round trip in slow start, then adds a segment per round trip.
+
+    A loss reduces the window to `beta` of its size.
     """
 
     def __init__(self, beta: float = 0.5) -> None:

@@ -199,7 +199,7 @@ def _order(change: Change) -> tuple[int, float]:
     """Returns the sort key of a measure.
 
     Better or worse measures come first, then other differences, each group by size; then measures that only one result
-    has; then equal ones.
+    has; then equal measures.
     """
     if change.difference is None:
         return 2, 0.0

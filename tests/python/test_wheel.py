@@ -205,7 +205,7 @@ STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def commands() -> list[list[str]]:
-    """Returns each command of README and the pages after it: first the indented ones, then those in the text."""
+    """Returns each command of README and the pages after it: first indented commands, then commands in the text."""
     own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", SHOWN, flags=re.MULTILINE)
     within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", SHOWN)]
     found = [shlex.split(c) for c in dict.fromkeys(own)]

@@ -108,7 +108,7 @@ impl<S: Sink> World<S> {
         self.engine.net.tags.len()
     }
 
-    /// Returns the number of slots in the connection table, including free ones: the maximum number of simultaneous connections
+    /// Returns the number of slots in the connection table, including free slots: the maximum number of simultaneous connections
     /// so far.
     pub fn slots(&self) -> usize {
         self.engine.conns.len()

@@ -2,7 +2,7 @@
 
 A *device* has the settings of a modem or router: disciplines, each with the buffer sizes that are worth trying. A
 *load* has the applications behind it. An *objective* has measures with thresholds and weights. Each file names its
-sources; `data/` has the packaged ones.
+sources; `data/` has the packaged files.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def answered(
 
 
 def preferred(question: Question, raced: Raced) -> Judged:
-    """Returns the setting to choose among equally good ones.
+    """Returns the setting to choose among equally good settings.
 
     The device's default comes first, then the settings that its standard names, then other buffers of these
     disciplines. Among equals, the setting with the most points is chosen.

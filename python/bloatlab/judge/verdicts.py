@@ -105,7 +105,7 @@ class Judged:
 
     @property
     def kept(self) -> bool:
-        """True if no criterion is not met."""
+        """True unless a criterion has the verdict "not met"."""
         return all(one.word != "not met" for one in self.tried)
 
     @property

@@ -124,7 +124,7 @@ class Cell:
     """A published table cell and our value. `published` holds one value, or the values of two runs; it is empty for a text.
 
     `bands` holds the accepted values, one band for each published value. `agrees` is the result of the rule, also for
-    calibration cells, which are not counted; it is None for derived ones.
+    calibration cells, which are not counted; it is None for derived cells.
     """
 
     case: str

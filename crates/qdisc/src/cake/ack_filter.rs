@@ -55,7 +55,7 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     // ACK numbers of real packets have 32 bits and wrap
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
     if old.flags.has(Flags::SACK) {
-        // If both ACKs list everything that the receiver holds, the newer blocks include the older ones, unless the ACK number
+        // If both ACKs list everything that the receiver holds, the newer blocks include the older blocks, unless the ACK number
         // has passed a block. So the ACK numbers must be equal.
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }

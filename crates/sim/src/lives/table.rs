@@ -127,7 +127,7 @@ impl Table {
         self.packets.all.len() * size_of::<Life>() + self.legs.all.len() * size_of::<Leg>()
     }
 
-    /// Returns the number of packet rows, including free ones.
+    /// Returns the number of packet rows, including free rows.
     pub(super) fn len(&self) -> usize {
         self.packets.all.len()
     }

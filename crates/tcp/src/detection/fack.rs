@@ -7,8 +7,8 @@
 //!                         one that an earlier ACK, or the ACK number of this ACK, has reported as delivered
 //! ```
 //!
-//! A condition that holds for a retransmission also holds for all earlier ones. So the undecided retransmissions form a queue,
-//! at an amortised cost of O(1) each.
+//! A condition that holds for a retransmission also holds for all earlier retransmissions. So the undecided retransmissions
+//! form a queue, at an amortised cost of O(1) each.
 //!
 //! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, taken from traces (`benches/peers/compare_ns2.py`).
 //! Departs: ns-2 takes m from the last retransmission that a SACK block delivered; here it is the largest number delivered.

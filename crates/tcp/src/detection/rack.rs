@@ -238,7 +238,7 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Updates the counters after all segments except SACKed ones were marked lost, including retransmissions.
+    /// Updates the counters after all segments that are not SACKed were marked lost, including retransmissions.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;

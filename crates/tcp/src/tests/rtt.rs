@@ -57,7 +57,7 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     // If an ACK only SACKs the third and the fourth segment, the sample is from the third segment, which was sent earlier. The
     // echo gives no sample.
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
-    // acknowledged segments take precedence over SACKed ones
+    // acknowledged segments take precedence over SACKed segments
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);
 }
 

@@ -68,7 +68,7 @@ def burst(result: Result) -> Measures:
 
     In slow start, a sender sends one batch of packets per round trip, so a rate is a mean over 0.3 s, which is three
     round trips. Times are relative to the transfer's first packet. These definitions were fixed before the first runs.
-    Finer ones were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate): no verdict changed, and
+    Finer definitions were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate): no verdict changed, and
     the paper does not require them, so the first definitions stay.
     """
     if "ftp" not in result.summary["apps"]:

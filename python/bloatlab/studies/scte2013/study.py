@@ -38,7 +38,7 @@ def _batches(options: Options) -> list[Batch]:
 
 
 def _made(asked: Sequence[str]) -> list[Experiment]:
-    """Returns the grids that always run, and the requested ones."""
+    """Returns the grids that always run, and the requested grids."""
     return [*ALWAYS, *TEXT, *(e for name in asked if (e := ASKED[name]) not in (*ALWAYS, *TEXT))]
 
 

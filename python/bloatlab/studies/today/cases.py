@@ -200,7 +200,7 @@ def _add_uploads(apps: dict[str, Any], what: Consideration) -> None:
 
 
 def _set_rates(links: dict[str, Any], what: Consideration, seconds: int) -> None:
-    """Gives the upstream the rates of one of SCTE 2013's considerations: a lower rate, or one that changes every 10 s."""
+    """Gives the upstream the rates of one of SCTE 2013's considerations: a lower rate, or a rate that changes every 10 s."""
     modem = links[UP].get("docsis31") or links[UP]["docsis"]
     if what in (Consideration.LOW_RATE, Consideration.RATE):
         modem["flow"] |= {"max_traffic_burst": "16KB"}
