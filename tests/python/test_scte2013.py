@@ -278,8 +278,8 @@ def test_priority_of_latency_based_wred_is_in_the_scenario():
 def test_figure_10_is_what_the_law_drops():
     words, holds = curves.check()
     assert holds, words
-    # at 300 ms, midway between the thresholds, 10b drops the share Pa / 2, and 10c the step of 1 % plus half of the way
-    # to 5 %
+    # 300 ms is midway between the thresholds. There, 10b drops the share Pa / 2. 10c drops 1 % (its step) plus half of
+    # the distance from 1 % to 5 %
     assert dict(curves.dropped("10b"))[300.0] == pytest.approx(0.2, abs=0.02)
     assert dict(curves.dropped("10c"))[300.0] == pytest.approx(0.03, abs=0.008)
     assert [len(p.series) for p in curves.draw().panels] == [2, 2, 2]

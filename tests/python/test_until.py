@@ -42,7 +42,7 @@ def build(rate: int, seed: int) -> Scenario:
 
 
 def width(rate: int, n: int) -> float:
-    """Returns half the 95 % interval relative to the mean, computed with scipy instead of our code."""
+    """Returns the half width of the 95 % interval divided by the mean, computed with scipy instead of our code."""
     x = [value(rate, seed) for seed in range(1, n + 1)]
     low, high = scipy.stats.t.interval(0.95, n - 1, loc=np.mean(x), scale=scipy.stats.sem(x))
     return (high - low) / 2.0 / abs(float(np.mean(x)))

@@ -250,7 +250,7 @@ impl Chained {
         Some((start, Arrival { at: left, since, first: self.role.fed }))
     }
 
-    /// Returns true if the log would have to grow for another packet, so that it is time to settle.
+    /// Returns true if the log has no room for another packet, so that [`Chained::settle`] should be called first.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.log.is_full()

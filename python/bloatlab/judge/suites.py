@@ -92,7 +92,7 @@ class Case:
         return re.sub(r"[^a-z0-9]+", "-", self.section.lower().replace("a.", "a", 1)).strip("-")
 
     def scenario(self, moments: Mapping[str, float] | None = None) -> dict[str, Any]:
-        """Returns the scenario with the moments in s; without them, it has no entries that need one."""
+        """Returns the scenario. `moments` are in s; without them, entries that need a moment are left out."""
         return _timed(copy.deepcopy(dict(self.tree)), moments)
 
 

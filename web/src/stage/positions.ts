@@ -156,7 +156,7 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
  */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
-  // the head of the line is at the gate, half a cell before the straight part of its row
+  // the first place is at the gate, half a cell before the straight part of its row begins
   const along = place - 0.5;
   const turn = Math.max(0, Math.floor(along / columns));
   const straight = Math.max(0, columns - TURN);

@@ -70,7 +70,7 @@ pub struct Leg {
 /// Marks a queue without subqueues, or an unknown subqueue, for example if the packet found the queue empty.
 pub const NO_SUBQUEUE: u16 = u16::MAX;
 
-/// Identity of a packet on a link in records. Two packets may have the same key; their times distinguish them.
+/// The key by which records identify a packet on a link. Two packets may have the same key; their times distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub link: LinkId,

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn round_trips_that_grow_by_the_threshold_slow_the_growth_to_a_quarter() {
-        // after a round at 100 ms, RttThresh is 12.5 ms: a round at 112.5 ms enters CSS, one at 112.4 ms does not
+        // after a round at 100 ms, RttThresh is 12.5 ms, so a round at 112.5 ms enters CSS, but a round at 112.4 ms does not
         for (rtt, enters) in [(112.4, false), (112.5, true)] {
             let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
             round(&mut h, &mut w, &mut una, (10, 20), 100.0);

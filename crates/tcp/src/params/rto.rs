@@ -65,8 +65,8 @@ words! {
         /// even if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
         /// Minimum of the variation only: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer of a probe or of a
-        /// reordering
-        /// window ran in between, the RTO counts from the last transmission of the first outstanding segment.   Source: Linux.
+        /// reordering window ran in between, the RTO counts from the last transmission of the first outstanding segment.
+        /// Source: Linux.
         "variation" Variation,
     }
 }

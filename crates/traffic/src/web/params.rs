@@ -80,8 +80,7 @@ impl Default for Uniform {
 ///
 /// The size of object i is round(k 10^x_i), where x_i is normal(`log10_mean`, `log10_sd`) and k = `total` / sum 10^x_i. The
 /// size is at least 1 byte: Appendix A does not define a size of 0, and the arrival of an empty object could not be detected.
-/// Object i is on
-/// server i mod `servers`. The draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
+/// Object i is on server i mod `servers`. The draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
