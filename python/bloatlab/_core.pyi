@@ -267,7 +267,7 @@ class ControllerSample:
         """The next new byte to send."""
     @property
     def rests(self) -> bool:
-        """True if the window must not grow by this ACK; the return value of `on_ack` is then ignored."""
+        """True if the window must not grow on this ACK; the return value of `on_ack` is then ignored."""
     @property
     def cwnd_limited(self) -> bool:
         """True if the window limited the sender. Otherwise the window must not grow."""
@@ -327,10 +327,10 @@ class ControllerLoss:
         """Payload bytes."""
     @property
     def tx_in_flight(self) -> int:
-        """Bytes in flight when the segment was sent, including itself."""
+        """Bytes in flight when the segment was sent, including the segment."""
     @property
     def lost(self) -> int:
-        """Bytes declared lost since the segment was sent, including itself."""
+        """Bytes declared lost since the segment was sent, including the segment."""
     @property
     def app_limited(self) -> bool:
         """True if the application limited the sending rate when the segment was sent."""
@@ -343,7 +343,7 @@ class ControllerLoss:
 
 @final
 class Drive:
-    """The output of a controller. Values that are left out stay as they were."""
+    """The output of a controller. Values that are omitted stay as they were."""
 
     def __new__(
         cls,
@@ -654,7 +654,7 @@ class Fate:
         """The reason: `tail_full`, `early_head` and others for a drop, `law` or `step` for a mark."""
     @property
     def point(self) -> Literal["enqueue", "dequeue"]:
-        """The place of the decision: on arrival (enqueue) or at the head, on departure (dequeue)."""
+        """The end of the queue at which the decision was made: the tail (enqueue) or the head (dequeue)."""
 
 @final
 class Discipline:
@@ -675,7 +675,7 @@ class Discipline:
         dscp: int = 0,
         addresses: tuple[str, str] | None = None,
     ) -> list[Fate]:
-        """Offer a packet of `size` bytes; return the drops and marks that result, of this packet or of others.
+        """Offer a packet of `size` bytes; return the resulting drops and marks, of this packet or of other packets.
 
         `ecn` is the value of the ECN field or its name. `addresses` are the IPv4 addresses of source and destination;
         without them, each flow gets its own source address.
@@ -686,9 +686,9 @@ class Discipline:
         For a discipline with inner queues, `queues` is a list with the state of each active one.
         """
     def dequeue(self, time_ns: int) -> tuple[Packet | None, list[Fate]]:
-        """Dequeue the next packet; return it, or None if none leaves, and the drops and marks that result."""
+        """Dequeue the next packet; return it, or None if no packet leaves, and the resulting drops and marks."""
     def wake(self, time_ns: int) -> list[Fate]:
-        """Run the discipline's timer; return the drops and marks that result."""
+        """Run the discipline's timer; return the resulting drops and marks."""
     @property
     def next_wake_ns(self) -> int | None:
         """Time at which the discipline's timer expires, ns; None if it is not running."""

@@ -130,7 +130,7 @@ mod tests {
             .into_iter()
             .for_each(|(i, rtt)| p.answered(i, Time(i * 1000 + rtt), Duration(rtt)));
         assert_eq!((p.count(), p.rtt().count(), p.kept().len()), (2, 2, 3));
-        // the mean of 60 and 100, minus the smallest, 20
+        // the mean is (60 + 100) / 2 = 80, minus the smallest round trip of 20
         assert_eq!(p.induced(), Some(Duration(60)));
     }
 
@@ -145,9 +145,9 @@ mod tests {
             let sent = i as u64 * 900;
             p.answered(i as u64, Time(sent + rtt), Duration(rtt));
         });
-        // the median of 20, 21, 23, 30 is the mean of the middle two, rounded down
+        // the median of 20, 21, 23 and 30 is the mean of 21 and 23, rounded down to a whole number
         assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
-        // five echoes end after the warm-up (23, 30, 500, 100, 140); the last three are under load, with a mean of 740 / 3
+        // five echoes end after the warm-up: 23, 30, 500, 100 and 140. The last three are under load, and their mean is 740 / 3
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
         // the load ends at 5000, so the echo of 140 that was sent at 5400 does not count
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));

@@ -142,17 +142,17 @@ mod tests {
 
     #[test]
     fn the_second_run_would_print_another_score() {
-        // the loss of 11.05 % in run 2 of CoDel's case 06 would give a MOS of 3.3
+        // with the loss of run 2 of CoDel's case 06, 11.05 %, the MOS would be 3.3
         assert_eq!((mos(r_value(Duration::ZERO, 0.1105)) * 10.0).round(), 33.0);
     }
 
     #[test]
     fn known_points() {
         assert_eq!(r_value(Duration::ZERO, 0.0), 94.2);
-        // the formula gives 94.2 - 2.4 at 100 ms, and 94.2 - 7.2 - 0.11 * 122.7 at 300 ms
+        // at 100 ms, the formula gives R = 94.2 - 2.4; at 300 ms, R = 94.2 - 7.2 - 0.11 * 122.7
         assert!((r_value(Duration::from_millis(100), 0.0) - 91.8).abs() < 1e-12);
         assert!((r_value(Duration::from_millis(300), 0.0) - 73.503).abs() < 1e-12);
-        // with all packets lost, 94.2 - 30 ln 16 = 11.02
+        // with all packets lost, R = 94.2 - 30 ln 16 = 11.02
         assert!((r_value(Duration::ZERO, 1.0) - 11.022_3).abs() < 1e-4);
         assert_eq!((mos(-1.0), mos(0.0), mos(60.0), mos(101.0)), (1.0, 1.0, 1.0 + 0.035 * 60.0, 4.5));
         assert_eq!(mos(100.0), 4.5);
@@ -164,7 +164,7 @@ mod tests {
             let score = mos(f64::from(r) / 10.0);
             assert!((1.0..=4.5).contains(&score), "{r}: {score}");
         }
-        // the cubic is 1 where (R - 60)(100 - R) = -5000: R = 80 - sqrt(5400) = 6.515
+        // the cubic term is 1 where (R - 60)(100 - R) = -5000, at R = 80 - sqrt(5400) = 6.515
         assert_eq!((mos(3.1), mos(6.51)), (1.0, 1.0));
         assert!(mos(6.53) > 1.0 && mos(6.53) < 1.001);
         assert_eq!(mos(f64::NEG_INFINITY), 1.0);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn g107_by_its_closed_forms_and_published_values() {
         let ms = Duration::from_millis;
-        // Idd is 0 up to 100 ms. At 200 ms X = 1: 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2); at 800 ms X = 3
+        // Idd is 0 up to 100 ms. At 200 ms, X = 1 and Idd = 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2). At 800 ms, X = 3
         assert_eq!((idd(ms(0)), idd(ms(100))), (0.0, 0.0));
         let sixth = |x: f64| math::cbrt(x.sqrt());
         let at_200 = 25.0 * (sixth(2.0) - 3.0 * sixth(730.0 / 729.0) + 2.0);
@@ -187,13 +187,13 @@ mod tests {
         let best = r_g107(ms(0), g711, 0.0, 1.0);
         assert_eq!(best, 93.2);
         assert_eq!((mos(best) * 100.0).round(), 441.0);
-        // G.113 Appendix I gives G.729A Ie = 11 and Bpl = 19. A loss of 2 % gives 11 + 84 * 2 / 21 = 19; in bursts twice as long,
-        // 11 + 84 * 2 / 20
+        // By G.113 Appendix I, G.729A has Ie = 11 and Bpl = 19. So Ie,eff = 11 + 84 * 2 / 21 = 19 at a loss of 2 %, and 11 + 84
+        // * 2 / 20 in bursts twice as long
         let g729a = Codec { ie: 11.0, bpl: 19.0 };
         assert!((ie_eff(g729a, 0.02, 1.0) - 19.0).abs() < 1e-12);
         assert!((ie_eff(g729a, 0.02, 2.0) - 19.4).abs() < 1e-12);
         assert_eq!(ie_eff(g729a, 0.0, 1.0), 11.0);
-        // a loss as high as Bpl costs half of 95 - Ie: 95 / 2
+        // a loss as high as Bpl adds half of 95 - Ie, which is 95 / 2
         assert!((ie_eff(g711, 0.043, 1.0) - 47.5).abs() < 1e-9);
     }
 }

@@ -22,9 +22,9 @@ mod tests {
     fn known_allocations() {
         assert_eq!(jain(&[5.0; 4]), 1.0);
         assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
-        // if k of n flows have equal shares and the others nothing, the index is k/n
+        // if k of n flows have equal shares and all others have no share, the index is k/n
         assert_eq!(jain(&[7.0, 7.0, 7.0, 0.0]), 0.75);
-        // (1 + 2 + 3)^2 / (3 * 14) = 36/42
+        // The index is (1 + 2 + 3)^2 / (3 * 14) = 36/42.
         assert!((jain(&[1.0, 2.0, 3.0]) - 36.0 / 42.0).abs() < 1e-15);
         assert!((jain(&[1e-200, 2e-200, 3e-200]) - 36.0 / 42.0).abs() < 1e-15);
         assert_eq!((jain(&[]), jain(&[0.0, 0.0])), (1.0, 1.0));

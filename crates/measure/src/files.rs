@@ -100,7 +100,7 @@ impl Files {
         &self.all
     }
 
-    /// Returns the times of all files that ended after the warm-up, exact while all of them are stored.
+    /// Returns the times of all files that ended after the warm-up. They are exact while all of these files are stored.
     pub(crate) fn times(&self) -> FileTimes<'_> {
         let kept = Sorted::new(self.kept.iter().filter(|f| self.counts(f)).map(|f| f.took));
         if kept.count() == self.all.count() { FileTimes::Exact(kept) } else { FileTimes::Binned(&self.all) }
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_values() {
         let mut files = Files::default();
-        // times are 1001, 1003, ... 1199 ms. All are stored, so percentiles are exact. A histogram would give the middles of
-        // its bins, which are 0.5 or 1 ms wide
+        // The times are 1001, 1003, ... 1199 ms. All are stored, so percentiles are exact. A histogram would give the middle of
+        // a bin instead, and its bins are 0.5 or 1 ms wide.
         (0..100).for_each(|i| files.done(file(2000 + i, 1001 + 2 * i)));
         let (all, times) = (files.all(), files.times());
         let ms = |d: Option<Duration>| d.unwrap().millis();
@@ -146,8 +146,7 @@ mod tests {
         (0..70_000).for_each(|i| files.done(file(1000 + i, 1 + i / 1000)));
         let times = files.times();
         assert_eq!((files.all().count(), times.exact(), files.kept().len()), (70_000, false, KEPT));
-        // the two middle times are 35 and 36 ms. The histogram gives the first of the two, which has the nearest rank, to
-        // within 0.05 %
+        // the two middle times are 35 and 36 ms. The histogram gives 35 ms, the time of the nearest rank, to within 0.05 %
         assert!(times.median().unwrap().0.abs_diff(35_500_000) < 800_000, "{:?}", times.median());
     }
 }

@@ -50,7 +50,7 @@ pub struct Scale {
     pub name: &'static str,
     /// The quantity that the scale's source compares, in one line.
     pub words: &'static str,
-    /// The quantity that is compared here.
+    /// The quantity that this simulator compares.
     pub(crate) compares: Compares,
     /// The grades.
     pub bands: Cow<'static, [Band]>,
@@ -80,11 +80,11 @@ const CLASSES: &[Band] =
 
 /// Scales by name; the first is the default.
 ///
-/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the classes are
-/// Apple's). That Waveform compares a median with a mean is second-hand information.
+/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the classes
+/// are Apple's). We have only second-hand information that Waveform compares a median with a mean.
 pub static SCALES: [Scale; 5] = [
-    // a mean would hide the delays that users notice; the goal of L4S is also stated for the 99th percentile (RFC 9330
-    // §1)
+    // the 99th percentile: a mean would hide the delays that users notice, and the goal of L4S is also stated for this
+    // percentile (RFC 9330 §1)
     Scale {
         name: "p99",
         words: "A+ to F by the letters of dslreports; the delay that load adds to the round trip at the 99th percentile",

@@ -41,7 +41,7 @@ fn edge(bin: usize) -> u64 {
 /// A histogram of durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Counts by page and by position within it, up to the last page with values; `None` for a page without values.
+    /// The counts of each page, by position within the page, up to the last page with values; `None` for a page without values.
     pages: Vec<Option<Box<[u64; PAGE]>>>,
     count: u64,
     sum: u128,
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn over_time_long_values_count_longer() {
-        // nine values of 10 ms and one of 90 ms: the long one is half of the total of 180 ms
+        // there are nine values of 10 ms and one of 90 ms, so the long value is half of the total of 180 ms
         let mut h = Histogram::default();
         (0..9).for_each(|_| h.record(Duration::from_millis(10)));
         h.record(Duration::from_millis(90));

@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(j.mean(), None);
         j.arrival(Duration(10));
         assert_eq!(j.mean(), None);
-        // differences of 4, 3 and 0 over three steps: 7 / 3, rounded down
+        // the differences are 4, 3 and 0 ns over three steps, so the mean is 7 / 3 ns, rounded down
         for d in [14, 11, 11] {
             j.arrival(Duration(d));
         }

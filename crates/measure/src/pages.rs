@@ -82,7 +82,8 @@ mod tests {
         p.abandoned(Time(1));
         let ms = |d: Option<Duration>| d.unwrap().0 / 1_000_000;
         let times = p.times();
-        // sorted times: 2754 2756 2758 2760 9000; distances from their median: 4 2 0 2 6242, sorted 0 2 2 4 6242
+        // the sorted times are 2754, 2756, 2758, 2760 and 9000, and their median is 2758. The distances from the median are 4,
+        // 2, 0, 2 and 6242, so the median distance is 2
         assert_eq!((p.count(), p.abandoned_count(), ms(times.median()), ms(times.mad())), (5, 1, 2758, 2));
         assert_eq!([0.0, 95.0, 99.0, 99.9, 100.0].map(|p| ms(times.percentile(p))), [2754, 9000, 9000, 9000, 9000]);
         assert_eq!(ms(times.mean()), 4005);

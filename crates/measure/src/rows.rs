@@ -8,7 +8,7 @@
 pub struct Rows {
     first: u32,
     used: Vec<bool>,
-    /// Index of a row before which all rows are in use.
+    /// Index of a row. All rows before it are in use.
     full: usize,
 }
 

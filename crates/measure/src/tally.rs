@@ -39,7 +39,7 @@ pub struct AppTally {
     pub voip: Vec<VoipMeter>,
     /// True if its flows always have more to send.
     pub greedy: bool,
-    /// A packet is late if its delay exceeds the smallest delay by more than this; `None` if lateness is not measured.
+    /// A packet is late if its delay exceeds the smallest delay by more than this time; `None` if lateness is not measured.
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,
@@ -189,7 +189,8 @@ impl Tally {
         }
     }
 
-    /// Counts `packets` of a row as dropped. In the series they count in the bin that contains `now`, or that ends at `now`.
+    /// Counts `packets` of a row as dropped. In the series, they count in the bin that contains `now`, or in the bin that ends
+    /// at `now`.
     pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
@@ -200,7 +201,7 @@ impl Tally {
 
     /// Records the arrival of a datagram.
     pub fn datagram(&mut self, row: u32, direction: usize, now: Time, packet: &PacketMeta, delay: Duration) {
-        // the payload is the packet without its IPv4 and UDP headers; a packet smaller than these headers has none
+        // the payload is the packet without its IPv4 and UDP headers; a packet smaller than these headers has no payload
         let payload = packet.bytes().saturating_sub(28);
         let total = &mut self.rows[row as usize].directions[direction].total;
         total.packets += 1;

@@ -183,8 +183,8 @@ impl VoipMeter {
     /// Returns the number of packets that arrived late, compared with the minimum so far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // bin i holds the delays whose excess over late_after is in (i width, (i+1) width]; a delay is late if this excess is
-        // larger than the minimum. Delays in the bin that contains the minimum count as on time
+        // Bin i holds the delays whose excess over late_after is in (i width, (i+1) width]. A delay is late if this excess is
+        // larger than the minimum delay. Delays in the bin that contains the minimum delay count as on time.
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }
@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn jitter_settles_at_the_mean_difference() {
-        // delays alternate by 8 ms, so |D| is always 8 ms, and J converges to it with a time constant of 16 packets
+        // delays alternate between two values that differ by 8 ms, so |D| is always 8 ms, and J converges to 8 ms with a time
+        // constant of 16 packets
         let delays: Vec<u64> = (0..1000).map(|i| 10 * MS + (i % 2) * 8 * MS).collect();
         let mut m = meter();
         feed(&mut m, &delays);
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn both_ratings() {
-        // 1 % lost and a delay of 100 + 20 ms: R = 94.2 - 0.024*120 - 30 ln 1.15; R for the loss only is 2.88 higher
+        // with 1 % lost and a delay of 100 + 20 ms, R = 94.2 - 0.024*120 - 30 ln 1.15. R for the loss alone is 2.88 higher
         let mut m = meter();
         feed(&mut m, &[100 * MS; 99]);
         let s = m.summary(100);
@@ -321,17 +322,19 @@ mod tests {
             numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
             m.summary(100).burst_ratio
         };
-        // packets 3-6 and 8-9 of 0-11 are lost: runs of 4 and 2, mean 3. At a loss of 1/2, random runs would have a mean of 2
+        // Packets 3-6 and 8-9 of 0-11 are lost, which are runs of 4 and 2 packets, with a mean of 3. At a loss of 1/2, random
+        // runs would have a mean length of 2.
         assert_eq!(burst_ratio(&[0, 1, 2, 7, 10, 11]), 1.5);
-        // packets 1, 3 and 5 of 0-6 are lost: runs of 1. At a loss of 3/7, random runs would have a mean length of 7/4
+        // Packets 1, 3 and 5 of 0-6 are lost, which are three runs of 1 packet. At a loss of 3/7, random runs would have a mean
+        // length of 7/4.
         assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
         assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
         // independent losses of 10 % give a ratio near 1
         let mut rng = Rng::named(3, "bursts");
         let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
         assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
-        // late packets count as lost: the delays of the fourth and the fifth are 70 ms above the smallest, which makes one run
-        // of 2 among 6 packets
+        // late packets count as lost: the delays of the fourth and the fifth packet are 70 ms above the smallest delay, which
+        // makes one run of 2 among 6 packets
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
         assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);
@@ -343,8 +346,8 @@ mod tests {
         for (n, at) in [(0, 10), (2, 50), (1, 55), (3, 70), (4, 90), (6, 130), (5, 135), (7, 150)] {
             m.arrival(n, Time(n * 20 * MS), Time(at * MS));
         }
-        // no packet is lost, but packets 1 and 5 of 0-7 arrive too late to be played in order: two runs of 1, and 6 of 8 packets
-        // are played
+        // No packet is lost, but packets 1 and 5 of 0-7 arrive too late to be played in order. These are two runs of 1 packet,
+        // and 6 of 8 packets are played.
         assert_eq!((m.summary(8).lost_percent, m.summary(8).burst_ratio), (0.0, 6.0 / 8.0));
     }
 }

@@ -117,7 +117,7 @@ sample_properties! {
     ce_bytes: u64 = |s| s.ce_bytes;
     /// Round-trip time measured by this ACK, microseconds; None if it measures none.
     rtt_us: Option<u32> = |s| s.rtt_us;
-    /// One-way delay with the offset of the two clocks, microseconds modulo 2^32.
+    /// One-way delay plus the offset between the two clocks, microseconds modulo 2^32.
     one_way_us: Option<u32> = |s| s.one_way_us;
     /// Smoothed round-trip time, ns.
     srtt_ns: u64 = |s| s.srtt.0;
@@ -129,7 +129,7 @@ sample_properties! {
     una: u64 = |s| s.una;
     /// The next new byte to send.
     next: u64 = |s| s.next;
-    /// True if the window must not grow by this ACK; the return value of `on_ack` is then ignored.
+    /// True if the window must not grow on this ACK; the return value of `on_ack` is then ignored.
     rests: bool = |s| s.rests;
     /// True if the window limited the sender; if false, the window must not grow.
     cwnd_limited: bool = |s| s.cwnd_limited;
@@ -198,9 +198,9 @@ impl ControllerRate {
 pub(crate) struct ControllerLoss {
     /// Payload bytes.
     bytes: u64,
-    /// Bytes in flight when the segment was sent, including itself.
+    /// Bytes in flight when the segment was sent, including the segment.
     tx_in_flight: u64,
-    /// Bytes declared lost since the segment was sent, including itself.
+    /// Bytes declared lost since the segment was sent, including the segment.
     lost: u64,
     /// True if the application limited the sending rate when the segment was sent.
     app_limited: bool,
@@ -210,7 +210,7 @@ pub(crate) struct ControllerLoss {
     adjoins: bool,
 }
 
-/// The output of a controller. Values that are left out stay as they were.
+/// The output of a controller. Values that are omitted stay as they were.
 #[pyclass(frozen, get_all, name = "Drive", module = "bloatlab._core")]
 pub(crate) struct PythonDrive {
     /// Congestion window, segments.

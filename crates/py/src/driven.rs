@@ -88,7 +88,7 @@ impl DrivenRun {
         crate::run::to_python(py, self.run.outcome())
     }
 
-    /// Returns a copy of the run, which shares nothing with it.
+    /// Returns a copy of the run that shares no state with it.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
         self.outside.check()?;
         let (run, outside) = self.outside.forked(py, || self.run.clone())?;

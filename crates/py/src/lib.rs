@@ -41,7 +41,8 @@ fn as_toml(resolved: &str) -> PyResult<String> {
     written.map_err(|p| refuse("", &[p]))
 }
 
-/// Returns shell commands that configure Linux like the links of a scenario (canonical JSON, see `resolve`), or only like `link`.
+/// Returns shell commands that configure Linux like the links of a scenario (canonical JSON, see `resolve`), or only like the
+/// link `link`.
 #[pyfunction]
 #[pyo3(signature = (resolved, link=None))]
 fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {

@@ -40,7 +40,7 @@ impl Class {
         self.make.bind(py).getattr(name)
     }
 
-    /// Returns the class for the fork under way, or the same class if there is none.
+    /// Returns the class for the fork in progress, or the same class if there is no fork.
     pub(crate) fn forked(&self) -> Self {
         let error = FORK.with_borrow(|fork| fork.as_ref().map(|fork| fork.error.clone()));
         Self { error: error.unwrap_or_else(|| self.error.clone()), ..self.clone() }
@@ -101,8 +101,8 @@ impl<const N: usize> Object<N> {
         self.class.fail(py, self.names[method], mistake, place);
     }
 
-    /// Copies the object by `copy.deepcopy`, for the fork under way. `kind` describes the object. If the copy fails, stores the
-    /// error in the fork, and returns `None`.
+    /// Copies the object by `copy.deepcopy`, for the fork in progress. `kind` describes the object. If the copy fails, stores
+    /// the error in the fork, and returns `None`.
     pub(crate) fn copy(&self, py: Python<'_>, kind: &str) -> Option<Self> {
         let class = self.class.forked();
         let memo = FORK.with_borrow(|fork| {
@@ -158,7 +158,7 @@ fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake
 /// The state of a fork while a run is cloned: the values that are shared by the copies of its objects.
 struct Fork {
     error: FirstError,
-    /// The memo of `copy.deepcopy`, so that an object which two others share is copied once.
+    /// The memo of `copy.deepcopy`, so that an object that two other objects share is copied once.
     memo: Py<PyDict>,
     shared: Vec<(Arc<str>, Arc<dyn Any + Send + Sync>)>,
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::Scenario;
 
-/// The Python code of a run: whether there is any, and the first error in it.
+/// The state of the Python code of a run: true if there is any code, and the first error in this code.
 #[derive(Default)]
 pub(crate) struct Outside {
     any: bool,
@@ -39,7 +39,7 @@ impl Outside {
         &self.error
     }
 
-    /// Raises the first error, if there is one, at every call.
+    /// Raises the first error, if there is one. Every later call raises it again.
     pub(crate) fn check(&self) -> PyResult<()> {
         self.error.raise()
     }

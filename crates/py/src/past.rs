@@ -28,7 +28,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Copies the past and calls `act` without the GIL. Raises what `progress` raises.
+    /// Copies the past and calls `act` without the GIL. Errors: an exception in `progress`.
     fn copied<T: Send>(
         &self,
         py: Python<'_>,

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use units::Amount;
 
-/// The number of a quantity: a fraction for a share, an integer for all other kinds.
+/// The number of a quantity: a fraction if it is a share, an integer if it is of any other kind.
 #[derive(Debug, IntoPyObject)]
 pub(crate) enum Number {
     Whole(u64),

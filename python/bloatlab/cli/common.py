@@ -39,7 +39,7 @@ def scenario(path: Path, sets: Sequence[str]) -> Scenario:
     return reading(path, lambda: load(path, pairs))
 
 
-#: Matches a rate below 1 kbit/s in the form that it has in a resolved scenario.
+#: Matches a rate below 1 kbit/s, as it is written in a resolved scenario.
 _SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
 
 

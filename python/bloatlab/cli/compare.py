@@ -130,7 +130,7 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
             raise BadInput(f"--saved: {error}") from None
         if "live" not in real.summary:
             raise BadInput(f"--saved: {folder}: is a simulation, not a live run")
-        # the saved scenario is resolved again, because bloatlab may have new keys since then
+        # the saved scenario is resolved again, because bloatlab may have new keys by now
         if parse(real.scenario.text, form="json") != case.scenario(1):
             raise BadInput(f"--saved: {folder}: its scenario differs from {case.name} (check --set and --time)")
         return real

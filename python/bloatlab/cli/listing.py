@@ -103,7 +103,7 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
         return kinds
     if what in kinds:
         return {what: kinds[what]}
-    # tc's names are accepted: pfifo is droptail
+    # tc's names are accepted, such as pfifo for droptail
     named = {kind: [e for e in entries if what in _names(e)] for kind, entries in kinds.items()}
     found = {kind: entries for kind, entries in named.items() if entries}
     if len(found) > 1:  # a measure whose path ends with this name is only listed if no other kind has the name
@@ -260,7 +260,7 @@ def _default(parameter: Entry) -> str:
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # a longer text has a default for each variant
+    # a longer text states a default for each variant
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 

@@ -50,7 +50,7 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: `_FILES`: commands whose modules have other names. `_APPS`: commands that have subcommands.
+#: `_FILES`: modules of commands whose module has a different name. `_APPS`: commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
@@ -69,7 +69,7 @@ def _line(file: str) -> str:
     return (found[1] or found[2].removesuffix('"""')) if found else ""
 
 
-# A command is imported when it runs: polars alone takes a third of a second, and `--help` needs none of it.
+# A command is imported when it runs, because polars alone takes a third of a second, and `--help` does not need it.
 for _name in _COMMANDS:
     _file = _FILES.get(_name, _name)
     if _name in _APPS:
@@ -109,7 +109,7 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
             _stderr().print(f"Try [bold]{name} --help[/].", highlight=False)
             return EXIT_BAD_INPUT
         case KeyboardInterrupt():
-            # an interrupted sweep has a message, with the number of stored runs
+            # the message of an interrupted sweep contains the number of stored runs
             _say(f"interrupted: {error}" if str(error) else "interrupted")
             return EXIT_INTERRUPTED
         # rich raises SystemExit when the reader of a pipe has gone

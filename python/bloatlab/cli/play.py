@@ -22,8 +22,8 @@ from bloatlab.terminal import Console
 #: The page, built by `make playground` and included in wheels.
 PAGE = Path(bloatlab.__file__).parent / "playground" / "index.html"
 
-#: A page that redirects to the playground with its fragment, because desktops often drop the part of a file's URL after
-#: #.
+#: A page that redirects to the playground and passes on the fragment of its own address. Needed because desktops often
+#: drop the part of a file's URL after #.
 _DOOR = """<!doctype html>
 <meta charset="utf-8"><title>bloatlab playground</title>
 <meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Open the playground</a>

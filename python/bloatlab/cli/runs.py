@@ -1,4 +1,4 @@
-"""The options --store, --no-store, --jobs and --dask: where runs are stored and where they are made."""
+"""The options --store, --no-store, --jobs and --dask: where runs are stored, and which processes make them."""
 
 import contextlib
 from collections.abc import Generator

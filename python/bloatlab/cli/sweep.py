@@ -220,7 +220,7 @@ def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -
 
 
 def _on_terminal(frame: pl.DataFrame) -> list[str]:
-    """Returns the columns that a terminal shows by default, without those that are empty or 0 in every run."""
+    """Returns the columns that a terminal shows by default, except columns that are empty or 0 in every run."""
     found = [c for pattern in ON_TERMINAL for c in fnmatch.filter(frame.columns, pattern)]
     return [c for c in found if any(frame[c].drop_nulls())]
 

@@ -128,8 +128,8 @@ impl LinkAccount<'_> {
         self.total.since(&self.before)
     }
 
-    /// Returns the sojourn time by which the queue is graded: the mean or the 99th percentile of the packets that left. `None` if
-    /// more packets still wait at the end than have left: the sojourn times of waiting packets are unknown.
+    /// Returns the sojourn time by which the queue is graded: the mean or the 99th percentile of the packets that left. `None`
+    /// if more packets wait at the end than have left, because the sojourn times of the waiting packets are unknown.
     pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
         let known = sojourn.count() >= u64::from(self.total.backlog.packets);
@@ -137,7 +137,7 @@ impl LinkAccount<'_> {
     }
 }
 
-/// How the delay added by load is graded.
+/// The grading of the delay that load adds.
 #[derive(Clone, Debug)]
 pub struct Grading {
     /// The scale that the scenario names. `None` selects the first of [`crate::SCALES`], whose name the summary omits.
@@ -163,7 +163,7 @@ pub struct Account<'a> {
     pub events: u64,
     /// All links, in the order of their names.
     pub links: Vec<LinkAccount<'a>>,
-    /// How the run is graded.
+    /// The grading of the run.
     pub grading: Grading,
     /// Counters of applications and flows.
     pub tally: &'a Tally,

@@ -217,7 +217,7 @@ fn late(delay: &Histogram, late_after: Duration) -> f64 {
     (delay.count() as f64 * (1.0 - delay.share_at_most(least + late_after))).max(0.0)
 }
 
-/// Returns `n` packets as a percentage of those that arrived or were dropped.
+/// Returns `n` packets as a percentage of the packets that arrived or were dropped.
 fn of_settled(delay: &Histogram, dropped: u64, n: f64) -> Option<f64> {
     let settled = delay.count() as f64 + dropped as f64;
     (settled > 0.0).then(|| 100.0 * n / settled)
@@ -265,7 +265,7 @@ impl Account<'_> {
             v.insert("files".to_owned(), object(files(all, &app.files.times())));
         }
         for (stream, (name, meter)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
-            // both sides speak at the same times, so each has half of the datagrams sent
+            // both sides speak at the same times, so each side sent half of the datagrams
             let (dropped, streams) = (|d: Counts| d.dropped, app.voip.len() as u64);
             let dropped = if streams == 1 { c.both(dropped) } else { c.sum(stream, dropped) };
             let judged = meter.arrived() + dropped;

@@ -18,7 +18,7 @@ pub struct Declared {
     pub least: f64,
     /// Rank among the measures that people notice first.
     pub rank: Option<u8>,
-    /// Description; empty for a statistic that its name explains.
+    /// Description; empty for a statistic whose name is sufficient.
     pub doc: &'static str,
     /// The keys below this one. Only keys without parts hold numbers or words.
     pub parts: Vec<Declared>,

@@ -34,7 +34,7 @@ pub(super) struct PingGrade<'a> {
 
 /// A result by which the run may be graded.
 struct Candidate<'a> {
-    /// The quantity that the scale compares, in its unit.
+    /// The quantity that the scale compares, in the scale's unit.
     value: f64,
     added: Option<Duration>,
     p99: Option<Duration>,
@@ -111,7 +111,7 @@ impl Grading {
         let (graded, rpm) = (self.scale(), self.scale().compares == Compares::Rpm);
         let candidates = self.candidates(account);
         let is_worse = |a: f64, b: f64| if rpm { a < b } else { a > b };
-        // of equal candidates, the first in the order of names is taken
+        // among equal candidates, the first by name is taken
         let worst = |second_choice: bool| {
             candidates.iter().find_map(|kind| {
                 let eligible = kind.iter().filter(|c| c.second_choice == second_choice);

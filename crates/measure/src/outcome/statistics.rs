@@ -5,7 +5,7 @@ use crate::{Histogram, TimeWeighted};
 use packet::{Kind, measures};
 use serde_json::{Map, Value};
 
-/// Adds measures to an object under their keys.
+/// Adds measures to an object, each under its key.
 pub(super) fn put<const N: usize>(into: &mut Map<String, Value>, measures: [(&'static str, Value); N]) {
     into.extend(measures.map(|(key, value)| (key.to_owned(), value)));
 }

@@ -80,7 +80,7 @@ pub(crate) struct Fate {
     flow: u32,
     /// The reason: `tail_full`, `early_head` and others for a drop, `law` or `step` for a mark.
     reason: &'static str,
-    /// The place of the decision: `"enqueue"` or `"dequeue"`.
+    /// The end of the queue at which the decision was made: `"enqueue"` or `"dequeue"`.
     point: &'static str,
 }
 
@@ -178,8 +178,8 @@ impl Discipline {
         })
     }
 
-    /// Offers a packet of `size` bytes; returns the drops and marks that result, of this packet or of others. `ecn` is the value
-    /// of the ECN field or its name. `addresses` are the IPv4 addresses of source and destination.
+    /// Offers a packet of `size` bytes; returns the resulting drops and marks, of this packet or of other packets. `ecn` is the
+    /// value of the ECN field or its name. `addresses` are the IPv4 addresses of source and destination.
     #[pyo3(
         signature = (time_ns, size, flow=0, ecn=EcnArgument::Code(0), dscp=0, addresses=None),
         text_signature = "($self, time_ns, size, flow=0, ecn=0, dscp=0, addresses=None)"
@@ -198,7 +198,8 @@ impl Discipline {
             let message = "expected a size of 1 to 65535 bytes, a flow below 1048576 and a DSCP of 0 to 63";
             return Err(PyValueError::new_err(message));
         }
-        // without addresses, each flow gets its own source address, so that classifiers which hash addresses distinguish flows
+        // without addresses, each flow gets its own source address, so that flows differ even for classifiers that hash
+        // addresses
         let (src, dst) = match &addresses {
             Some((src, dst)) => (address(src)?, address(dst)?),
             None => (flow, u32::MAX),
@@ -211,7 +212,7 @@ impl Discipline {
         Ok(self.call(|queue, cx| queue.enqueue(packet, cx)).1)
     }
 
-    /// Dequeues the next packet. Returns the packet, or `None` if none leaves, and the drops and marks that result.
+    /// Dequeues the next packet. Returns the packet, or `None` if no packet leaves, and the resulting drops and marks.
     fn dequeue(&mut self, time_ns: u64) -> PyResult<(Option<Packet>, Vec<Fate>)> {
         self.advance(time_ns)?;
         let (packet, fates) = self.call(Queue::dequeue);
@@ -260,7 +261,7 @@ impl Discipline {
         self.queue.next_wake().map(|t| t.0)
     }
 
-    /// Runs the discipline's timer; returns the drops and marks that result.
+    /// Runs the discipline's timer; returns the resulting drops and marks.
     fn wake(&mut self, time_ns: u64) -> PyResult<Vec<Fate>> {
         self.advance(time_ns)?;
         Ok(self.call(Queue::wake).1)

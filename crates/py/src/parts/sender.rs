@@ -91,7 +91,7 @@ impl TcpSender {
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().and_then(|()| stack.ready()).map_err(wrong)?;
         stack.opening.handshake = false;
-        // TCP small queues need a host whose device reports departures; there is none here
+        // TCP small queues need a host with a device that reports departures, and there is no device here
         stack.pacing.tsq = false;
         stack.wire.timestamps = false;
         let mut end = Endpoint::new(&stack, stack.receiver.most_window());
@@ -176,7 +176,7 @@ impl TcpSender {
         self.end.probe(&self.stack).state.word()
     }
 
-    /// Segments that the sender deems lost and that have not been acknowledged since, retransmitted or not.
+    /// Segments that were declared lost and are not yet acknowledged, retransmitted or not.
     #[getter]
     fn lost_segments(&self) -> u32 {
         self.end.lost_segments()
