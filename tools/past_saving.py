@@ -18,7 +18,7 @@ from bloatlab.scenario import Scenario
 from bloatlab.sweep import gather, grid_file, pasts
 
 GRID = Path(__file__).resolve().parents[1] / "examples" / "sweeps" / "falling-rate.toml"
-#: How often each way is measured; the shortest time counts.
+#: Number of measurements with common pasts, and without them; the shortest time counts.
 ROUNDS = 3
 
 planned = pasts.planned

@@ -304,7 +304,7 @@ def anchor(title: str) -> str:
 
 
 def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str = "none") -> list[str]:
-    """Returns the table of the keys of `of`, required ones first, and a list of their keywords.
+    """Returns the table of the keys of `of`, required keys first, and a list of their keywords.
 
     `values` replaces the defaults of the schema; `none` is the word for a key without a default.
     """

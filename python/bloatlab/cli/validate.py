@@ -17,7 +17,7 @@ from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
 from bloatlab.validate import Entry, Validated, load, public, validate
 
-#: Width of the tables if the output is not a terminal.
+#: Width of the tables in characters, if the output is not a terminal.
 WIDTH = 80
 
 

@@ -1,4 +1,4 @@
-"""Converts values of a scenario to numbers and back: "5mbit" is 5e6 bit/s, and halfway to "15mbit" is "10mbit"."""
+"""Converts values of a scenario to numbers and back: the mean of "5mbit" (5e6 bit/s) and "15mbit" is "10mbit"."""
 
 from __future__ import annotations
 

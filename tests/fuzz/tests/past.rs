@@ -1,8 +1,8 @@
 //! Differential test of `sim::Past`: runs that share their common past give the same bytes as separate runs.
 //!
 //! A random scenario gets variants: links change, applications start or stop later, are replaced by others, or differ from the
-//! start. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant. This past is
-//! simulated once, in steps, and then continued as each variant.
+//! beginning of the run on. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant.
+//! This past is simulated once, in steps, and then continued as each variant.
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios, `cargo test` runs 60.
 

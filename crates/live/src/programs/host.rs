@@ -68,7 +68,7 @@ impl Host for LiveHost<'_> {
 /// Bytes in front of a datagram's padding: its number and its time stamp.
 const STAMP: usize = 16;
 
-/// Length of an ICMP echo request's header.
+/// Length of an ICMP echo request's header, bytes.
 const ECHO: usize = 8;
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {

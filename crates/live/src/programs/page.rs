@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 /// Length of the page in bytes.
 const PAGE: u64 = 177_669;
 
-/// Longest accepted request.
+/// Longest accepted request, bytes.
 const MOST: usize = 16 * 1024;
 
 /// Content from which every response is cut.

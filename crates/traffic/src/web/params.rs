@@ -7,7 +7,7 @@ use units::{Bytes, Duration, Rng, math};
 
 /// Upper bound on the number of servers.
 pub(super) const MAX_SERVERS: u32 = 64;
-/// Upper bound on the objects of one page.
+/// Upper bound on the number of objects of one page.
 pub(super) const MAX_OBJECTS: u32 = 100_000;
 
 /// Size of the html file of Appendix A in bytes.

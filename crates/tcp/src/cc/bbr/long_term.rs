@@ -1,4 +1,4 @@
-//! The long-term bandwidth of a path with a token-bucket policer, which drops what exceeds its rate instead of delaying it.
+//! The long-term bandwidth of a path with a token-bucket policer, which drops the excess over its rate instead of delaying it.
 //!
 //! ```text
 //! an interval begins with a loss;  after 4 to 16 rounds, it ends with a loss at which  lost >= 50/256 of delivered
