@@ -8,8 +8,9 @@
 //! |---|---|---|
 //! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 275 KB |
 //! | [`TimeWeighted`] | a queue's length: share of time at each length | 8 B per length, at most 524 KB |
-//! | [`Series`] | any quantity over time, in equal bins | 8 to 24 B per bin |
-//! | [`LinkMeter`] | the first three for one link, fed as a [`record::Sink`] | their sum |
+//! | [`Series`] | a quantity over time, in equal bins | 8 or 12 B per bin |
+//! | [`LinkSeries`] | what happens at a link, in equal bins | 64 B per bin |
+//! | [`LinkMeter`] | queue, sojourn times and series of one link, fed as a [`record::Sink`] | their sum |
 //! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 262 KB and a histogram |
 //! | [`Tally`] | the counts of end hosts: per flow, per application | their sum |
@@ -25,6 +26,7 @@ mod grade;
 mod histogram;
 mod jitter;
 mod link;
+mod link_series;
 mod outcome;
 mod pages;
 mod percentile;
@@ -42,6 +44,7 @@ pub(crate) use grade::{Compares, Idle, class};
 pub use histogram::Histogram;
 pub(crate) use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
+pub(crate) use link_series::LinkSeries;
 pub use outcome::{
     Account, ClassCounts, Column, Declared, Grading, LinkAccount, LinkCounts, Outcome, Table, Verdict, declared,
 };

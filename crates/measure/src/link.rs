@@ -1,6 +1,6 @@
 //! One link's measures, fed by records.
 
-use crate::{Channel, Histogram, Series, TimeWeighted};
+use crate::{Histogram, LinkSeries, TimeWeighted};
 use record::{LinkId, Mask, Record, Sink};
 use units::{Duration, Problem, Time};
 
@@ -30,42 +30,26 @@ pub struct LinkMeter {
     pub queue: TimeWeighted,
     /// Sojourn times of the packets that left.
     pub sojourn: Histogram,
-    /// Mean queue length over time in each bin, packets.
-    pub queue_series: Series,
-    /// Mean sojourn time of the packets that left in each bin, ns.
-    pub sojourn_series: Series,
-    /// Largest sojourn time of the packets that left in each bin, ns.
-    pub sojourn_max_series: Series,
-    /// Bytes on the wire that left in each bin.
-    pub bytes_series: Series,
-    /// Packets dropped in each bin.
-    pub drop_series: Series,
-    /// Packets marked with CE in each bin.
-    pub mark_series: Series,
+    /// Queue length, sojourn times, departures, drops and marks in each bin.
+    pub(crate) series: LinkSeries,
 }
 
 impl LinkMeter {
-    /// Returns a meter without records.   Errors: a bin width that [`Series`] rejects.
+    /// Returns a meter without records.   Errors: an invalid width of the bins.
     pub fn new(p: LinkMeterParams) -> Result<Self, Problem> {
-        let series = |channel| Series::new(channel, p.start, p.bin, p.duration).map_err(|e| e.under("bin"));
         Ok(Self {
             link: p.link,
             warm_up: p.warm_up,
             queue: TimeWeighted::new(p.start, p.limit),
             sojourn: Histogram::default(),
-            queue_series: series(Channel::TimeMean)?,
-            sojourn_series: series(Channel::Mean)?,
-            sojourn_max_series: series(Channel::Max)?,
-            bytes_series: series(Channel::Sum)?,
-            drop_series: series(Channel::Sum)?,
-            mark_series: series(Channel::Sum)?,
+            series: LinkSeries::new(p.start, p.bin, p.duration).map_err(|e| e.under("bin"))?,
         })
     }
 
     /// Ends the run.
     pub fn finish(&mut self, now: Time) {
         self.queue.advance(now);
-        self.queue_series.advance(now);
+        self.series.advance(now);
     }
 
     /// Ends the warm-up: restarts the distribution of the queue's length. All earlier records must have been received.
@@ -77,25 +61,37 @@ impl LinkMeter {
     #[inline]
     pub fn enqueued(&mut self, now: Time, packets: u32) {
         self.queue.set(now, packets);
-        self.queue_series.hold(now, u64::from(packets));
+        self.series.hold(now, packets);
     }
 
     /// Records a dequeued packet, after which the queue holds `packets`.
     #[inline]
     pub fn dequeued(&mut self, now: Time, size: u16, packets: u32, sojourn: Duration) {
         self.enqueued(now, packets);
+        self.left(now, size, sojourn);
+    }
+
+    /// Records a packet that finds an empty queue and an idle link: it is enqueued and dequeued at once.
+    #[inline]
+    pub fn passed(&mut self, now: Time, size: u16) {
+        // the length of the queue is 0 before and after, so the time at 0 can be counted later
+        self.queue.peak(1);
+        self.left(now, size, Duration::ZERO);
+    }
+
+    /// Records the departure of a packet.
+    #[inline]
+    fn left(&mut self, now: Time, size: u16, sojourn: Duration) {
         if now >= self.warm_up {
             self.sojourn.record(sojourn);
         }
-        self.sojourn_series.mean(now, sojourn.0);
-        self.sojourn_max_series.max(now, sojourn.0);
-        self.bytes_series.add(now, u64::from(size));
+        self.series.sent(now, size, sojourn);
     }
 
     /// Records a dropped packet.
     #[inline]
     pub fn dropped(&mut self, now: Time) {
-        self.drop_series.put(now, 1);
+        self.series.dropped(now);
     }
 }
 
@@ -114,7 +110,7 @@ impl Sink for LinkMeter {
                 self.dequeued(now, packet.size, backlog_packets, sojourn);
             }
             Record::Dropped { link, .. } if link == self.link => self.dropped(now),
-            Record::Marked { link, .. } if link == self.link => self.mark_series.put(now, 1),
+            Record::Marked { link, .. } if link == self.link => self.series.marked(now),
             _ => {}
         }
     }
@@ -144,22 +140,25 @@ mod tests {
         // a packet that leaves before the end of the warm-up is in the series but not in the distribution
         m.dequeued(Time::ZERO, 0, 0, s * 7);
         let enqueued = |link, n| Record::Enqueued { link: LinkId(link), packet, backlog_packets: n, backlog_bytes: 0 };
+        let marked =
+            |link| Record::Marked { link: LinkId(link), packet, reason: MarkReason::Law, point: Point::Dequeue };
+        m.put(at(400), marked(1));
         m.put(at(500), enqueued(1, 1));
         m.put(at(600), enqueued(2, 7));
         m.put(at(1000), enqueued(1, 2));
         m.put(at(1500), Record::Dequeued { link: LinkId(1), packet, backlog_packets: 1, sojourn });
         m.put(at(1600), Record::Dropped { link: LinkId(1), packet, reason, point, sojourn });
-        let marked =
-            |link| Record::Marked { link: LinkId(link), packet, reason: MarkReason::Law, point: Point::Dequeue };
-        m.put(at(400), marked(1));
         m.put(at(1700), marked(2));
         m.finish(at(2000));
         // the queue's length is 0, 1, 2 and 1, each for 0.5 s
         let times: Vec<_> = m.queue.bins().map(|(length, time)| (length, time.millis())).collect();
         assert_eq!(times, [(0, 500.0), (1, 1000.0), (2, 500.0)]);
-        assert_eq!(m.queue_series.column(), [0.5, 1.5]);
-        assert_eq!((m.bytes_series.column(), m.drop_series.column()), (vec![0.0, 1500.0], vec![0.0, 1.0]));
-        assert_eq!(m.mark_series.column(), [1.0, 0.0]);
+        let s = &m.series;
+        let column = |value: fn(&LinkSeries, usize) -> f64| [0, 1].map(|i| value(s, i));
+        assert_eq!(column(LinkSeries::queue_mean), [0.5, 1.5]);
+        assert_eq!(column(LinkSeries::sent_bytes), [0.0, 1500.0]);
+        assert_eq!(column(LinkSeries::dropped_packets), [0.0, 1.0]);
+        assert_eq!(column(LinkSeries::marked_packets), [1.0, 0.0]);
         assert_eq!(m.sojourn.max(), Some(sojourn));
         assert_eq!(LinkMeter::new(LinkMeterParams { bin: Duration::ZERO, ..p }).unwrap_err().path, "bin");
     }

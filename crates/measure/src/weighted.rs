@@ -45,6 +45,13 @@ impl TimeWeighted {
         self.max = self.max.max(value);
     }
 
+    /// Raises the value to `value` and lowers it again at the same time. Only the maximum can change.
+    #[inline]
+    pub(crate) fn peak(&mut self, value: u32) {
+        debug_assert!(self.value < value);
+        self.max = self.max.max(value);
+    }
+
     /// Extends the current value until `now`. Must be called at the end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {

@@ -320,14 +320,13 @@ impl Chained {
         let Some(meter) = books.meter else { return };
         if dropped {
             meter.dropped(at);
-        } else {
+        } else if start > at {
             meter.enqueued(at, self.seen.waiting + 1);
-            if start > at {
-                self.seen.waiting += 1;
-                self.seen.next_start = self.seen.next_start.min(start);
-                return;
-            }
-            meter.dequeued(at, size, self.seen.waiting, Duration::ZERO);
+            self.seen.waiting += 1;
+            self.seen.next_start = self.seen.next_start.min(start);
+            return;
+        } else {
+            meter.passed(at, size);
         }
         self.pass();
     }

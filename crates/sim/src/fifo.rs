@@ -228,10 +228,10 @@ impl Fifo {
         // `catch_up` has started every packet that could start by now, so if the link is free, no other packet waits
         let at_once = start <= now;
         if let Some(meter) = meter {
-            meter.enqueued(now, with.packets);
             if at_once {
-                meter.dequeued(now, size, self.waiting.packets, Duration::ZERO);
+                meter.passed(now, size);
             } else {
+                meter.enqueued(now, with.packets);
                 self.sojourns.push(start.since(now));
             }
         }

@@ -157,18 +157,18 @@ impl Account<'_> {
 
     pub(super) fn queue_series(&self) -> Table {
         let rows: Vec<_> =
-            self.recorded().flat_map(|(name, m)| (0..m.queue_series.len()).map(move |i| (name, m, i))).collect();
+            self.recorded().flat_map(|(name, m)| (0..m.series.len()).map(move |i| (name, m, i))).collect();
         table!("queue_series", rows, {
             "link": Text = |(name, ..)| (*name).to_owned(),
-            "t_s": F64 = |(_, m, i)| m.queue_series.begin(*i).secs(),
-            "queue_packets_mean": F64 = |(_, m, i)| m.queue_series.get(*i),
-            "queue_packets": F64 = |(_, m, i)| m.queue_series.at_end(*i),
-            "sojourn_ms_mean": F64 = |(_, m, i)| m.sojourn_series.get(*i) * 1e-6,
-            "sojourn_ms_max": F64 = |(_, m, i)| m.sojourn_max_series.get(*i) * 1e-6,
-            "sent_packets": F64 = |(_, m, i)| f64::from(m.sojourn_series.count(*i)),
-            "sent_bytes": F64 = |(_, m, i)| m.bytes_series.get(*i),
-            "dropped_packets": F64 = |(_, m, i)| m.drop_series.get(*i),
-            "marked_packets": F64 = |(_, m, i)| m.mark_series.get(*i),
+            "t_s": F64 = |(_, m, i)| m.series.begin(*i).secs(),
+            "queue_packets_mean": F64 = |(_, m, i)| m.series.queue_mean(*i),
+            "queue_packets": F64 = |(_, m, i)| m.series.queue_end(*i),
+            "sojourn_ms_mean": F64 = |(_, m, i)| m.series.sojourn_mean(*i) * 1e-6,
+            "sojourn_ms_max": F64 = |(_, m, i)| m.series.sojourn_max(*i) * 1e-6,
+            "sent_packets": F64 = |(_, m, i)| m.series.sent_packets(*i),
+            "sent_bytes": F64 = |(_, m, i)| m.series.sent_bytes(*i),
+            "dropped_packets": F64 = |(_, m, i)| m.series.dropped_packets(*i),
+            "marked_packets": F64 = |(_, m, i)| m.series.marked_packets(*i),
         })
     }
 
