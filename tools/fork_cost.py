@@ -1,4 +1,4 @@
-"""Measures what a fork of a simulation costs, in time and in memory: the table of docs/driving.md."""
+"""Measures the cost of a fork of a simulation in time and in memory: the table of docs/driving.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds what a release consists of: `make wheel` for this machine, `make release` for all.
+"""Builds the parts of a release: `make wheel` for this machine, `make release` for all.
 
     .venv/bin/python tools/release.py dist x86_64-unknown-linux-gnu aarch64-unknown-linux-musl
 

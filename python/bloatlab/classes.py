@@ -249,7 +249,7 @@ def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
 
 
 def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:
-    """Raises `ClassError` for imports of what makes runs differ: other files, clocks, other random numbers."""
+    """Raises `ClassError` for imports that would make runs differ: other files, clocks, other random numbers."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

@@ -130,7 +130,7 @@ traffic.voip = {}
 
 
 def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Presses Ctrl-C and returns what the process printed. A process that does not end is killed."""
+    """Presses Ctrl-C and returns the output of the process. A process that does not end is killed."""
     process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""Finds out what this machine's kernel can do, from the kernel itself and not from the bench under test."""
+"""Determines the capabilities of this machine's kernel, from the kernel itself and not from the bench under test."""
 
 from __future__ import annotations
 

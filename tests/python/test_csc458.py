@@ -1,4 +1,4 @@
-"""The study `csc458`: its scenarios and rules, what it checks in short runs, and the file formats of the lab."""
+"""The study `csc458`: its scenarios and rules, its checks in short runs, and the file formats of the lab."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def made(name: str, **arguments: Any) -> Any:
 
 
 def episode(env: Any, seed: int | None, act: Any = rest, **options: Any) -> list[tuple[Any, ...]]:
-    """Runs an episode; returns what the reset returned, and then what each step returned."""
+    """Runs an episode; returns the result of the reset, and then the result of each step."""
     observation, info = env.reset(seed=seed, options=options)
     seen: list[tuple[Any, ...]] = [(observation, info)]
     while len(seen) == 1 or not (seen[-1][2] or seen[-1][3]):

@@ -1,4 +1,4 @@
-"""Figures: what they contain, and that drawing a figure twice gives the same bytes."""
+"""Figures: their contents, and that a figure that is drawn twice has the same bytes."""
 
 from __future__ import annotations
 

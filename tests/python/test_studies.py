@@ -266,7 +266,7 @@ def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
 
 
 def printed(done: Results, width: int, *, full: bool = False) -> list[str]:
-    """Returns what a study prints, in lines."""
+    """Returns the output of a study, in lines."""
     out = StringIO()
     report(done, Console(file=out, width=width), full=full)
     return out.getvalue().splitlines()

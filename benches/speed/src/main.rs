@@ -234,7 +234,7 @@ fn one(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs [`one`] in a separate process, under `tool` if given; returns what the run and the tool printed.
+/// Runs [`one`] in a separate process, under `tool` if given; returns the output of the run and of the tool.
 fn start(
     tool: &[&str],
     case: &Case,

@@ -9,7 +9,7 @@
 //! with a separate queue for ECT(1) have a second line for such packets.
 //!
 //! ```text
-//! qdiscs [NAME ...]     all disciplines, or the named ones
+//! qdiscs [NAME ...]     all disciplines, or the named disciplines
 //! ```
 
 use packet::{Ecn, FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};

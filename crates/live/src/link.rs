@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use units::{Duration, Time};
 
-/// Time before a deadline at which the thread stops sleeping: about what the kernel needs to wake it.
+/// Time before a deadline at which the thread stops sleeping. It is about the time that the kernel needs to wake the thread.
 const SPIN: Duration = Duration::from_micros(60);
 
 /// Longest time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which it would leave other

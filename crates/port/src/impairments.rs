@@ -114,7 +114,7 @@ impl Impairments {
 }
 
 /// The impairments of a running wire. Each kind draws from its own random stream, so that switching one kind on does not change
-/// the draws of the others.
+/// the draws of the other impairments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Impaired {
     spec: Impairments,

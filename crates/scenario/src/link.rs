@@ -246,7 +246,7 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue. If all links are selected, only these links are meant.
+/// Returns true if a link can hold a queue. A selection of all links selects only such links.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

@@ -291,8 +291,8 @@ impl Chained {
         }
     }
 
-    /// Brings the drops of flows up to the event at `now` that was scheduled at `since`. This includes drops at `now` whose
-    /// event would have come before that event.
+    /// Updates the counts of flows' drops until the event at `now` that was scheduled at `since`. Drops at `now` count if their
+    /// own event would have come before this event.
     pub(crate) fn settle_before(&mut self, now: Time, since: Option<Time>, books: &mut Books<'_>) {
         self.settle(Time(now.0.saturating_sub(1)), books);
         let Some(since) = since.filter(|_| self.drops > 0) else { return };

@@ -19,12 +19,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
         PEAK.fetch_max(live, Relaxed);
-        // SAFETY: the caller guarantees what the system's allocator requires
+        // SAFETY: the caller meets the requirements of the system's allocator
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller guarantees what the system's allocator requires
+        // SAFETY: the caller meets the requirements of the system's allocator
         unsafe { System.dealloc(at, layout) }
     }
 }

@@ -27,7 +27,8 @@
 use crate::params::TcpParams;
 use units::{Duration, Time};
 
-/// Pacing rate in windows per round trip: the first value for windows below half of ssthresh, the second for all others.
+/// Pacing rate in windows per round trip: the first value for windows below half of ssthresh, the second value for all other
+/// windows.
 const RATIO: (f64, f64) = (2.0, 1.2);
 /// A burst holds the data of 1/PER_SECOND of a second at the pacing rate.
 const PER_SECOND: f64 = 1024.0;
@@ -42,7 +43,7 @@ const LIMIT_OUTPUT: u64 = 4 << 20;
 const LEAST: u32 = 2;
 /// A burst may leave once 1/WIN_DIVISOR of the window is free.
 const WIN_DIVISOR: u64 = 3;
-/// A sender that has sent nothing for longer than this does not wait for a larger burst.
+/// A sender that has sent nothing for longer than this time does not wait for a larger burst.
 const RECENT: Duration = Duration::from_millis(1);
 
 /// Returns the pacing rate in payload bytes per second, for `segments` segments per `srtt`. `None` before the first RTT sample.

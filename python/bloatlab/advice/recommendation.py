@@ -228,7 +228,7 @@ def grouped(all_: Iterable[Judged]) -> str:
 
 
 def wrong(of: Recommendation) -> list[str]:
-    """Says what a buffer that is sized for one round trip costs if the true round trip differs from it."""
+    """Describes the cost of a buffer that was sized for one round trip, if the true round trip is different."""
     made = [(g.guess, g) for g in of.guesses if g.guess is not None]
     (short, low), (long_, high) = made[0], made[-1]
     if short == long_:

@@ -59,7 +59,7 @@ def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def chosen(suite: Suite, cc: str) -> list[Subject]:
-    """Returns what a suite judges for the argument of `--cc` or `--queue`. Raises `JudgeError`, `ScenarioError`."""
+    """Returns the subjects of a suite for the argument of `--cc` or `--queue`. Raises `JudgeError`, `ScenarioError`."""
     if suite.everyone and not suite.queues and cc not in (*suite.everyone, "all"):
         valid = f"expected {', '.join(suite.everyone)}, or all{nearest(cc, suite.everyone)}"
         raise JudgeError(f"judge: suite {suite.name} does not know {cc}; {valid}")

@@ -116,7 +116,7 @@ def axes(of: Sweep) -> list[Axis]:
 
 
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
-    """Returns the axis along x, and the others.
+    """Returns the axis along x, and all other axes.
 
     By default, x is the first axis of numbers, or the axis with the most values if no axis has numbers.
     """

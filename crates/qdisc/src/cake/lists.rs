@@ -1,7 +1,7 @@
 //! Linked lists of queues.
 //!
-//! The links are in one small table of neighbours, so a queue joins or leaves a list without access to the other queues
-//! themselves.
+//! The links are in one small table of neighbours, so a queue joins or leaves a list without access to the data of other
+//! queues.
 
 use super::table::Table;
 

@@ -160,7 +160,7 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // the texts have every keyword, except flags that tc can only set, so what is written equals the text
+        // the texts have every keyword, except flags that tc can only set, so the written command equals the text
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }

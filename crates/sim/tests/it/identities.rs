@@ -86,7 +86,7 @@ fn longest_waits() {
 #[test]
 fn delays_and_drops_of_a_flow_over_time() {
     // 2 Mbit/s of 1500 B packets (one every 6 ms) enter a link of 1 Mbit/s (12 ms each) with a queue of 10 packets. After 21
-    // packets the queue is full, and from then on every other packet is lost. An accepted packet waits for the rest of the
+    // packets the queue is full, and from then on every second packet is lost. An accepted packet waits for the rest of the
     // packet in service and for all packets before it, which is between 9 x 12 and 10 x 12 ms. Then come 12 ms of transmission
     // and 5 ms of propagation
     let cbr = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"2mbit\", size = 1500 }\n\

@@ -122,7 +122,7 @@ impl Controller {
         if let Self::Python(foreign) = self { foreign.on_timer(w, now) } else { w.into() }
     }
 
-    /// Ends the connection: no timer runs after this.
+    /// Ends the connection. No timer runs after this call.
     pub(crate) fn end(&mut self) {
         if let Self::Python(foreign) = self {
             foreign.end();

@@ -153,7 +153,7 @@ impl Sender {
         flight > segments * mss && bursts.device_is_full(p, segments, again)
     }
 
-    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for this.
+    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for their departure.
     #[cold]
     pub(crate) fn on_left(&mut self, bytes: u64) -> bool {
         self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
