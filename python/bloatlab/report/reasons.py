@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from bloatlab.tables import TextCell, TextTable
 
-#: Minimum number of characters in a shared ending that is replaced by a reference. A reference would not be
-#: shorter than a shorter ending.
+#: Minimum length of a shared ending that is replaced by a reference, in characters. The reference itself has about this
+#: length.
 LEAST = 40
 
 #: A text with a larger share of digits than this is a measured value that belongs to one table cell alone.
