@@ -32,7 +32,7 @@ pub struct Grade {
     pub scale: Choice,
 }
 
-/// A scale by name, or a user-defined one.
+/// A scale by name, or a user-defined scale.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// One of [`measure::SCALES`].

@@ -106,7 +106,7 @@ pub(crate) struct Arrival {
     pub at: Time,
     /// Time at which the event would have been scheduled; zero if it is part of an event that has been taken.
     pub since: Time,
-    /// True if the event would have been the first among those scheduled at the same time.
+    /// True if the event would have been the first event that was scheduled at that time.
     pub first: bool,
 }
 

@@ -164,7 +164,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class OnKernels:
-    """The cases that can also run on kernels: their scenarios by key, and the reduction of a live run."""
+    """The cases that can also run on kernels: their scenarios by key, and the function that measures a live run."""
 
     scenarios: Callable[[Options], Mapping[str, Scenario]]
     measure: Callable[[Result], Measures]

@@ -130,7 +130,7 @@ impl Cake {
         cx.fate.dropped(packet, reason, point);
     }
 
-    /// Drops the head of the longest queue until the limits hold. `home` is the tin and the queue of the newest packet.
+    /// Drops heads of the longest queue until the limits are met. `home` is the tin and the queue of the newest packet.
     ///
     /// Bound: every iteration drops a packet.
     #[cold]

@@ -196,8 +196,7 @@ fn an_instance_alone_has_the_whole_rate() {
     let at_once = |of: &(Option<Time>, Vec<u64>)| of.0 == Some(Time(100_000_000));
     let (_, of) = (0..20).map(|i| spaces(i, true)).find(at_once).expect("a flow in the other instance");
     let halved = of.iter().filter(|space| **space == 2_400_000).count();
-    // the flow's last packet leaves 39 x 2.4 ms after its first; the other instance detects this at the second dequeue after
-    // that
+    // the flow's last packet leaves 39 x 2.4 ms after its first packet, and the other instance detects this two dequeues later
     assert!((39..=41).contains(&halved), "{halved}");
     assert!(of.iter().rev().take(50).all(|space| *space == 1_200_000));
     assert!(of.iter().all(|space| [1_200_000, 2_400_000].contains(space)), "{of:?}");

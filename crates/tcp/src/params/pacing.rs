@@ -50,7 +50,7 @@ words! {
         "exact" Exact,
         /// Linux' internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the window or
         /// an ACK, the wait for the next burst is shortened by this delay, by up to half. The first ten segments are not paced.
-        ///   Source: Linux tcp_output.c.
+        /// Source: Linux tcp_output.c.
         "linux-internal" LinuxInternal,
     }
 }
