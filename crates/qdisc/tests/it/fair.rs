@@ -1,5 +1,5 @@
-//! Tests of fair disciplines against schedules that were computed without the code, and of overflow drops, collisions, forced collisions and
-//! full groups.
+//! Tests of fair disciplines against schedules that were computed without the code, and of overflow drops, collisions, forced
+//! collisions and full groups.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
