@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,10 @@ else:
     AppDict = LinkDict = ScenarioDict = dict
 
 
+#: Matches the beginning of a canonical text, up to the seed.
+_SEED = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","seed":([0-9]+)')
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A validated scenario with all defaults filled in.
@@ -58,7 +63,8 @@ class Scenario:
     @property
     def seed(self) -> int:
         """The default seed of a run."""
-        return self.data["seed"]
+        found = _SEED.match(self.text)
+        return self.data["seed"] if found is None else int(found[1])
 
     @property
     def hash(self) -> str:
@@ -86,6 +92,13 @@ class Scenario:
         Raises `ScenarioError` if no link has that name.
         """
         return _core.tc_commands(self.text, link)
+
+    def with_seed(self, seed: int) -> Scenario:
+        """Returns `with_sets(("seed", str(seed)))`, several hundred times faster, as sweeps need it for every run."""
+        found = _SEED.match(self.text)
+        if found is None or type(seed) is not int or not 0 <= seed < 2**63:
+            return self.with_sets(("seed", str(seed)))
+        return Scenario(f"{self.text[: found.start(1)]}{seed}{self.text[found.end(1) :]}")
 
     def with_sets(self, *sets: Override) -> Scenario:
         """Returns this scenario with some values replaced. Raises `ScenarioError`."""

@@ -165,7 +165,7 @@ def run(
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
-        scenario = scenario.with_sets(("seed", str(seed)))
+        scenario = scenario.with_seed(seed)
     if captures is not None:
         captures.mkdir(parents=True, exist_ok=True)
     folder = str(captures) if captures is not None else None
@@ -185,31 +185,37 @@ def run(
 
 #: Statistics of a distribution that do not have its unit.
 _UNITLESS = frozenset({"cv", "count"})
-#: Types of values that are rounded, or that have rounded parts.
-_WITH_FLOATS = frozenset({float, list, dict})
 
 
 def summary_of(text: str) -> dict[str, Any]:
     """Returns the core's summary as plain values, each rounded to the resolution of its unit."""
     summary: dict[str, Any] = json.loads(text)
-    named = {part: {name: _resolved(of) for name, of in summary[part].items()} for part in ("links", "apps")}
-    return _resolved(summary | dict.fromkeys(named)) | named
+    named = ("links", "apps")
+    for part in (of for name in named for of in summary[name].values()):
+        _round(part)
+    rest = {key: value for key, value in summary.items() if key not in named}
+    _round(rest)
+    return summary | rest
 
 
-def _resolved(value: Any, digits: int | None = None) -> Any:
-    """Rounds a value and its children to the resolution of their unit; a child without a unit has its parent's unit."""
-    # written for speed, because a sweep calls it for every number of every run
-    kind = type(value)
-    if kind is float:
-        return value if digits is None else round(value, digits)
-    if kind is list:
-        return [_resolved(of, digits) for of in value]
-    if kind is not dict:
-        return value
-    return {
-        key: _resolved(of, None if key in _UNITLESS else digits_of(key) or digits) if type(of) in _WITH_FLOATS else of
-        for key, of in value.items()
-    }
+def _round(part: Any, digits: int | None = None) -> None:
+    """Rounds the values in a part to the resolution of their unit; one without a unit has that of its parent."""
+    # written for speed, because a sweep calls it for every part of every run
+    if type(part) is dict:
+        for key, value in part.items():
+            kind = type(value)
+            if kind is float or kind is dict or kind is list:
+                own = None if key in _UNITLESS else digits_of(key) or digits
+                if kind is not float:
+                    _round(value, own)
+                elif own is not None:
+                    part[key] = round(value, own)
+    elif type(part) is list:
+        for place, value in enumerate(part):
+            if type(value) is not float:
+                _round(value, digits)
+            elif digits is not None:
+                part[place] = round(value, digits)
 
 
 def frames(

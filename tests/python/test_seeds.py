@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,17 @@ def test_no_spread_is_one_run():
     path = next(path for path in EXAMPLES if path.stem == "home-upload")
     runs = [summary(path, seed, start_spread="0s") for seed in (1, 2)]
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("name", ["plain", 'quotes " and \\ ', '","seed":7,"', "µ é\u00a0x"])
+def test_with_seed_gives_the_scenario_of_set(name: str):
+    for base in (bloatlab.load(path) for path in EXAMPLES):
+        scenario = bloatlab.parse(json.dumps({**base.data, "name": name, "seed": 5}), form="json")
+        assert scenario.seed == 5
+        for seed in (0, 5, 2**63 - 1):
+            changed = scenario.with_seed(seed)
+            assert changed == scenario.with_sets(("seed", str(seed)))
+            assert changed.seed == changed.data["seed"] == seed
+        for wrong in (-1, 2**63, True, 1.5):
+            with pytest.raises(bloatlab.ScenarioError, match="seed"):
+                scenario.with_seed(wrong)  # pyright: ignore[reportArgumentType]

@@ -10,6 +10,7 @@ queue = { codel = { "link.up.queue" = { codel = {} } }, ... }          named arm
     product of { zipped axes side by side;  the sample's points;  every other axis }  ->  where  ->  grid points
 """
 
+import functools
 import itertools
 import math
 import operator
@@ -92,10 +93,14 @@ class Axes:
         Raises `GridError` if `fixed` has a value that an axis varies. `source` names the grid in messages.
         """
 
+        @functools.cache
+        def at_place(*at: tuple[str, Any]) -> Scenario:
+            chosen = [override for axis, value in at for override in self.sets[axis][value]]
+            place = " ".join(f"{axis}={value}" for axis, value in at)
+            return read([("seed", str(seeds[0])), *fixed, *chosen, *last], f"{source} ({place})")
+
         def build(*, seed: int, **at: Any) -> Scenario:
-            chosen = [override for axis, value in at.items() for override in self.sets[axis][value]]
-            place = " ".join(f"{axis}={value}" for axis, value in at.items())
-            return read([("seed", str(seed)), *fixed, *chosen, *last], f"{source} ({place})")
+            return at_place(*at.items()).with_seed(seed)
 
         return Grid({axis: list(values) for axis, values in self.sets.items()}, build, seeds, given=self.places)
 

@@ -159,11 +159,16 @@ def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
     return leaves
 
 
+#: The types of most leaves, a quick test before the others.
+_LEAVES = frozenset({type(None), bool, int, float})
+
+
 def _flatten(tree: Mapping[str, Any], prefix: str, leaves: dict[str, float | int | bool | None]) -> None:
     for name, value in tree.items():
-        if type(value) is dict:
+        kind = type(value)
+        if kind is dict:
             _flatten(value, f"{prefix}{name}.", leaves)
-        elif value is None or isinstance(value, (bool, int, float)):
+        elif kind in _LEAVES or isinstance(value, (bool, int, float)):
             leaves[prefix + name] = value
 
 

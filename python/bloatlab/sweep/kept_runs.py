@@ -7,6 +7,7 @@ under `frame.NAME`. Runs whose measures differ in name or type go into different
 
 import io
 import json
+import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ Value = float | int | str | bool | None
 #: Prefixes of a part's columns: `FRAME` for the stored frames, `RUN` for the facts about a run.
 FRAME = "frame."
 RUN = "run."
+_RESERVED = re.compile(r"^(frame\.|run\.).*", re.MULTILINE)
 
 _HEAD = struct.Struct("<64sI")
 _PLAIN = frozenset({type(None), bool, int, float, str})
@@ -56,13 +58,15 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
     """
     if not isinstance(cast("object", row), Mapping):
         raise TypeError(f"a measure returns numbers by name, not {type(row).__name__}")
+    if (found := _RESERVED.search("\n".join(row))) is not None:
+        raise TypeError(f"{found[0]}: names of measures do not begin with {found[1]!r}")
+    if _PLAIN.issuperset(map(type, row.values())):
+        return dict(row)
     values: dict[str, Value] = {}
     for name, value in row.items():
-        own: Any = value.item() if type(value) not in _PLAIN and isinstance(value, np.generic) else value
+        own: Any = value.item() if isinstance(value, np.generic) else value
         if type(own) not in _PLAIN and not isinstance(own, (bool, int, float, str)):
             raise TypeError(f"a measure is a number, a text, true, false or None; {name} is {type(value).__name__}")
-        if name.startswith((FRAME, RUN)):
-            raise TypeError(f"{name}: names of measures do not begin with {name.partition('.')[0] + '.'!r}")
         values[name] = own
     return values
 

@@ -54,7 +54,8 @@ def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
 
     Scenarios that share a past are adjacent, at the place of the first of these scenarios.
     """
-    alike = [_beginning(scenario) for scenario in scenarios]
+    beginning = functools.cache(_beginning)  # most runs differ in their seeds only
+    alike = [(scenario.seed, beginning(scenario.with_seed(0))) for scenario in scenarios]
     several = {key for key, count in collections.Counter(alike).items() if count > 1}
     runs = [
         (index, scenario, _timeline(index, scenario) if key in several else _alone(index))

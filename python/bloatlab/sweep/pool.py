@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -47,7 +47,7 @@ class Point(Generic[Key]):
 
     def seeded(self) -> Scenario:
         """Returns the scenario with this point's seed."""
-        return self.scenario if self.scenario.seed == self.seed else self.scenario.with_sets(("seed", str(self.seed)))
+        return self.scenario if self.scenario.seed == self.seed else self.scenario.with_seed(self.seed)
 
     def __str__(self) -> str:
         return f"{self.key} with seed {self.seed}"
@@ -166,11 +166,22 @@ def sweep(
 
 def _wait(futures: Sequence[Future[None]]) -> None:
     """Waits until all futures are done or one has failed. Ctrl-C interrupts the wait."""
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
-        if any(f.exception() for f in done):
-            return
+    ended = threading.Event()
+    left = len(futures)
+    lock = threading.Lock()
+
+    def count(future: Future[None]) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if not left or future.cancelled() or future.exception():
+                ended.set()
+
+    # `concurrent.futures.wait` visits every future each time it is called
+    for future in futures:
+        future.add_done_callback(count)
+    while futures and not ended.wait(POLL_SECONDS):
+        pass
 
 
 def _stop(running: Mapping[int, threading.Thread]) -> None:

@@ -251,7 +251,8 @@ class Shelf:
         Raises `StoreFull` on a full disk. Earlier results are kept. If there was still room for this result, it is
         stored, and `kept` counts it.
         """
-        data = packed(Kept(scenario.hash, scenario.text, round(time.time(), 3), measured))
+        name = scenario.hash
+        data = packed(Kept(name, scenario.text, round(time.time(), 3), measured))
         with self._lock:
             try:
                 if not self._journals:
@@ -268,7 +269,7 @@ class Shelf:
                 return False
             self.kept += 1
             if self._index is not None:
-                self._index.places[scenario.hash] = record
+                self._index.places[name] = record
             full = self._journals[0].full
             if full:
                 self.close()
