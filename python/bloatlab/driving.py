@@ -105,7 +105,7 @@ class Snapshot:
     __slots__ = ("run", "scenario")
 
     def __init__(self, scenario: Scenario, run: _core.DrivenRun) -> None:
-        """Keeps `run`, a copy of the simulation's run that stays at this moment."""
+        """Keeps `run`, a copy of the simulation's run that is never advanced."""
         self.scenario = scenario
         self.run = run
 

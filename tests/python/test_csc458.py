@@ -37,7 +37,7 @@ SECONDS = 20
 
 @pytest.fixture(scope="module")
 def ran() -> dict[str, Result]:
-    """Runs Reno behind 20 and 100 packets, with each segment as a packet, and with super-segments; seed 1."""
+    """Runs Reno with buffers of 20 and 100 packets, both with and without super-segments; seed 1."""
     wanted = [c for c in (*kit(), *plain()) if c.congestion == "reno" and c.limit != 5]
     return {str(c): run(build(c, 1, Lab(seconds=SECONDS))) for c in wanted}
 
@@ -62,7 +62,7 @@ def test_seeds_differ_by_starts_and_by_nothing_else():
 
 
 def test_equation_2_by_hand():
-    # a round trip of 4 ms behind 100 packets of 1500 bytes at 10 Mbit/s takes 100 x 1.2 ms + 4 ms = 124 ms
+    # a full buffer of 100 packets of 1500 bytes adds 100 x 1.2 ms at 10 Mbit/s to the round trip of 4 ms: 124 ms
     assert [Lab().eq2_ms(q) for q in (5, 20, 100)] == [10.0, 28.0, 124.0]
     assert Lab(bw_net=1.5, delay=5.0).eq2_ms(20) == pytest.approx(180.0)
 

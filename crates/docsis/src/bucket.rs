@@ -143,7 +143,7 @@ impl Buckets {
         self.each().filter_map(wait).max().unwrap_or(Duration::ZERO)
     }
 
-    /// Returns the whole bytes in the sustained bucket at `now`.
+    /// Returns the number of whole bytes that the sustained bucket allows at `now`.
     #[inline]
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.sustained.bytes_after(now.since(self.at))

@@ -222,7 +222,7 @@ impl Mac {
         self.rate = Some(rate);
     }
 
-    /// Changes the mean of the largest grant.
+    /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }

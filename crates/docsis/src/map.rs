@@ -1,4 +1,4 @@
-//! The clock of MAPs, and the largest grant of a MAP. Both models of DOCSIS 3.0 use them.
+//! The clock of MAPs, and the maximum size of a MAP's grant. Both models of DOCSIS 3.0 use them.
 
 use units::{Bytes, Duration, Prob, Rng, Time};
 
@@ -21,7 +21,7 @@ impl Boundaries {
     }
 }
 
-/// The largest grant of a MAP, drawn uniformly from mean +- width.
+/// The maximum size of a MAP's grant, drawn uniformly from mean +- width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MaxGrant {
     mean: Option<u64>,
@@ -43,7 +43,7 @@ impl MaxGrant {
         self.mean = Some(mean.0);
     }
 
-    /// Draws the largest grant of one MAP. If the grant does not vary, no random number is drawn.
+    /// Draws the maximum grant size of one MAP. If the size does not vary, no random number is drawn.
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         let Some(mean) = self.mean else { return u64::MAX };
         let width = (u128::from(mean) * u128::from(self.variation_ppb) / 1_000_000_000) as u64;

@@ -127,11 +127,11 @@ pub struct DocsisParams {
     /// The bytes that REQ(1) holds when a MAP moves it into REQ(0), the bytes to grant (2012 model).
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the largest grant of a MAP; null: no limit. Without a limit, the channel is uncongested; in the 2013 model, a
+    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; in the 2013 model, a
     /// grant then has at most the bytes that the peak rate carries in an interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
-    /// Relative variation x of the largest grant: the largest grant of each MAP is drawn uniformly from 1 - x to 1 + x times its
+    /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x times the
     /// mean. In CableLabs 2012: `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,

@@ -150,7 +150,7 @@ mod tests {
         m.put(at(1600), Record::Dropped { link: LinkId(1), packet, reason, point, sojourn });
         m.put(at(1700), marked(2));
         m.finish(at(2000));
-        // the queue's length is 0, 1, 2 and 1, each for 0.5 s
+        // the queue's length is 0, 1, 2 and 1 packets, each for 0.5 s
         let times: Vec<_> = m.queue.bins().map(|(length, time)| (length, time.millis())).collect();
         assert_eq!(times, [(0, 500.0), (1, 1000.0), (2, 500.0)]);
         let s = &m.series;

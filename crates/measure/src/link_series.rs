@@ -116,7 +116,7 @@ impl LinkSeries {
         self.since = self.since.max(until);
     }
 
-    /// Makes the bin that contains `now` the current one.
+    /// Makes the bin that contains `now` the current bin.
     #[cold]
     fn seek(&mut self, now: Time) {
         let last = self.bins.len() - 1;

@@ -131,7 +131,7 @@ impl Series {
         &mut self.values[i]
     }
 
-    /// Makes the bin that contains `now` the current one.
+    /// Makes the bin that contains `now` the current bin.
     #[cold]
     fn seek(&mut self, now: Time) {
         let last = self.values.len() - 1;

@@ -149,7 +149,7 @@ impl Htb {
         self.ctokens.rate()
     }
 
-    /// Returns the whole bytes that may leave at `ceil`.
+    /// Returns the number of whole bytes for which the bucket of `rate` holds tokens.
     #[inline]
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.tokens.bytes_after(now.since(self.at))

@@ -239,7 +239,7 @@ pub struct Change {
     pub max_sustained_rate: Option<BitRate>,
     /// Peak Traffic Rate of a shaper or modem that has a peak rate; for HTB, its `ceil`, if it has a ceil.
     pub peak_traffic_rate: Option<BitRate>,
-    /// Mean of a modem's largest grant per MAP.
+    /// Mean of a modem's maximum grant size.
     pub max_grant: Option<Bytes>,
 }
 

@@ -122,7 +122,7 @@ pub struct Change {
     /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has a ceil of its own.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
-    /// New mean of the modem's largest grant per MAP.
+    /// New mean of the modem's maximum grant size.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
 }

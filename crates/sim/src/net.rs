@@ -189,7 +189,8 @@ impl<S: Sink> Net<S> {
         Some(act(port, now, &mut Env { flows, fate: &mut release, sink: &mut sink }))
     }
 
-    /// Schedules a port's next events. For a lazy port, work is scheduled only while no packet is in flight.
+    /// Schedules a port's next events. A lazy port needs no event for its work while a packet is in flight, because it catches up
+    /// at that packet's arrival.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
         let Carrier::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return };

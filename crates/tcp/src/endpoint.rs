@@ -187,8 +187,8 @@ impl Endpoint {
         }
     }
 
-    /// Records that segments with [`Flags::LOCAL`] have left the host's device, or were dropped there. They had `bytes` on the
-    /// wire.
+    /// Records that segments with [`Flags::LOCAL`] have left the host's device, or were dropped there. `bytes` is their total size
+    /// on the wire.
     #[cold]
     pub fn on_left(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         if self.tx.on_left(bytes) && self.rx.phase == Phase::Established {

@@ -318,7 +318,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class _Table:
-    """A table of a file, from which keys are taken one by one; a key that is left is unknown. Raises `AdviceError`."""
+    """A table of a file. Readers take the known keys one by one; any key left over is an error (`AdviceError`)."""
 
     def __init__(self, where: str, data: Any) -> None:
         if not isinstance(data, Mapping):

@@ -75,7 +75,7 @@ def _direction(app: Mapping[str, Any]) -> str:
 
 
 def apps_of(wanted: Wanted, load: Load) -> list[str]:
-    """Returns the applications of a load to which a measure applies."""
+    """Returns the names of the load's applications that a measure covers."""
     of_kind = {name: app for name, app in load.apps.items() if _kind(app) in wanted.kinds}
     return [name for name, app in of_kind.items() if wanted.direction in {"", _direction(app)}]
 

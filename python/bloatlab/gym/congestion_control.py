@@ -147,7 +147,7 @@ class CongestionControl(DrivenEnv):
         return self._observation(0.0, 0.0, 0.0, 0.0, 0.0)
 
     def _connect(self, episode: Episode) -> dict[str, Any]:
-        """Runs until the connection has a round trip; returns the sender's state then. Raises `ScenarioError`."""
+        """Runs until the connection has an RTT sample; returns the sender's state then. Raises `ScenarioError`."""
         simulation = self.simulation
         simulation.run_until(
             min(quantity(episode.scenario.data["app"][self._app].get("start", "0s")), simulation.duration)

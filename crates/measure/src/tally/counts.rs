@@ -18,7 +18,7 @@ pub struct SenderCounts {
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Entries into fast recovery.
+    /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
     /// Packets sent that ACKs reported as CE-marked.
     pub ce_packets: u64,
@@ -29,7 +29,7 @@ pub struct SenderCounts {
 pub struct Known {
     /// True if retransmission timeouts are known.
     pub timeouts: bool,
-    /// True if entries into fast recovery are known.
+    /// True if the number of fast recoveries is known.
     pub fast_recoveries: bool,
     /// True if some stack uses ECN and reports CE marks. If false, the tables have no column for marks.
     pub ce_packets: bool,
@@ -56,7 +56,7 @@ pub struct Counts {
     pub retransmits: u64,
     /// Retransmission timeouts of the sender.
     pub timeouts: u64,
-    /// Entries of the sender into fast recovery.
+    /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
     /// Packets reported to the sender as CE-marked.
     pub ce_packets: u64,

@@ -29,7 +29,7 @@ const FRAME: u64 = 1514;
 pub(crate) struct Plan {
     /// Name of the tin.
     pub name: &'static str,
-    /// Threshold of the tin, as the pace of its clock; `None` without a rate.
+    /// Threshold rate of the tin, as time per byte; `None` if CAKE does not shape.
     pub pace: Option<Pace>,
     /// Weight of the tin if CAKE does not shape, bytes per turn.
     pub weight: i64,

@@ -275,8 +275,8 @@ mod tests {
     fn recur_hits_on_packets_3_5_7() {
         let mut recur = Recur::default();
         let hits: Vec<usize> = (1..=8).filter(|_| recur.hit(0.5)).collect();
-        // The sum is 0.5, then 1.0, which does not exceed 1, then 1.5. So the third packet is a hit, and 0.5 is left. From there,
-        // every second packet raises the sum to 1.5 and is a hit.
+        // The sum is 0.5, then 1.0, which does not exceed 1, then 1.5. So the third draw is a hit, and leaves 0.5. From there,
+        // every second draw raises the sum to 1.5 and is a hit.
         assert_eq!(hits, [3, 5, 7]);
         let mut recur = Recur::default();
         // the probabilities of 10 000 packets add up to 10 000 / 32 = 312.5, which makes 312 hits

@@ -17,7 +17,7 @@ const FRAME: i64 = 1514;
 /// Sum of the weights.
 const WHOLE: i64 = 1_000_000;
 
-/// The rule for the next queue to send.
+/// The rule that selects the queue to serve next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Turns {
     /// Weighted round robin.

@@ -255,7 +255,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
 fn rfc_9332_marks_evenly_by_a_ramp() {
     let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
     // Ten packets have waited 1 ms when they leave, so p'_L = (1000 - 800) / 400 = 1/2, and the third, fifth, seventh and ninth
-    // packets are hits. The tenth is alone in L and is not marked.
+    // packets are marked. The tenth is alone in L, so it is not marked.
     (0..10).for_each(|seq| q.put(seq, Ecn::Ect1));
     q.now = Time(MS);
     assert_eq!((0..10).map_while(|_| q.pull()).count(), 10);
@@ -266,7 +266,7 @@ fn rfc_9332_marks_evenly_by_a_ramp() {
         (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
         q.now = Time(us * US);
         assert_eq!((0..3).map_while(|_| q.pull()).count(), 3);
-        // with p'_L = 1, the sum is 1 after the first packet, which is not a hit, and 2 after the second, which is a hit
+        // with p'_L = 1, the sum is 1 after the first packet, which is not marked, and 2 after the second, which is marked
         assert_eq!(q.fates().len(), if marked == 2 { 1 } else { 0 }, "{us}");
     }
 }
@@ -288,7 +288,7 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     let pulled: Vec<u64> = (0..12).filter_map(|_| q.pull()).collect();
     let fates = q.fates();
     // With mask 2, ECT(1) packets go to C, where they are marked with p_CL = 1. The first of the six packets only raises the
-    // sum to 1, which is not a hit; the other five are marked.
+    // sum to 1 and is not marked; the other five are marked.
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
     // each of the six Not-ECT packets adds 1/4 to the sum, so one of them is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");

@@ -20,7 +20,7 @@
 //! computes the output to the sender. Functions have the names of the draft's functions.
 //!
 //! Source: draft-ietf-ccwg-bbr-04. For `bbr3_form = "linux"`: google/bbr, branch v3, which differs as follows: Drain has a gain
-//! of 0.347 and DOWN of 0.91, `extra_acked` covers two halves of five rounds, bursts are one segment below 1.2 Mbit/s, and there
+//! of 0.347 and DOWN of 0.91, `extra_acked` covers the last 5 to 10 rounds, bursts are one segment below 1.2 Mbit/s, and there
 //! is a response to ECN ([`marks`]).
 //! Departs: the draft leaves the response to a CE mark open. Here a mark counts as a loss in its round, but it never ends a
 //! probe. The Linux form has no correction of the data in flight for the pacing timer, no fast path and no PLB.

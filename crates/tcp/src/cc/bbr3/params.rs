@@ -13,13 +13,13 @@ group! {
 words! {
     /// Form of BBR version 3.
     pub(crate) enum Bbr3Form {
-        /// The form of the IETF: the pacing gain is 0.5 in Drain and 0.90 in DOWN, ACK aggregation is measured over ten rounds,
+        /// The IETF's version: the pacing gain is 0.5 in Drain and 0.90 in DOWN, ACK aggregation is measured over ten rounds,
         /// and a CE mark counts as a loss.
         /// Source: draft-ietf-ccwg-bbr-04.
         "draft" Draft,
-        /// The form of Google for Linux: the pacing gain is 0.347 in Drain and 0.91 in DOWN, and ACK aggregation is measured over
-        /// two halves of five rounds. This form responds to the share of marks, if `ecn_feedback` counts marks and the round trip
-        /// is at most 5 ms.   Source: google/bbr, branch v3.
+        /// Google's version for Linux: the pacing gain is 0.347 in Drain and 0.91 in DOWN, and ACK aggregation is measured over
+        /// the last 5 to 10 rounds. This version responds to the share of marked packets if `ecn_feedback` counts marks and the
+        /// round trip is at most 5 ms.   Source: google/bbr, branch v3.
         "linux" Linux,
     }
 }
