@@ -85,7 +85,7 @@ def settled(found: Opened, act: Callable[[], object]) -> None:
 
 
 def packed(experiment: Any) -> str:
-    """Returns the fragment of an address for an experiment (or any other text), without the code of the page."""
+    """Returns the page's URL fragment for an experiment or any other text, computed without the page's own code."""
     text = experiment if isinstance(experiment, str) else json.dumps(experiment)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     end = packer.compress(text.encode()) + packer.flush()

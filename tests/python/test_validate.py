@@ -389,7 +389,7 @@ def test_a_cell_is_judged_by_the_mean():
 
 
 def test_a_slice_agrees_with_the_kernel():
-    """Reno with a buffer of 20 packets: its period depends only on the queue, so no random number of the kernel affects it."""
+    """Reno with a buffer of 20 packets: its period depends only on the queue, not on the kernel's random numbers."""
     done = validate([ENTRIES["sf-a-pfifo20-reno"]], seeds=2)
     cells = {c.metric: c for c in done.cells}
     assert len(cells) == 11

@@ -178,7 +178,7 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // a run beside the run of the charts begins again when that run is done
+        // the core holds one run at a time, so a `beside` run that this run interrupts starts again afterwards
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();

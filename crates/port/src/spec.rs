@@ -21,7 +21,7 @@ pub enum Service {
     /// The upstream of a DOCSIS 3.1 modem, or the downstream to it. The channel has its own rate, so the link's `rate` must be
     /// null.
     Docsis31(Box<Docsis31Params>),
-    /// Opportunities instead of a rate.
+    /// Delivery opportunities instead of a rate.
     Delivery(Delivery),
 }
 

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The factor of two allows for losses and their retransmissions. Transfers with the same slowest link share its rate. Traffic
-//! without any limit (window, rate or pause) would continue forever at one moment. Such a scenario is refused, and so is a
-//! scenario with more packets than [`Scenario::max_packets`], more packets at one moment than [`MOST_TOGETHER`], or more memory
-//! than [`MOST_BYTES`].
+//! without any limit (window, rate or pause) would be sent forever without advancing the simulated time. Such a scenario is
+//! refused, and so is a scenario with more packets than [`Scenario::max_packets`], more packets at one moment than
+//! [`MOST_TOGETHER`], or more memory than [`MOST_BYTES`].
 
 use crate::declare::Scenario;
 use crate::link::Link;

@@ -179,7 +179,7 @@ pub struct Video {
     busy: bool,
     /// Index of the segment's rate in the ladder.
     rung: usize,
-    /// The last throughputs in bit/s, newest last.
+    /// Throughputs of the most recent segments in bit/s, newest last.
     throughputs: VecDeque<f64>,
     player: Player,
     /// Number of segments received.
@@ -194,7 +194,7 @@ impl Video {
         self.params.ladder[self.rung].bytes_in(self.params.segment)
     }
 
-    /// Returns the index of the rate that the last throughputs allow.
+    /// Returns the index of the rate that recent throughputs allow.
     fn choose(&self) -> usize {
         if self.throughputs.is_empty() {
             return 0;

@@ -11,7 +11,7 @@ from bloatlab.sweep.over_seeds import by_place, known, paired
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: Smallest width of a measure beside the labels of its row, in characters.
+#: Characters of a line that row labels must leave free for the measures.
 _LEAST_ROOM = 26
 
 #: Main effects are printed for axes with at most this many values.

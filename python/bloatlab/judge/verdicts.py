@@ -43,7 +43,7 @@ class Ruling:
 
     @property
     def figure(self) -> float | None:
-        """The figure: the mean over the seeds."""
+        """The mean of the measured values over seeds."""
         return None if self.over is None else self.over.mean
 
     @property

@@ -33,7 +33,7 @@ def points(
 
 
 def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread | None]:
-    """Returns a measure of each case (by its `str`) over seeds; None for a case that was not run."""
+    """Returns the spread of a measure over seeds for each case, found by its `str`; None for a case that was not run."""
     return [over_seeds(runs, str(case), measure) for case in cases]
 
 

@@ -224,8 +224,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
     stack |= {
         "gso_max_segs": int(_bursts(entry)),
-        # h1 paces if it has fq; if h1 has a pfifo instead, this never queues, because the link behind it is practically
-        # unlimited
+        # h1 paces if its qdisc is fq; a pfifo there never holds packets, because h1's link is practically unlimited
         "paced": entry.rest.get("h1_qdisc") == "fq",
         "ack_pushed": True,
         "tso": offloads(entry) or cuts(entry),

@@ -70,7 +70,7 @@ impl Bounds {
     }
 }
 
-/// The progress through the states.
+/// Variables that control the transitions between states.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
     pub(super) ack_phase: AckPhase,
