@@ -121,7 +121,7 @@ def answered(found: Any, step: dict[str, Any]) -> None:
 
 
 def steps(found: Any, of: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Goes through an essay by its buttons; yields each step and the step before it."""
+    """Clicks through an essay; yields each step and the step before it."""
     before = None
     for i, step in enumerate(of["steps"]):
         if i > 0:

@@ -61,7 +61,7 @@ impl Past {
         Ok(Self { past: Mutex::new(sim::Past::new(&scenario_of(resolved)?).map_err(wrong)?) })
     }
 
-    /// Returns a copy that has continued as a scenario to a time. `progress` as in `run`.
+    /// Copies the run, continues the copy with the given scenario until `until_ns`, and returns it. `progress` as in `run`.
     #[pyo3(signature = (resolved, until_ns, progress=None))]
     fn advance(&self, py: Python<'_>, resolved: &str, until_ns: u64, progress: Option<Py<PyAny>>) -> PyResult<Self> {
         let past = self.copied(py, resolved, progress.as_ref(), |mut past, scenario, observe| {
@@ -71,7 +71,7 @@ impl Past {
         Ok(Self { past: Mutex::new(past) })
     }
 
-    /// Runs a copy as a scenario to the end; returns the summary and the tables, as `run` does.
+    /// Copies the run and continues the copy with the given scenario to the end; returns the summary and the tables, like `run`.
     #[pyo3(signature = (resolved, progress=None))]
     fn finish(&self, py: Python<'_>, resolved: &str, progress: Option<Py<PyAny>>) -> PyResult<Py<PyDict>> {
         let outcome =
