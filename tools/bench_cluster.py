@@ -4,14 +4,15 @@
 
 The speed-up of two workers over one is measured with runs that take 10 ms and 50 ms (longer runs of home-upload). The
 cost is the CPU time per run (2 s of home-upload) minus the CPU time of the core alone: with threads and the store, and
-with a local cluster of one worker. The cases take turns, and the best round of each counts, because other load on the
-machine only adds time.
+with a local cluster of one worker. The cases take turns; the cost is the median over the rounds, of the differences
+within a round.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -59,13 +60,16 @@ def overhead(of: Sequence[Point[int]], rounds: int) -> None:
             begun, theirs = time.process_time(), worker_seconds(executor.client)
             measured(of, executor)
             dask.append(time.process_time() - begun + worker_seconds(executor.client) - theirs)
-    core = min(alone) / len(of)
-    print(f"core alone: {core * 1e3:.2f} ms of CPU per run of 2 s of home-upload, best of {rounds} rounds of {len(of)}")
+    core = statistics.median(alone) / len(of)
+    print(
+        f"core alone: {core * 1e3:.2f} ms of CPU per run of 2 s of home-upload, median of {rounds} rounds of {len(of)}"
+    )
     for name, took in (
         ("sweep by a thread, stored", threads),
         ("by one Dask worker, scheduler and store included", dask),
     ):
-        print(f"  {name}: {(min(took) / len(of) - core) * 1e3:.2f} ms more")
+        more = statistics.median(of_round - bare for of_round, bare in zip(took, alone, strict=True)) / len(of)
+        print(f"  {name}: {more * 1e3:.2f} ms more")
 
 
 def measured(of: Sequence[Point[int]], executor: Executor) -> float:

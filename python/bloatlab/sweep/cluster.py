@@ -119,11 +119,14 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
         yield Dask(client, notice)
 
 
-#: Settings of local workers. The profiler, which samples a hundred times a second, is off. By default, Dask gives up on
-#: a worker that does not start within 15 s. This limit is raised, so that a dead worker is replaced even on a slow
-#: machine.
+#: Settings of local workers. The profiler, which samples a hundred times a second, is off. Event loops and memory are
+#: checked once a second, because Dask's default intervals of 20 and 100 ms take 5 % of a core. By default, Dask gives
+#: up on a worker that does not start within 15 s. This limit is raised, so that a dead worker is replaced even on a
+#: slow machine.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.deploy.lost-worker-timeout": "1000 days",
 }
