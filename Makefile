@@ -103,7 +103,7 @@ test:
 
 rust-tests:
 	@tools/preflight.sh $(PYTHON) rust
-	@$(STEP) "Rust's tests, compiled" "4 minutes the first time" \
+	@$(STEP) "Rust's tests, compiled" "3 minutes the first time" \
 		env MAKEFLAGS= cargo test --workspace --exclude bloatlab-py --locked --quiet --no-run
 
 test-rust:
