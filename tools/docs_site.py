@@ -366,7 +366,7 @@ def answer(folder: Path, name: str, runs: Path | None) -> str:
 
 
 def figures(folder: Path, name: str) -> str:
-    """Returns the figures of a study, without the answer's figure, if a run of the study is stored."""
+    """Returns the section with the figures of a study except that of the answer; empty if there are none."""
     found = sorted((folder / "studies" / name).glob("*.svg"))
     shown = [f"![{f.stem.replace('_', ' ')}]({name}/{f.name})" for f in found if f.stem != "answer"]
     return "\n\n".join(["", "## Figures", *shown, ""]) if shown else ""

@@ -1,11 +1,11 @@
-"""Kills Dask workers with -9 every few seconds during a sweep, and compares the table with one machine's.
+"""Kills Dask workers with -9 every few seconds during a sweep, and compares its table with an undisturbed sweep's.
 
     .venv/bin/python tools/kill_workers.py [--points 2000] [--every 3] [--workers 2] [--seed 1]
 
-The cluster is the one of `--dask local`: Dask's LocalCluster, worker processes of one thread, restarted by nannies.
-A kill hits a random worker that has work, after a random time of about `--every` seconds. At least one run is stored
-between two kills, because on a busy machine a process may need longer than that to start. Exit code 1 if the two tables
-differ in a byte, or if no worker was killed.
+The cluster is that of `--dask local`: Dask's LocalCluster with single-threaded worker processes, which nannies restart.
+About every `--every` seconds, a random worker that has work is killed. At least one run is stored between two kills,
+because on a busy machine a process may need longer than that to start. Exit code 1 if the two tables differ in a byte,
+or if no worker was killed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from bloatlab.measures import Measure, declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
-#: The prefix of the paths of each table, by the table's mark. The page has the keys without the prefix.
+#: For each table, by its name in the page's marker: the prefix of its measures' paths, which the page leaves out.
 TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
 
 #: Rows for the parts of a summary that repeat the keys of another part, by the prefix of their paths.
@@ -53,7 +53,7 @@ def table(mark: str) -> str:
 
 
 def cells(measure: Measure, begin: str) -> Iterator[tuple[str, str, str]]:
-    """Yields key, unit and meaning of a measure, or of each of its statistics if they have sentences of their own."""
+    """Yields key, unit and meaning of a measure, or of each of its statistics if these are described separately."""
     if any(part.doc for part in measure.parts):
         for part in measure.parts:
             yield from cells(part, begin)

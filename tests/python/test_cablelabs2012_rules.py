@@ -96,8 +96,9 @@ def test_what_is_counted(as_published):
     # C01) have 5 x 8 = 40 cells, and two cells, MADs, are not published
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2
-    # Tables 7 and 8 have (a difference and two ratios) x 2 = 6 cells for each of 9 loads. The page time is printed once
-    # for each DropTail and twice for CoDel: 9 x 4 = 36 cells. The two MADs are also derived
+    # Tables 7 and 8 have (a difference and two ratios) x 2 = 6 cells for each of 9 loads. For each load, the page time
+    # is printed once for each of two DropTail buffers and twice for CoDel: 9 x 4 = 36 cells. The two MADs are also
+    # derived
     assert kinds[Verdict.DERIVED] == 2 + 2 * 27 + 36
     summary = card.as_data()["summary"]
     assert summary["cells"] == 174

@@ -41,7 +41,7 @@ impl Ioctl {
 
 /// Performs one ioctl, which may read and write `request`.
 pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Result<()> {
-    // SAFETY: every request of `Ioctl` reads and writes at most 40 bytes at the pointer, which `IfReq` has; the pointer is
+    // SAFETY: every request of `Ioctl` reads and writes at most 40 bytes at the pointer, the size of `IfReq`; the pointer is
     // valid for the call and the kernel keeps no reference to it.
     let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), what.0, request.as_mut_ptr()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -60,11 +60,11 @@ const fn band(grade: &'static str, below: f64) -> Band {
     Band { grade: Cow::Borrowed(grade), below }
 }
 
-/// The letters of DSLReports, which Waveform adopted.   Source: dslreports.com/faq/17930.
+/// The letter grades of DSLReports, which Waveform adopted.   Source: dslreports.com/faq/17930.
 const LETTERS: &[Band] =
     &[band("A+", 5.0), band("A", 30.0), band("B", 60.0), band("C", 200.0), band("D", 400.0), band("F", f64::INFINITY)];
 
-/// The letters of v.recipes.   Source: v.recipes/bufferbloat.
+/// The letter grades of v.recipes.   Source: v.recipes/bufferbloat.
 const MILDER: &[Band] = &[
     band("A+", 15.0),
     band("A", 50.0),

@@ -173,8 +173,7 @@ impl VoipMeter {
         &self.delays
     }
 
-    /// Returns the resolution of the test for late packets: a delay above the border by less than this may count as on
-    /// time.
+    /// Returns the resolution of the test for late packets: a packet that is late by no more than this may count as on time.
     #[cfg(test)]
     fn resolution(&self) -> Duration {
         Duration(self.width - 1)

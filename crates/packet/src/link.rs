@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn frames_of_a_modem() {
-        // Ethernet adds 14 + 4 bytes to an IP packet, the smallest Ethernet frame has 64 bytes, and the MAC header adds 10. So
+        // Ethernet adds 14 + 4 bytes to an IP packet, the smallest Ethernet frame is 64 bytes, and the MAC header adds 10. So
         // an IP packet of 40 bytes becomes 64 + 10
         assert_eq!([1500, 40, 46, 47].map(docsis_frame), [1528, 74, 74, 75]);
         assert_eq!(Backlog { packets: 3, bytes: 4500 }.docsis_frames(), 3 * 1528);

@@ -15,7 +15,7 @@ use units::{BitRate, Rng, Time};
 pub(crate) enum Step {
     /// The link becomes free and requests a packet from the queue.
     Free,
-    /// The server's own clock is due.
+    /// The server has work at its own time, such as a MAP or an opportunity ([`Server::next`]).
     Tick,
     /// The discipline's timer is due.
     Wake,

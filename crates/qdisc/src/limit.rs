@@ -15,7 +15,7 @@ pub(crate) struct Room {
     limit: Limit,
     /// 1 if `ns2_off_by_one` is set, otherwise 0.
     short: u64,
-    /// The rate for which `bytes` was computed from a limit in time. It is stored to save a division on every arrival.
+    /// The rate for which `bytes` was computed from a limit given as a time. It is stored to save a division on every arrival.
     rate: BitRate,
     bytes: u64,
 }
@@ -61,7 +61,8 @@ impl Room {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }
 
-    /// Refuses a limit in time that is shorter than the transmission time of the smallest packet at this sustained rate.
+    /// Refuses a limit given as a time if it is shorter than the transmission time of the smallest packet at this sustained
+    /// rate.
     pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
         let Limit::Time(span) = limit else { return Ok(()) };
         let bytes = Bytes(rate.bytes_in(span));

@@ -225,8 +225,8 @@ impl Link {
             let message = "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one";
             problems.push(Problem::new("rate", message));
         }
-        // on a link with opportunities, the rate of a discipline that shapes is compared with the peak rate, and a limit in time
-        // uses the mean rate
+        // for a link that sends at recorded opportunities: a discipline that shapes is checked against the peak rate, and any
+        // other against the mean rate, which converts a limit given as a time to bytes
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
         let rate = peak.or(self.served_rate()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));

@@ -99,7 +99,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for LinkKeys<'_, A> {
 /// Reads the value of a service's key. Null means that the link has no such service.
 struct OneService<'a> {
     key: &'a str,
-    /// Key of the service that was read before, if this link has one.
+    /// Key of the service already read for this link, if any.
     first: Option<&'a str>,
 }
 

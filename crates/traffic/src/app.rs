@@ -103,7 +103,7 @@ macro_rules! applications {
             }
         }
 
-        /// The machine of any application.
+        /// The state of any application.
         #[derive(Clone, Debug, PartialEq)]
         pub enum App {
             $(

@@ -142,7 +142,7 @@ struct Peer {
     blocks: [u64; 2],
 }
 
-/// The machine of [`BittorrentParams`].
+/// The application with [`BittorrentParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bittorrent {
     params: BittorrentParams,

@@ -119,7 +119,7 @@ struct Unfinished {
     received: u64,
 }
 
-/// The machine of [`BurstParams`].
+/// The application with [`BurstParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Burst {
     params: BurstParams,

@@ -138,7 +138,7 @@ impl Spacing {
     }
 }
 
-/// The machine of [`CbrParams`], also used for calls (`voip.rs`).
+/// The application with [`CbrParams`], also used for calls (`voip.rs`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
     role: Role,

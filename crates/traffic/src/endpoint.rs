@@ -65,7 +65,7 @@ impl Params for EndpointParams {
     }
 }
 
-/// The machine of [`EndpointParams`].
+/// The application with [`EndpointParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint;
 

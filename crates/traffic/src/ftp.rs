@@ -208,7 +208,7 @@ struct Flow {
     limit: Limit,
 }
 
-/// The machine of [`FtpParams`].
+/// The application with [`FtpParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ftp {
     params: FtpParams,

@@ -109,7 +109,7 @@ impl Params for GameParams {
 /// Sending sides, indexed by timer token.
 const ROLES: [Role; 2] = [Role::Client, Role::Server];
 
-/// The machine of [`GameParams`].
+/// The application with [`GameParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Game {
     stretch: [f64; 2],

@@ -76,7 +76,7 @@ impl Params for MessagesParams {
 /// Token of the timer that opens a new connection; all other tokens are message numbers.
 const REOPEN: u64 = u64::MAX;
 
-/// The machine of [`MessagesParams`].
+/// The application with [`MessagesParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Messages {
     params: MessagesParams,

@@ -5,7 +5,7 @@ use units::{Duration, Problem};
 
 /// The parameters of one application.
 pub trait Params {
-    /// The machine that these parameters configure.
+    /// The application that these parameters configure.
     type App: Application;
     /// Checks the parameters. The error names the first invalid field.
     fn validate(&self) -> Result<(), Problem>;

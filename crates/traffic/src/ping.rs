@@ -84,8 +84,8 @@ impl Params for PingParams {
     }
 }
 
-/// The machine of [`PingParams`]. It stores nothing per probe: probe k leaves at start + k x interval. With `after_answer`, only
-/// one probe is outstanding.
+/// The application with [`PingParams`]. It stores nothing per probe: probe k leaves at start + k x interval. With `after_answer`,
+/// only one probe is outstanding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,

@@ -87,7 +87,7 @@ impl Params for ProshareParams {
 const AUDIO: usize = 0;
 const VIDEO: usize = 1;
 
-/// The machine of [`ProshareParams`].
+/// The application with [`ProshareParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proshare {
     params: ProshareParams,

@@ -173,7 +173,7 @@ struct Transfer {
     left: u64,
 }
 
-/// The machine of [`ShortParams`].
+/// The application with [`ShortParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Short {
     params: ShortParams,

@@ -164,7 +164,7 @@ impl Player {
     }
 }
 
-/// The machine of [`VideoParams`].
+/// The application with [`VideoParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Video {
     params: VideoParams,

@@ -104,7 +104,7 @@ impl Params for VoipParams {
     }
 }
 
-/// The machine of [`VoipParams`]: a constant bit rate source.
+/// The application with [`VoipParams`]: a constant bit rate source.
 type Voip = Cbr;
 
 #[cfg(test)]

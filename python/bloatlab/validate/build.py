@@ -240,7 +240,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 
 def cuts(entry: Entry) -> bool:
-    """Returns whether a burst crosses the link of its host whole and is split into segments before s0.
+    """Returns whether a burst crosses its host's link as one packet and is split into segments before s0.
 
     The segments of a burst then arrive together.
     """

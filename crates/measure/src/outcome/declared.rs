@@ -60,8 +60,8 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and the statistics below it. A statistic inherits unit and direction from `above`, the kind of its
-/// distribution.
+/// Declares a measure and its statistics. A measure without a unit or direction inherits that of `above`, the kind of the
+/// measure it belongs to.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);

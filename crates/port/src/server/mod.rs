@@ -44,7 +44,7 @@ pub(crate) enum Taken {
     Held { free_at: Time },
 }
 
-/// The request of a granted server to the queue when its clock is due.
+/// The packet that a granted server requests from the queue when it runs.
 pub(crate) enum Request {
     /// No packet.
     Nothing,
@@ -95,7 +95,7 @@ pub(crate) trait Granted: Serve {
     /// Reports that packets wait in the queue.
     fn notify(&mut self, now: Time);
 
-    /// Returns the next time of the server's clock.
+    /// Returns the time at which the server next has work.
     fn next(&self) -> Time;
 
     /// Does the work due at [`Granted::next`]. Passes departing packets to `depart` with the time of their last bit. Returns a
@@ -227,7 +227,7 @@ impl Server {
         if let Self::TwoQueue(modem) = self { modem.transmit_backlog(now) } else { Backlog::default() }
     }
 
-    /// Returns the next time of the server's clock.
+    /// Returns the time at which the server next has work.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         match self {

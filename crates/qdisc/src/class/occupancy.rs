@@ -144,7 +144,7 @@ impl Red {
         self.count = -1;
     }
 
-    /// Decides on an arrival while the average `avg` is at or above `min_th`. Returns true to drop it.
+    /// Returns true if an arrival must be dropped. The average `avg` must be at or above `min_th`.
     pub(crate) fn drops(&mut self, avg: f64, rng: &mut Rng) -> bool {
         self.count += 1;
         let drop = self.forced(avg) || rng.chance(p_a(p_b(avg, self.min, self.max, self.max_p), self.count));
@@ -154,7 +154,7 @@ impl Red {
         drop
     }
 
-    /// Decides on an arrival at any average. Returns true to drop it.
+    /// Returns true if an arrival must be dropped, for any average `avg`.
     pub(crate) fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
         if !self.congested(avg) {
             self.calm();

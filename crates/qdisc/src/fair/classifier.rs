@@ -294,7 +294,7 @@ impl Classifier {
         session.last = now;
     }
 
-    /// Records that `packet`, which had joined, was sent or dropped.
+    /// Records that `packet`, which had been accepted, was sent or dropped.
     #[inline]
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];

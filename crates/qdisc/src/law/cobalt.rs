@@ -146,7 +146,7 @@ impl CobaltState {
         }
     }
 
-    /// Decides on a head, like CAKE's `cobalt_should_drop`.
+    /// Decides whether to pass, mark or drop the head, like CAKE's `cobalt_should_drop`.
     #[inline]
     pub(crate) fn head(&mut self, cfg: &CobaltParams, packet: &PacketMeta, head: Head, rng: &mut Rng) -> Verdict {
         let (due, due_at) = self.codel(cfg, head.over_target, head.now);

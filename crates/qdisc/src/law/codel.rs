@@ -188,7 +188,7 @@ impl CodelState {
         Verdict::Drop
     }
 
-    /// Decides on `packet`, which has just been removed from the head.
+    /// Decides whether to pass, mark or drop `packet`, which has just been removed from the head.
     #[inline]
     fn head(&mut self, p: &CodelParams, packet: &PacketMeta, view: &View<'_>) -> Verdict {
         let sojourn = match p.sojourn {

@@ -316,7 +316,7 @@ impl Count {
         self.0
     }
 
-    /// Decides on `packet`, which finds `waiting` packets in the queue.
+    /// Decides whether to keep `packet`, which finds `waiting` packets in the queue.
     #[inline]
     pub(crate) fn decide(
         &mut self,

@@ -52,12 +52,12 @@ pub enum Verdict {
 /// and runs the missed updates, one by one, when the queue becomes active again. So `next_tick` should be `None` once the queue is
 /// empty and updates would change nothing.
 pub trait Law: Send {
-    /// Decides on an arrival. Called before the limit is tested.
+    /// Decides whether to pass, mark or drop an arrival. Called before the limit is tested.
     #[inline]
     fn arrive(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass
     }
-    /// Decides on a packet that has been removed from the head in order to be sent.
+    /// Decides whether to pass, mark or drop a packet that has been removed from the head in order to be sent.
     #[inline]
     fn head(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass

@@ -107,14 +107,14 @@ pub struct Dice {
 }
 
 impl Dice {
-    /// Adds a packet with drop probability `p` to the sum.
+    /// Adds the drop probability `p` of a packet to accu_prob.
     #[inline]
     pub fn add(&mut self, p: f64) {
         self.accu_prob += p;
     }
 
-    /// Decides on a packet whose drop probability `p` has been added to the sum. If the packet must be dropped, returns true
-    /// and resets the sum.
+    /// Returns true if a packet must be dropped, and then resets accu_prob. The packet's drop probability `p` must have been
+    /// added before ([`Self::add`]).
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

@@ -331,7 +331,7 @@ impl Red {
         at.ramp.zone(self.average.sample(queue, view.now, at.weight, self.params.idle(), at.packet_time))
     }
 
-    /// Decides on an arrival, after [`Red::sample`].
+    /// Decides whether to pass, mark or drop an arrival. Called after [`Red::sample`].
     #[inline]
     pub(super) fn decide(&mut self, zone: Zone, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let early = self.count.decide(&self.rules, zone, packet, view.backlog.packets, rng);

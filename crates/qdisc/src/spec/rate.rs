@@ -11,8 +11,8 @@ impl Spec {
     ///
     /// Three kinds are refused: laws that estimate the delay from a rate (DOCSIS-PIE, from the token buckets of its modem; PIE,
     /// if it uses the departure rate); CBQ, whose classes have shares of the rate; and the queues of a DOCSIS 3.1 modem. All
-    /// other disciplines measure how long packets wait, or count packets. Where the RED family's idle decay and limits in time
-    /// need a rate, they use the link's mean rate.
+    /// other disciplines measure how long packets wait, or count packets. The RED family's idle decay and limits given as times
+    /// use the link's mean rate.
     ///
     /// Source: RFC 8034 §4.2; RFC 8033 §5.1.
     pub fn needs_rate(&self) -> Option<Problem> {

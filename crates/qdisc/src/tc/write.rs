@@ -54,7 +54,7 @@ const NEAREST: &[(&str, &str)] = &[
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
-    /// Writes this discipline in tc syntax. `rate` converts limits in time to packets or bytes.
+    /// Writes this discipline in tc syntax. `rate` converts limits given as times to packets or bytes.
     #[inline]
     pub fn in_tc(&self, rate: Option<BitRate>) -> TcText {
         let mut own = self.parameters();

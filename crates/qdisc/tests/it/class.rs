@@ -44,8 +44,8 @@ fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
 
 #[test]
 fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
-    // The rate of class c is B_c = C q_c / sum q. Three classes exceed their thresholds, which are first in packets, then in
-    // bytes.
+    // The rate of class c is B_c = C q_c / sum q. All three classes exceed their thresholds. The first queue has thresholds in
+    // packets, the second in bytes.
     let queues = [
         r#"{"cbt":{}}"#,
         r#"{"cbt":{"limit":"90KB","classes":[
@@ -215,7 +215,7 @@ fn the_script_of_a_cbt_queue() {
 
 #[test]
 fn the_script_of_a_cbq_round() {
-    // the shares are 3 : 1, so the quanta are 4500 and 1500 B; packets have 1000 B
+    // the shares are 3 : 1, so the quanta are 4500 and 1500 B; a packet is 1000 B long
     let queue = r#"{"cbq":{"classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"share":0.75},{"name":"rest","share":0.25}]}}"#;
     let mut bench = Bench::new(spec(queue), LINK);

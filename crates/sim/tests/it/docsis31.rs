@@ -106,9 +106,9 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // With `bytes`, the queueing delay is the time that all waiting bytes take at MAX_RATE, including the bytes that only wait for
-    // a grant. These alone make a delay above the ramp, so most marks come from the ramp. If half of the rate is granted
-    // proactively, few packets wait for requested grants
+    // With `bytes`, the queueing delay is the time that all waiting bytes take at MAX_RATE, including bytes that only wait for a
+    // grant. Those alone can take longer than MAXTH, so most marks come from the ramp, not from the coupling. If half of the rate
+    // is granted proactively, few packets wait for requested grants
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");

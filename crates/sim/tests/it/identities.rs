@@ -69,7 +69,7 @@ fn longest_waits() {
         ("417p", 5, true, 998.4),
         ("21p", 20, true, 12.0),
         ("21p", 5, true, 48.0),
-        // a limit in time: the longest wait is the largest multiple of a packet's transmission time within the limit
+        // a limit given as a time: the longest wait is the largest multiple of a packet's transmission time within the limit
         ("1000ms", 5, false, 1000.0 - 1000.0 % 2.4),
         ("1000ms", 1, false, 1000.0 - 1000.0 % 12.0),
         ("50ms", 20, false, 50.0 - 50.0 % 0.6),

@@ -135,8 +135,8 @@ impl Control for Dctcp {
         ..Needs::NONE
     };
 
-    /// Returns DCTCP's requirements on ECN. In RFC 8257's form, the controller itself cuts the window, which grows before and
-    /// after the cut.
+    /// Returns DCTCP's requirements on ECN. In RFC 8257's form, the controller itself cuts the window, and the window keeps
+    /// growing between cuts, even while marks arrive.
     fn ecn(own: &DctcpParams) -> EcnNeeds {
         match own.dctcp_form {
             DctcpForm::Rfc8257 => EcnNeeds { responder: Responder::Controller, ..Self::NEEDS.ecn },

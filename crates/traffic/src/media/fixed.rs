@@ -5,7 +5,7 @@
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
 
-/// The machine of `control = "fixed"`.
+/// The controller of `control = "fixed"`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fixed;
 

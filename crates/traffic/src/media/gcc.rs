@@ -239,7 +239,7 @@ enum State {
     Hold,
 }
 
-/// The machine of [`GccParams`].
+/// The controller with [`GccParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gcc {
     p: GccParams,

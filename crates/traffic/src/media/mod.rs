@@ -153,7 +153,7 @@ const COLUMNS: [&str; 9] = [
     "lost_packets",
 ];
 
-/// The machine of [`MediaParams`].
+/// The application with [`MediaParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Media {
     params: Box<MediaParams>,

@@ -32,7 +32,7 @@ pub enum Control {
 
 units::word_or_table!(Control);
 
-/// The machine of any controller.
+/// The state of any controller.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Controller {
     Fixed(Fixed),

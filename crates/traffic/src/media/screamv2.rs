@@ -169,7 +169,7 @@ impl Flight {
     }
 }
 
-/// The machine of [`ScreamV2Params`].
+/// The controller with [`ScreamV2Params`].
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ScreamV2 {
     p: ScreamV2Params,

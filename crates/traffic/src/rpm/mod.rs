@@ -84,7 +84,7 @@ struct Row {
     self_probes: usize,
 }
 
-/// The machine of [`RpmParams`].
+/// The application with [`RpmParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rpm {
     p: RpmParams,

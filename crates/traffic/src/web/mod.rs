@@ -65,7 +65,7 @@ struct Slot {
 const PAGE: u64 = 0;
 const RETRY: u64 = 1;
 
-/// The machine of [`WebParams`].
+/// The application with [`WebParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Web {
     params: WebParams,

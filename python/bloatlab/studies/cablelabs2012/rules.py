@@ -277,7 +277,7 @@ def read_back() -> Sequence[Cell]:
 
 
 def parameters_table() -> TextTable:
-    """Returns the parameters for a reader."""
+    """Returns the table that compares the paper's parameters with ours."""
 
     def ours(cell: Cell) -> TextCell:
         same = cell.verdict is Verdict.PARAMETER

@@ -122,7 +122,7 @@ def group_tables(results: Results, *names: str) -> list[TextTable]:
 
 
 def why_tables(runs: Runs) -> list[TextTable]:
-    """Makes two tables: variants of DualPI2 at 4 Mbit/s; and the queues of flows alone, compared with closed forms.
+    """Makes two tables: DualPI2's variants at 4 Mbit/s, and the queueing delay of Prague alone against closed forms.
 
     At 4 Mbit/s, sending a packet takes three times the step's 1 ms.
     """

@@ -88,7 +88,7 @@ def limited_transmit(key: str) -> str:
 
 
 def second_reading() -> list[Case]:
-    """Returns the cases of the rankings by tagged datagrams, with limited transmit in the senders."""
+    """Returns the queues whose drops of tagged datagrams are ranked, with senders that use limited transmit."""
     return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 

@@ -221,7 +221,7 @@ impl Bench<'_> {
         let within = match self.spec.limit() {
             Some(Limit::Packets(n)) => u64::from(b.packets) <= (u64::from(n) - short) * segments * instances,
             Some(Limit::Bytes(n)) => b.bytes <= n.0 * instances,
-            // a limit in time applies at the rate of the link, 5 Mbit/s
+            // a limit given as a time applies at the rate of the link, 5 Mbit/s
             Some(Limit::Time(t)) => {
                 u128::from(b.bytes) * 8_000_000_000 <= u128::from(t.0) * 5_000_000 * u128::from(instances)
             }
