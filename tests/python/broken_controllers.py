@@ -12,7 +12,7 @@ class Sound:
     kept = 0.7
 
     def on_ack(self, sample):
-        """Doubles the window per round trip in slow start, and adds `increase` segments per round trip later."""
+        """Doubles the window per round trip in slow start; after that, adds `increase` segments per round trip."""
         if sample.rests or not sample.cwnd_limited:
             return None
         slow_start = sample.cwnd < sample.ssthresh

@@ -73,8 +73,8 @@ def test_a_lone_packet_through_the_modem_of_2012_by_hand():
 
 
 def test_a_proactive_grant_comes_within_two_intervals_under_load():
-    """A packet takes 0.135 ms for its preparation, 0.135 ms for its frame, 1 ms of travel, and at most two intervals of
-    2.025 ms.
+    """A packet takes 0.135 ms to be prepared, 0.135 ms to be sent in a frame, and 1 ms to travel. It waits for at most
+    two intervals of 2.025 ms.
     """
     found = measure(run(build(Case(Equipment.LLD, Stack.CUBIC, 6), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(1.27, abs=0.05)

@@ -129,8 +129,8 @@ impl Exits {
         }
     }
 
-    /// Takes a packet that leaves. It is joined with the packets that follow in its connection, but written before any other
-    /// packet.
+    /// Takes a packet that leaves. Consecutive packets of a connection are joined; a packet that cannot be joined causes those
+    /// before it to be written.
     fn leave(&mut self, clock: Clock, p: &Leaving<'_>) {
         if !self.exits[p.side.index()].packet.add(p.bytes) {
             self.flush(clock, p.side);

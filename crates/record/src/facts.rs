@@ -208,9 +208,9 @@ pub struct FlowOwner {
 
 /// A link or sender whose state can be read.
 pub trait Probed {
-    /// Reads the surroundings of the link or sender, such as the backlog of the queue under a law.
+    /// Reads the context of the link or sender, such as the backlog of the queue that a law controls.
     fn around(&self, _out: &mut Reading<'_>) {}
-    /// Reads the state of the link or sender itself. A change is detected in this state.
+    /// Reads the state of the link or sender itself. Only this state is compared to detect a change.
     fn own(&self, out: &mut Reading<'_>);
 }
 

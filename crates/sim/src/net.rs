@@ -239,7 +239,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Handles the arrival event of link `i`. Returns a packet that has reached its host; if several arrive together, they are
-    /// left in `arrived` instead. Packets for other nodes are sent on.
+    /// left in `arrived` instead. Packets for other nodes are forwarded.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -309,7 +309,7 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Handles packets that reach the far end at the same time: all are sent on before any of them has an effect. (For example,
+    /// Handles packets that reach the far end at the same time: all are forwarded before any of them has an effect. (For example,
     /// 24 SYNs sent at once reach a queue together, not one by one.)
     #[cold]
     #[inline(never)]

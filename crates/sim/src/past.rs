@@ -28,12 +28,13 @@ use std::mem;
 use traffic::Traffic;
 use units::{Problem, Time};
 
-/// The acts in the run of a scenario, in the order of time.
+/// The scheduled actions in the run of a scenario, in order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Everything that takes effect at the start, as text.
     pub always: String,
-    /// Times of later acts, and a text for each; equal acts have equal texts. The last act is the end of the run.
+    /// The later actions: the time of each, and a text that describes it. Equal actions have equal texts. The last action is
+    /// the end of the run.
     pub acts: Vec<(Time, String)>,
 }
 

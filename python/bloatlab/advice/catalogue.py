@@ -49,7 +49,10 @@ class Discipline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Down:
-    """A downstream queue that the device's setting does not change: with {bytes}, and the buffer ("100ms")."""
+    """A downstream queue that the device's setting does not change.
+
+    `queue` is a scenario's queue, with {bytes} for the size of the buffer; `buffer` is that size ("100ms").
+    """
 
     queue: Mapping[str, Any]
     buffer: str

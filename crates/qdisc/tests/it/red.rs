@@ -142,8 +142,8 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
     arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
-    // with burst 100 and min 15 packets, the left-hand side is 100 + 1 - 15 = 86. It is more than the right-hand side for w =
-    // 1/256, 82.8, but not more than that for w = 1/512, 90.9
+    // with burst 100 and min 15 packets, the left-hand side is 100 + 1 - 15 = 86. The right-hand side is 82.8 for w = 1/256,
+    // which is too small, and 90.9 for w = 1/512
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),

@@ -36,7 +36,7 @@ pub(crate) struct Events {
     arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
-    /// The smaller one of the first keys of `ports` and `timers`.
+    /// The smaller of the first keys of `ports` and `timers`.
     other: u128,
     /// Number of events scheduled at this moment.
     scheduled: u64,

@@ -15,7 +15,7 @@
 //!
 //! Below the target, the window grows by at most one segment per round trip, like Reno's. Above the target, it shrinks in
 //! proportion to the excess. A flow cannot distinguish a queue built by other flows from its own, so it backs off in both
-//! cases. A queue that exists before the first sample counts as propagation delay (the late-comer's advantage, RFC 6817 §4.2).
+//! cases. A queue that exists before the first sample counts as propagation delay (the latecomer's advantage, RFC 6817 §4.2).
 //!
 //! Departs: the measured delay ends when the ACK is sent, not when the data arrives, so the wait of a delayed ACK counts as
 //! queueing. If an ACK covers two segments, it echoes the time stamp of the first (RFC 7323 §4.3), and the wait is the time

@@ -5,18 +5,18 @@
 //! queuing_delay, base:  as LEDBAT (`delay_filters.rs`), of round-trip times
 //! GAIN          = 1 / min(16, ceil(2 TARGET / base))                              §4.2
 //! slow start:     cwnd += GAIN * acked                                            §4.1
-//!                 the first one ends once queuing_delay > 3/4 TARGET
+//!                 the first ends once queuing_delay > 3/4 TARGET
 //! round trip:     cwnd += GAIN                                                    §4.3, if queuing_delay <= TARGET
 //!                 cwnd += max(GAIN - Constant cwnd (queuing_delay / TARGET - 1), -cwnd / 2)   otherwise
 //!                 each ACK makes the share acked / cwnd of this change
 //! slowdown:       ssthresh = cwnd, and cwnd = 2 segments for 2 round trips; then slow start up to ssthresh    §4.4
-//!                 the first one begins 2 round trips after the first slow start; each next one begins after 9 times the time
-//!                 from the beginning of the last one to the end of its slow start
+//!                 the first begins 2 round trips after the first slow start; each later one begins after 9 times the time from
+//!                 the beginning of the previous one to the end of its slow start
 //! loss:           as LEDBAT
 //! ```
 //!
-//! The constant growth and the proportional reduction lead several flows to equal windows. The slowdowns show each flow the
-//! empty path, which a late-comer of LEDBAT never sees. They cost at most a tenth of the link.
+//! The constant growth and the proportional reduction lead several flows to equal windows. In the slowdowns, each flow sees
+//! the empty path, which a latecomer never sees with LEDBAT. They cost at most a tenth of the link.
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not at hand,
 //! and version 06 (January 2026) was not compared.

@@ -72,7 +72,7 @@ impl Space {
         self.echo = stamp;
     }
 
-    /// Returns the newer one of `stamp` and the stored time stamp, which the next segment echoes.
+    /// Returns the newer of `stamp` and the stored time stamp, which the next segment echoes.
     pub(super) fn newest(&self, stamp: u32) -> u32 {
         if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
     }

@@ -64,7 +64,7 @@ pub(crate) struct Fake {
     fails_after: u64,
     /// Probability that a connection breaks, and longest time from its opening to the break.
     breaking: Option<(f64, u64)>,
-    /// True if endless writes arrive, in pieces.
+    /// True if the data of an endless write is delivered, in pieces. If false, none of it is delivered.
     pub(crate) streaming: bool,
     /// Largest piece in which bytes arrive.
     pub(crate) piece: u64,
