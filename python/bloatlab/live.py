@@ -18,7 +18,7 @@ from bloatlab import _core, outside
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
 
-#: One of the two namespaces: the `from` of the first application is in left, its `to` in right.
+#: One of the two namespaces: left has the `from` node of the first application, right its `to` node.
 Side = Literal["left", "right"]
 
 #: Raised if the bench cannot run here: no TUN, no rights, no socket, or a build without the bench.

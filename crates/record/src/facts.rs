@@ -158,9 +158,9 @@ impl Mask {
 /// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// The end with its queue.
+    /// The sending end, where the link's queue is.
     Near,
-    /// The end where packets arrive.
+    /// The receiving end.
     Far,
 }
 

@@ -274,7 +274,7 @@ impl Chained {
         self.settled = last;
     }
 
-    /// Reports to the meter the packets that arrive and start up to `last`, and counts the drops of flows.
+    /// Reports arrivals and transmission starts up to the time `last` to the meter, and counts the drops of flows.
     #[inline]
     fn see(&mut self, last: Time, books: &mut Books<'_>) {
         if books.meter.is_none() && self.drops == 0 {
@@ -308,7 +308,7 @@ impl Chained {
         }
     }
 
-    /// Lets the meter see the arrival of the next packet.
+    /// Reports the arrival of the next packet to the meter.
     #[inline]
     fn enter(&mut self, books: &mut Books<'_>) {
         let Some(&Passage { at, start, flow, size, dropped, .. }) = self.passage(self.entered) else { return };
@@ -331,7 +331,7 @@ impl Chained {
         self.pass();
     }
 
-    /// Lets the meter see the transmission of the next waiting packet start.
+    /// Reports the start of the next waiting packet's transmission to the meter.
     #[inline]
     fn start_next(&mut self, books: &mut Books<'_>) {
         self.seen.next_start = Time::NEVER;

@@ -98,7 +98,7 @@ mod tests {
         // the last datagram of frame 1 arrives too late for the frame to be shown
         p.arrived(7, ms(260), Duration::from_millis(100));
         assert_eq!(p.whole, 2);
-        // 300 ms are not a freeze, because they are not more than 300 ms, but 301 ms are
+        // a gap of exactly 300 ms is not a freeze, because the limit must be exceeded; a gap of 301 ms is one
         whole(&mut p, 5, 550);
         whole(&mut p, 8, 851);
         assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));

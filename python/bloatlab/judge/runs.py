@@ -1,4 +1,4 @@
-"""Runs the cases of suites for controllers: first the runs that determine moments, then all other runs."""
+"""Runs the cases of suites for controllers: first the runs that determine the times of moments, then all others."""
 
 from __future__ import annotations
 

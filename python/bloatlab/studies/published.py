@@ -101,7 +101,7 @@ class Unknown:
     what: str
     why: str
     others: tuple[Any, ...]
-    #: True if the parameter affects the calibration cases; the other parameters were chosen by argument alone.
+    #: True if the parameter affects the calibration cases; the others were chosen by reasoning alone.
     calibrated: bool
 
 

@@ -80,13 +80,13 @@ def point(series: str, buffer_ms: float, measure: str, band: Band, unit: str = "
 
 
 def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: bool = False) -> Reading:
-    """Reads the largest value of a curve from a buffer size on; with `low`, the smallest."""
+    """Reads the largest value of a curve at buffers of at least `least_ms`; with `low`, the smallest."""
     pick = np.min if low else np.max
     return Reading(read(lambda c: float(pick(beyond(c, least_ms))), (series, measure)), band, "ms", 0)
 
 
 def ratio(first: CurveName, second: CurveName, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """Reads the ratio of two curves from a buffer size on: the value farthest from 1, or the median if not `worst`."""
+    """Reads the ratio of two curves at buffers of at least `least_ms`: the median, or with `worst` the farthest from 1."""
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 
@@ -107,7 +107,7 @@ def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
 
 
 def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
-    """Returns the part of a curve at buffer sizes from `least_ms` on."""
+    """Returns the part of a curve at buffer sizes of at least `least_ms`."""
     return curve[least_ms <= _SIZES]
 
 

@@ -190,8 +190,8 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a message shows a name of the user without quotes. In "\u007f64", the last three characters are not the type f64: "7f"
-    // ends the escape, and "64" follows
+    // a message shows a name that the user wrote, without quotes. In "\u007f64", the last three characters are not the type f64:
+    // "7f" ends the escape, and "64" follows
     let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();
