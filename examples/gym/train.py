@@ -4,8 +4,7 @@
     train.py congestion-control [--steps N] [--seed N] [--episodes N] [--save FILE.zip]
     train.py aqm ...
 
-The test episodes have seeds that the training does not have, and scenarios in which the agent was not trained: the
-files in this folder.
+The test episodes use seeds and scenarios that were not used in training. The scenarios are the files in this folder.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def plateau() -> list[Trial]:
 
 
 def alone() -> list[Trial]:
-    """Returns trials of the transfers of §4.1, of Figures 2 to 9 and of D02, without pages.
+    """Returns trials without page loads: the transfers of §4.1, of Figures 2 to 9, and of D02.
 
     Pages start only in the last second of the run. Only D04 has the paper's full duration, because the paper's sentence
     about D04 covers the whole run.
