@@ -1,5 +1,5 @@
-//! Chains of plain links: if one plain link feeds the next, the whole way of a packet is computed when the packet enters the
-//! first link.
+//! Chains of plain links: if one plain link feeds the next, a packet's whole passage through the chain is computed when the
+//! packet enters the first link.
 //!
 //! A plain link that is fed by one other plain link receives packets in the order in which the other link sends them. So its
 //! departures and its drops can be computed together with the departures of the other link:
@@ -13,14 +13,15 @@
 //! event at the far end of this link, but packets of the last link of a chain have one at its end. [`roles`] finds the chains,
 //! from the paths between applications.
 //!
-//! **Accounts.** A packet's way is computed in advance, but counters, series and the drops of flows must show the state at the
-//! current time. So each link logs when each packet arrives, starts and leaves, and [`Chained::settle`] moves the accounts
+//! **Accounts.** A packet's passage is computed in advance, but counters, series and the drops of flows must show the state at
+//! the current time. So each link logs when each packet arrives, starts and leaves, and [`Chained::settle`] moves the accounts
 //! along this log. As on a `Fifo`, a departure precedes an arrival at the same time.
 //!
-//! **Simultaneous events** are handled in the order of their scheduling, so an event at the end of a chain needs the time at which
-//! it would have been scheduled with an event for each hop: when the packet before it arrived or, if the link was then empty, when its
-//! own packet entered the last link. Among all events scheduled at that time, it comes first. This rule holds for links of
-//! the role *fed* whether or not there are chains, so it also decides where a link is observed, driven, or changed on schedule.
+//! **Simultaneous events** are handled in the order of their scheduling, so an arrival at the end of a chain needs the time at
+//! which it would have been scheduled if every hop had an event. That is the arrival of the preceding packet or, if the link was
+//! then empty, the time at which the packet itself entered the last link. The arrival precedes all other events scheduled at that
+//! time. This rule holds for links of the role *fed* whether or not there are chains, so it also decides where a link is
+//! observed, driven, or changed on schedule.
 //!
 //! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
 //! runs with chains, with an event for each hop, and with ports (`tests/it/fast_path.rs`).
@@ -38,7 +39,7 @@ const FASTEST: BitRate = BitRate(10_000_000_000);
 /// Prefetch distance in entries of the ring.
 const LOOKAHEAD: usize = 8;
 
-/// The part of a link in a chain.
+/// The role of a link in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
     /// Every packet that reaches the far end of this link enters a link that only this link feeds.
@@ -134,7 +135,7 @@ pub(crate) struct Chained {
     log: Ring<Passage>,
     /// Number of the first packet in the log.
     front: u64,
-    /// The packets before this number do not wait when the latest packet arrives.
+    /// Number of the first packet that may still wait when the latest packet arrives; all earlier packets do not.
     decided: u64,
     /// The packets that wait when the latest packet arrives.
     ahead: Backlog,
@@ -144,14 +145,14 @@ pub(crate) struct Chained {
     delivered: Count,
     /// Packets that were dropped and have left the log.
     dropped: Count,
-    /// Number of the next packet whose arrival the meter and the flows' drops have not seen.
+    /// Number of the first packet whose arrival has not been added to the meter and the flows' drops.
     entered: u64,
     /// Number of drops in the log from `entered` on.
     drops: u32,
     seen: Seen,
 }
 
-/// The packets that a link's meter has seen.
+/// The packets that have been reported to a link's meter.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Number of the next packet whose transmission has not started.
@@ -200,7 +201,7 @@ impl Chained {
         self.log.get((number - self.front) as usize)
     }
 
-    /// Finds the packets that wait at `at`, which is not before the latest arrival.
+    /// Finds the packets that are waiting at time `at`, which is not before the latest arrival.
     #[inline]
     fn decide(&mut self, at: Time) {
         // bounded: each iteration removes one of the packets that were waiting
@@ -217,8 +218,8 @@ impl Chained {
         }
     }
 
-    /// Decides about a packet that arrives at the queue. Returns the start of its transmission and its arrival at the far end; `None`
-    /// if it is dropped. Packets must be offered in the order of their arrival.
+    /// Accepts or drops a packet that arrives at the queue. Returns the start of its transmission and its arrival at the far end;
+    /// `None` if it is dropped. Packets must be offered in the order of their arrival.
     #[inline]
     pub(crate) fn offer(&mut self, arrival: Arrival, size: u16, flow: u32) -> Option<(Time, Arrival)> {
         let Arrival { at, since, first } = arrival;
@@ -291,8 +292,8 @@ impl Chained {
         }
     }
 
-    /// Updates the counts of flows' drops until the event at `now` that was scheduled at `since`. Drops at `now` count if their
-    /// own event would have come before this event.
+    /// Updates the flows' drop counts up to the event at `now` that was scheduled at `since`. Drops at `now` count if their own
+    /// event would have come before this event.
     pub(crate) fn settle_before(&mut self, now: Time, since: Option<Time>, books: &mut Books<'_>) {
         self.settle(Time(now.0.saturating_sub(1)), books);
         let Some(since) = since.filter(|_| self.drops > 0) else { return };
@@ -347,7 +348,7 @@ impl Chained {
         }
     }
 
-    /// Moves past the packets that have arrived and do not wait.
+    /// Skips the packets that have arrived and do not wait.
     #[inline]
     fn pass(&mut self) {
         // bounded: each iteration takes one packet that has arrived
@@ -356,7 +357,7 @@ impl Chained {
         }
     }
 
-    /// Adds a packet to those on the way to the far end; returns true if it is the first.
+    /// Adds a packet to the ring; returns true if the ring was empty.
     #[inline]
     pub(crate) fn put(&mut self, start: Time, packet: Packed) -> bool {
         let first = self.ring.is_empty();
@@ -378,7 +379,7 @@ impl Chained {
         self.ring.get(others).map(|t| t.packet.at(t.start))
     }
 
-    /// Returns the start of transmission and the arrival at the far end, for the first packet on the way there.
+    /// Returns when the first packet in the ring starts its transmission and when it arrives at the far end.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<(Time, Time)> {
         let &Last { start, packet } = self.ring.get(0)?;

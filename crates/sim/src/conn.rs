@@ -42,7 +42,7 @@ pub(crate) struct Path {
     pub ack_time: bool,
 }
 
-/// One end: its TCP machine, its host's state, and the earliest event of its timer. The layout follows cache lines: [`Endpoint`]
+/// One end: its TCP state, its host's state, and the earliest event of its timer. The layout follows cache lines: [`Endpoint`]
 /// begins 32 bytes into the first line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -152,7 +152,7 @@ pub(crate) enum AppEventKind {
     Failed,
 }
 
-/// Carries out what one end requests: sends its segments, and passes its events to the application.
+/// Carries out the requests of one end: sends its segments, and passes its events to the application.
 pub(crate) struct Wire<'a, S> {
     pub net: &'a mut Net<S>,
     pub flow: FlowId,

@@ -17,7 +17,7 @@ const IN_CACHE: usize = 128;
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Engine<S> {
-    /// Link `i` has just brought a packet to its host: prefetches the connections of the next packets on the link.
+    /// Prefetches the connections of the next packets on link `i`, which has just delivered a packet to its host.
     ///
     /// With ten thousand connections, none of the half dozen cache lines that a packet needs is in the cache. But the next
     /// packets are known, because they are in the link's ring.

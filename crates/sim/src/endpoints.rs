@@ -6,7 +6,7 @@
 //!      +--wake_at--> timer of the application ------------------------------+
 //! ```
 //!
-//! The program steps the world by [`World::run_to_wake`], and calls the code of endpoints between two steps. So this crate
+//! The program steps the world with [`World::run_to_wake`], and calls the endpoints' code between two steps. So this crate
 //! contains no foreign code, and a world is still plain data. A datagram leaves at the current time, like the datagrams of any
 //! application. In a run without endpoints, no code of this file runs.
 

@@ -201,7 +201,7 @@ impl Fifo {
         self.take(now, seq, flow_body, rest, meter)
     }
 
-    /// Does the work of [`Self::offer`], with all arguments in registers.
+    /// Implements [`Self::offer`], with all arguments in registers.
     #[inline(never)]
     fn take(&mut self, now: Time, seq: u64, flow_body: u64, rest: u64, meter: &mut Meter) -> Offered {
         let packet = Packed { seq, flow_body, rest };

@@ -16,7 +16,7 @@ use units::{Limit, Problem, Time};
 /// A link of the world.
 pub(crate) type Link = port::Link<Carrier>;
 
-/// The machine that runs a link.
+/// The implementation of a link.
 #[derive(Clone, Debug)]
 pub(crate) enum Carrier {
     /// Computed at enqueue.

@@ -1,7 +1,7 @@
 //! The loops of worlds without a sink and with every sink of a run, compiled in this crate.
 //!
-//! A generic function is compiled in each crate that calls it. The functions below are not generic, so the crates that call
-//! them need not be optimised, because no code of theirs runs for every packet.
+//! A generic function is compiled in each crate that calls it. The functions below are not generic. So the crates that call them
+//! contain no code that runs for every packet, and need not be optimised.
 
 use crate::capture::Capture;
 use crate::lives::Lives;

@@ -51,7 +51,7 @@ impl<S: Sink> Net<S> {
         self.events.now()
     }
 
-    /// Sends a packet on from `node` towards its destination. Always inlined, so that the packet stays in registers.
+    /// Forwards a packet from `node` towards its destination. Always inlined, so that the packet stays in registers.
     #[inline(always)]
     pub(crate) fn send(&mut self, node: NodeId, packet: PacketMeta) {
         let i = self.routes.next(node, packet.dst);
@@ -80,7 +80,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Offers a packet to link `i`, and to the links behind it in its chain. The other parameters are the fields of a [`Packed`].
+    /// Offers a packet to link `i`, and to the links that follow it in its chain. The other parameters are the fields of a
+    /// [`Packed`].
     #[inline(never)]
     fn offer_chain(&mut self, mut i: u16, seq: u64, flow_body: u64, rest: u64) {
         let packed = Packed { seq, flow_body, rest };
@@ -352,7 +353,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Sends on the packets for other nodes, in order, and leaves the packets for node `to` in `arrived`.
+    /// Forwards the packets for other nodes, in order, and leaves the packets for node `to` in `arrived`.
     fn forward(&mut self, to: NodeId, mut arrived: Vec<PacketMeta>) {
         arrived.retain(|packet| {
             let home = packet.dst == to;

@@ -91,7 +91,7 @@ impl Timeline {
     }
 }
 
-/// A run up to a time, in which only acts before that time are scheduled. A clone shares nothing with the original.
+/// A run up to some time, with only the acts before that time scheduled. A clone shares nothing with the original.
 #[derive(Clone, Debug)]
 pub struct Past {
     world: World,
@@ -104,8 +104,8 @@ impl Past {
         Ok(Self { world: World::unscheduled(scenario, (), true)?.0, at: Time::ZERO })
     }
 
-    /// Continues as `scenario` to `until`, which is not earlier than now and at most the end. `observe` is called after each slice
-    /// with the fraction of the run done; if it returns false, the run stops, and the past can no longer be used.
+    /// Continues as `scenario` until `until`, which is between now and the end. `observe` is called after each slice with the
+    /// fraction of the run done; if it returns false, the run stops, and the past can no longer be used.
     ///
     /// Before now, the timeline of `scenario` must have the same acts as the timelines of the scenarios passed so far.
     ///

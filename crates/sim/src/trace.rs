@@ -88,7 +88,7 @@ impl<F: FnMut(Chunk)> Trace<F> {
         })
     }
 
-    /// Passes on the remaining rows.
+    /// Passes the remaining rows to `out`.
     pub fn finish(mut self) {
         for rows in [&mut self.link_rows, &mut self.queue_rows, &mut self.flow_rows] {
             rows.take().into_iter().for_each(&mut self.out);

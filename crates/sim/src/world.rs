@@ -3,9 +3,9 @@
 //! A step takes the earliest event, lets its target act, and then delivers the resulting events to applications. Tests, traces
 //! and runs share this loop; [`World::run`] only adds the end of the run and a way to stop it.
 //!
-//! A run is made in slices, and calls its observer between slices. The work of a slice is bounded, even if simulated time does
-//! not advance: at most [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and at most [`CATCH_UP`] of
-//! missed delivery opportunities on idle links. The work of one event is bounded when the scenario is checked
+//! A run proceeds in slices, and calls its observer between them. The work of a slice is bounded, even if simulated time does not
+//! advance: at most [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and at most [`CATCH_UP`] of missed
+//! delivery opportunities on idle links. The work of one event is bounded when the scenario is checked
 //! (crates/scenario/src/work.rs).
 //!
 //! The result depends on the scenario and its seed only.
@@ -98,12 +98,12 @@ impl<S: Sink> World<S> {
         self.engine.net.sink
     }
 
-    /// Returns the number of bodies in the arena. Each packet in flight or in a queue has one, if it needs a body.
+    /// Returns the number of bodies in the arena: one for each packet in flight or in a queue that needs a body.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
     }
 
-    /// Returns the number of tagged packets in flight. These are all packets in flight, if the sink captures packets.
+    /// Returns the number of tagged packets in flight. If the sink captures packets, every packet in flight is tagged.
     pub fn tagged(&self) -> usize {
         self.engine.net.tags.len()
     }

@@ -30,11 +30,11 @@ pub(crate) enum Target {
 
 const KIND_SHIFT: u32 = 21;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
-/// Place of the time.
+/// Bit position of the event's time.
 pub(super) const TIME_SHIFT: u32 = 76;
-/// Position of the time of scheduling.
+/// Bit position of the second field, the time of scheduling.
 const AGE_SHIFT: u32 = 38;
-/// Position of the number, and of a rank.
+/// Bit position of the number, and of a rank.
 const NUMBER_SHIFT: u32 = 24;
 /// The largest number.
 pub(super) const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
@@ -45,7 +45,7 @@ const OLDEST: u64 = 1 << 3;
 /// The largest rank.
 pub(super) const MAX_RANK: usize = (OLDEST << (AGE_SHIFT - NUMBER_SHIFT)) as usize - 1;
 
-/// The time from which on no event happens: 52 days.
+/// The time at which all events have ended: 52 days.
 pub(super) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
 
 /// Returns the key of an event that was scheduled at `since`, at most `at`.

@@ -15,8 +15,9 @@
 //!
 //! Events are never cancelled. Timers are lazy: a target ignores a timer that it no longer needs.
 //!
-//! Bounds: a run ends before [`LATEST`]; 2^21 targets of a kind; scheduling in the past panics. Events of one moment that were
-//! scheduled more than 4 minutes before, or as the 16 384th of a moment or later, need not be in the order of scheduling.
+//! Bounds: a run ends before [`LATEST`]; there are at most 2^21 targets of each type; scheduling in the past panics. Simultaneous
+//! events may be out of the order of scheduling if they were scheduled more than 4 minutes ahead, or after 16 383 others at the
+//! same moment.
 
 mod heap;
 mod key;
@@ -178,7 +179,7 @@ impl Events {
         }
     }
 
-    /// Takes the next event if it is due by `until`, and advances `now` to it.
+    /// Takes the next event if it is due by `until`, and advances `now` to its time.
     #[inline]
     pub(crate) fn take(&mut self, until: Time) -> Option<Target> {
         let arrival = self.arrivals.top();

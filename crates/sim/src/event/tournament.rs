@@ -19,8 +19,7 @@ pub(super) const LEAVES: usize = GROUP * GROUP;
 ///
 /// Links are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one group, the
 /// comparison of the groups' winners. Nearly every world has one group. The comparisons are made when a key is set, not when the
-/// winner is read. Reading is urgent, because the next step waits for the winner; between setting and reading there is other
-/// work to do.
+/// winner is read: the next step waits for the winner, whereas other work overlaps with setting a key.
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
     keys: [[u128; GROUP]; GROUP],

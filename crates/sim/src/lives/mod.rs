@@ -34,7 +34,7 @@ use subqueues::Subqueues;
 use table::{Key, NONE, Table};
 use units::{Duration, Problem, Time};
 
-/// Longest time after the window during which its packets are still followed.
+/// Longest time after the window for which its packets are still followed.
 const FOLLOWED_NS: u64 = 3_000_000_000;
 /// Largest size of the tables.   Unit: bytes.
 const MOST_BYTES: usize = 32 << 20;

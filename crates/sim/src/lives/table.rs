@@ -5,7 +5,7 @@ use record::{LinkId, PacketId};
 use std::collections::BTreeMap;
 use units::Time;
 
-/// Index that stands for no row.
+/// Index that means no row.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One packet, from its departure at the sending host on.
@@ -49,7 +49,7 @@ pub struct Leg {
     /// Number of the subqueue in which the packet waited, among the subqueues of the link; [`NO_SUBQUEUE`] if the queue has no
     /// subqueues, or if the subqueue is unknown.
     pub subqueue: u16,
-    /// Number of the reason for which the packet was dropped.
+    /// Number of the drop reason.
     pub drop_reason: u8,
     /// Time of arrival at the queue.
     pub entered: Time,
@@ -87,7 +87,7 @@ impl Key {
     }
 }
 
-/// A list of rows in which freed places are reused.
+/// A list of rows that reuses freed rows.
 #[derive(Clone, Debug)]
 struct Rows<T> {
     all: Vec<T>,

@@ -115,8 +115,8 @@ fn when_everything_is_quiet_nothing_is_left() {
     assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
     assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
     assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
-    // slots of finished transfers are reused, so at most 4 connections of ftp, 2 of kept, 6 or 7 of web and 1 of game exist at
-    // the same time; the datagrams of cbr also have a slot
+    // the slots of finished transfers are reused, so at any time ftp has at most 4 connections, kept 2, web 6 or 7 and game 1;
+    // the datagrams of cbr also have a slot
     assert!(world.slots() <= 24, "{}", world.slots());
 }
 
@@ -145,7 +145,7 @@ fn slots_are_used_again() {
         assert!(pages > f64::from(seconds) / 3.0, "{pages}");
         world.slots()
     };
-    // each of 4 servers has 6 connections, and there are connections that are still closing
+    // 6 connections to each of 4 servers, and some that are still closing
     let short = slots(600);
     assert_eq!(slots(6000), short);
     assert!((24..=72).contains(&short), "{short}");

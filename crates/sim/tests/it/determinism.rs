@@ -189,8 +189,8 @@ fn a_flow_more_draws_no_one_else_s_numbers() {
         let s: Scenario = read(toml);
         let mut world = World::with_sink(&s, Ear::new(Mask::ENQUEUED.with(Mask::DROPPED))).unwrap();
         world.run(|_| true);
-        // the times at which datagrams of the jittered source arrive at a queue, even if they are dropped. They have 1000
-        // bytes, and no TCP packet has this size
+        // the times at which datagrams of the jittered source arrive at a queue, even if they are dropped. They are 1000 bytes
+        // long, and no TCP packet has this size
         let arrives = |record: &Record| match record {
             Record::Enqueued { packet, .. } | Record::Dropped { packet, point: Point::Enqueue, .. } => {
                 packet.size == 1000

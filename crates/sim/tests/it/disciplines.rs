@@ -1,5 +1,4 @@
-//! Golden results of every discipline with its defaults, in two small scenarios. They show a reviewer how a change affects all
-//! disciplines.
+//! Golden results of every discipline with its defaults, in two small scenarios. They show how a change affects every discipline.
 
 use crate::common::{number, run};
 use qdisc::QDISCS;

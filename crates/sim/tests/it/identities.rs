@@ -159,7 +159,7 @@ fn equal_loss_for_all() {
     let tcp = number(&outcome, "apps.ftp.wire_bytes") * 8.0 / 100.0 / 1e6;
     let law = 10.0 - 11.26 * (1.0 - p);
     assert!((tcp - law).abs() < 0.05 * law, "{tcp} and {law} Mbit/s at a loss of {p}");
-    // the law holds for any p; these bounds show that both TCP and the blast get a share. For example, p is 25 % if TCP gets
+    // the law holds for any p; the bounds on p show that neither TCP nor the blast is starved. For example, p is 25 % if TCP gets
     // 200 kB/s (1.6 Mbit/s)
     assert!((0.11..0.4).contains(&p) && tcp > 0.0, "{p} {tcp}");
 }
@@ -207,7 +207,7 @@ fn buffers_that_keep_a_line_busy() {
     // the bandwidth-delay product is 125 kB, or 83 packets of 1500 B
     let reno = [83, 2].map(|b| utilisation("rfc", b));
     assert!(reno[0] > 0.995, "{reno:?}");
-    // with hardly any buffer, the window varies between half the product and the whole product: 75 % on average
+    // with almost no buffer, the window varies between half the product and the whole product: 75 % on average
     assert!((0.70..0.82).contains(&reno[1]), "{reno:?}");
     // CUBIC reduces the window to 0.7, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) is enough, and 8 packets
     // are not. Reno halves the window, so 36 packets are not enough for it
@@ -235,7 +235,7 @@ fn windows_under_random_loss() {
 #[test]
 fn one_cubic_flow_and_codel() {
     // under CoDel, a single flow with the CUBIC of CableLabs 2012 leaves part of the rate unused at a round trip of 100 ms, but
-    // hardly any part at 20 ms
+    // almost none of it at 20 ms
     let of = |server: &str| {
         let apps = format!(
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"
@@ -259,7 +259,8 @@ fn a_setting_by_its_path_is_that_setting() {
     assert_eq!(one.canonical(), read(&toml.replace("5mbit", "2mbit")).canonical());
 }
 
-/// Runs one CUBIC flow with this receive window from a to b, over 10 Mbit/s, a queue of `packets` and a round trip of 40 ms.
+/// Runs one CUBIC flow with this receive window from a to b, over a link of 10 Mbit/s with a queue of `packets` packets and a
+/// round trip of 40 ms.
 fn windowed(window: &str, packets: u32) -> Outcome {
     let queue = format!("rate = \"10mbit\"\nqueue.droptail = {{ limit = \"{packets}p\" }}");
     let apps = format!(
@@ -287,8 +288,8 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
     // a window that may grow to 3 MB fills the queue
     let free = windowed(&tuned(6_291_456), 1000);
     assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
-    // the window W is half of 80 kB, which are 27 segments. The rate is W / RTT. The RTT is 40 ms plus the transmission times
-    // of a packet (1.2 ms) and of an ACK; there is hardly any queue
+    // the window W is half of 80 kB, which are 27 segments. The rate is W / RTT. The RTT is 40 ms plus the transmission times of
+    // a packet (1.2 ms) and of an ACK; there is almost no queue
     let slow =
         windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);
     let rate = sent(&slow, 10.0, 30.0) * 8.0 / 20.0;
@@ -316,7 +317,7 @@ fn a_window_that_never_limits_changes_nothing() {
 
 #[test]
 fn an_ack_filter_treats_acks_that_tell_a_window_as_all_others() {
-    // 4 Mbit/s, and back a link of 40 kbit/s, on which ACKs are filtered, including those with SACK blocks
+    // 4 Mbit/s forward and 40 kbit/s back; the reverse link filters ACKs, including those with SACK blocks
     let of = |window: &str| {
         let toml = format!(
             "duration = \"30s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"10ms\"\nrate = \"4mbit\"\nqueue.droptail = {{ limit = \"30p\" }}\n\

@@ -13,7 +13,7 @@ struct Seen {
     utilisation: f64,
 }
 
-/// Runs `flows` endless uploads for 60 s; the base RTT is 40 ms, which is 33 packets.
+/// Runs `flows` endless uploads for 60 s; the base RTT is 40 ms, so the bandwidth-delay product is 33 packets.
 fn bottleneck(queue: &str, flows: u32) -> Seen {
     uploads(queue, flows, false)
 }

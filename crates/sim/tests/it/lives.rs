@@ -29,7 +29,7 @@ const QUEUES: [&str; 6] = [
     r#"{ cake = { ack_filter = "aggressive" } }"#,
 ];
 
-/// The identity of a packet in records.
+/// The fields by which records identify a packet.
 type Name = (u32, bool, u64, u16);
 
 fn name(packet: &PacketId) -> Name {

@@ -11,8 +11,8 @@ use units::Duration;
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
-/// Returns a scenario of links without delay: a -- neck -- b -- 10 Mbit/s -- c. `how` has the keys of link `neck`: its rate, and
-/// a queue, shaper or modem. `flows` downloads of `bytes` each go from a to c.
+/// Returns a scenario of links without delay: a -- neck -- b -- 10 Mbit/s -- c. `how` contains the keys of link `neck`: its rate,
+/// and a queue, shaper or modem. `flows` downloads of `bytes` bytes each run from a to c.
 fn scenario(how: &str, flows: u32, bytes: &str) -> String {
     format!(
         "duration = '20s'\n{HOSTS}\
@@ -127,7 +127,7 @@ fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
     assert!(single.1 == 1500.0 && whole.1 > 2500.0 && cut.1 == 1500.0, "{single:?} {whole:?} {cut:?}");
 }
 
-/// A capture has the packets in the form in which they were sent, and does not change the run.
+/// A capture holds the packets as they were sent, and does not change the run.
 #[test]
 fn a_run_that_is_captured_is_the_same() {
     let toml = scenario("rate = '10mbit', loss = 0.01, queue = 'dualpi2'", 3, "1MB");

@@ -209,8 +209,8 @@ fn a_chain_without_delay_or_rate_takes_no_time() {
 
 #[test]
 fn packets_of_one_moment_meet_a_queue_together() {
-    // 24 SYNs leave and arrive at the same time: one is sent, `limit` wait, and all others are dropped. The result is the same
-    // on a plain link, with a shaper whose bucket would admit all of them at once, and with a modem.
+    // 24 SYNs leave and arrive at the same time: one is sent, `limit` of them wait, and the others are dropped. The result is the
+    // same on a plain link, with a shaper whose bucket would admit all of them at once, and with a modem.
     for (kind, limit) in [
         ("rate = \"1mbit\"", 10),
         ("shaper = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\" }", 10),
