@@ -14,7 +14,7 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is passed on unchanged to the system's allocator
+// SAFETY: every call is forwarded unchanged to the system's allocator
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
@@ -34,7 +34,7 @@ static ALLOCATOR: Counting = Counting;
 
 const MB: usize = 1_000_000;
 
-/// Runs a scenario. Returns the live bytes of the world at its end, the peak of the run, and the peak while the result was
+/// Runs a scenario. Returns the world's live bytes at the end, the peak during the run, and the peak while the result was
 /// computed.
 fn bytes(toml: &str) -> (usize, usize, usize) {
     let s = read(toml);

@@ -4,8 +4,8 @@ use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};
 use sim::World;
 
-/// Returns a scenario of `flows` uploads over a bottleneck of `rate` in their own host. `link` and `tcp` are further keys of the
-/// link and of TCP.
+/// Returns a scenario of `flows` uploads through a bottleneck of `rate` in their own host. `link` and `tcp` are further keys of
+/// the link and of TCP.
 fn scenario(rate: &str, flows: u32, link: &str, tcp: &str) -> String {
     format!(
         "duration = '15s'\nrecord.warm_up = '3s'\n\

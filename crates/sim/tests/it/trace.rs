@@ -187,7 +187,7 @@ fn senders_and_queues_are_told_apart() {
     let (tables, _) = traced(&with("trace = { flows = true, queues = [\"down\"], interval = \"50ms\" }"));
     let flows = &tables["flows"];
     let (app, connection) = (words(flows, "app"), numbers(flows, "connection"));
-    // the ftp application has one connection, on which the server writes nothing; the web user opens many connections
+    // the ftp application has one connection, on which the server sends no data; the web user opens many connections
     let mut ends: Vec<(String, u64)> = app.iter().cloned().zip(connection.iter().map(|c| *c as u64)).collect();
     ends.sort();
     ends.dedup();

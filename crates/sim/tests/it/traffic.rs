@@ -29,8 +29,8 @@ fn a_ping_measures_the_empty_line_exactly() {
 
 #[test]
 fn a_ping_sees_the_full_buffer_and_its_drops() {
-    // 6 Mbit/s of 1500-B datagrams enter 5 Mbit/s, so the queue is full after 1.2 s, with 100 packets of surplus. From then on,
-    // a ping that is not dropped waits for the packet in service and for up to 99 other packets: 100 x 2.4 ms = 240 ms
+    // 1500-B datagrams arrive at 6 Mbit/s and leave at 5 Mbit/s, so the queue of 100 packets is full after 1.2 s. From then on, a
+    // ping that is not dropped waits for the packet in service and for up to 99 other packets: 100 x 2.4 ms = 240 ms
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
                 [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
     let outcome = run(&line(60, apps));
@@ -96,7 +96,7 @@ fn datagrams_go_down_the_line() {
     assert!((20.17..=20.98).contains(&delay), "{delay}");
 }
 
-/// Both sides speak, and a flood fills the queue from `a` to `b`. Each direction has its own statistics.
+/// Both sides speak while a flood fills the queue from `a` to `b`. Each direction has its own statistics.
 #[test]
 fn a_call_both_ways_is_judged_twice() {
     let apps = "[app.blast]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"20mbit\", size = 1000 }\n\
@@ -190,7 +190,7 @@ fn new_applications_keep_the_books_on_random_networks() {
     }
 }
 
-/// Returns the mean sojourn time in the queue of link `up`, in ms. This is the mean over the bins after the first minute.
+/// Returns the mean sojourn time in the queue of link `up` over the bins after the first minute, in ms.
 fn standing(outcome: &sim::Outcome) -> f64 {
     let t = series(outcome, "queue_series", "t_s", "link", "up");
     let ms = series(outcome, "queue_series", "sojourn_ms_mean", "link", "up");
@@ -242,8 +242,8 @@ fn ledbat_yields_to_reno() {
 
 #[test]
 fn a_file_is_faster_beside_ledbat_than_beside_reno() {
-    // the stack `linux-6` sends 1 MB every 30 s beside an upload. The queue that LEDBAT keeps is a tenth of Reno's queue in the
-    // buffer of one second
+    // the stack `linux-6` sends 1 MB every 30 s beside an upload. LEDBAT's standing queue is a tenth of the one that Reno builds
+    // in the buffer of one second
     let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
                  traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
     let took = ["ledbat", "rfc"].map(|preset| {
@@ -258,10 +258,10 @@ fn a_file_is_faster_beside_ledbat_than_beside_reno() {
 
 #[test]
 fn every_second_of_a_video_is_accounted_for() {
-    // The bottleneck is the downstream link; a player chooses video rates of at most 0.8 x 1448/1500 of its rate. The time since
-    // the start is startup + stalled + played, where `played` is the media received minus the media in the buffer. (A link of 500
-    // kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may cause a
-    // stall.)
+    // The bottleneck is the downstream link, and a player chooses video rates up to 0.8 x 1448/1500 of the link's rate. The time
+    // since the start is startup + stalled + played, where `played` is the media received minus the media in the buffer. (A link
+    // of 500 kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may
+    // cause a stall.)
     for (rate, most, stalls) in [
         ("10mbit", 6.0, Some(false)),
         ("3mbit", 1.5, Some(false)),
