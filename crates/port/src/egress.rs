@@ -10,7 +10,7 @@ use qdisc::{Context, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
 
-/// A step that becomes due on the port's own clock.
+/// A step that falls due on the port's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The link becomes free and requests a packet from the queue.

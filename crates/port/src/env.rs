@@ -24,7 +24,7 @@ impl<S: Sink> Env<'_, S> {
     }
 }
 
-/// Records drops and marks, and passes them on to the host.
+/// Records drops and marks, and reports them to the host.
 pub(crate) struct Recorder<'a, 'b, S> {
     pub now: Time,
     pub link: LinkId,
@@ -54,7 +54,7 @@ pub struct PortCounters {
     pub transmit_dropped: Count,
     /// Packets lost by the link.
     pub lost: Count,
-    /// Packets sent towards the far end. Behind a modem, a packet counts from its grant on.
+    /// Packets sent towards the far end. Behind a modem, a packet counts as soon as it is granted.
     pub departed: Count,
     /// Packets that arrived at the far end.
     pub delivered: Count,

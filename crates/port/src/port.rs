@@ -17,8 +17,8 @@ pub struct Port {
     pub(crate) egress: Egress,
 }
 
-/// Evaluates `$do` with the port's server. A plain link, by far the most frequent kind, gets its own code, without branches for
-/// other kinds of servers.
+/// Evaluates `$do` with the port's server. A plain link, by far the most common server, gets its own code, without branches for
+/// the other servers.
 macro_rules! with_server {
     ($port:expr, $server:ident, $egress:ident => $do:expr) => {{
         let Port { server, egress: $egress } = $port;
@@ -72,8 +72,8 @@ impl Port {
         with_server!(self, server, egress => egress.offer(server, now, packet, env));
     }
 
-    /// Does all work due by `now`, in time order, and passes on the packets that have reached the far end. Their `stamp` is the
-    /// arrival time.
+    /// Does all work due by `now`, in time order, and passes the packets that have reached the far end to `out`. Their `stamp` is
+    /// the arrival time.
     #[inline]
     pub fn poll<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>, out: &mut impl FnMut(PacketMeta)) {
         self.work(now, env);
@@ -82,7 +82,7 @@ impl Port {
         }
     }
 
-    /// Does all work due by `now`, in time order, without passing packets on.
+    /// Does all work due by `now`, in time order, without removing packets that have reached the far end.
     #[inline]
     pub fn work<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
         with_server!(self, server, egress => egress.run(server, now, true, env));

@@ -17,7 +17,7 @@ pub(crate) struct Propagation {
     lateness: Option<Lateness>,
     reorder: bool,
     loss: f64,
-    /// Numbers of the packets to lose, in falling order, so that the next number is the last element.
+    /// Numbers of the packets to lose, in descending order, so that the next number is the last element.
     lose: Vec<u64>,
     impaired: Option<Box<Impaired>>,
     /// True if the only effect of the wire is to delay each packet by `delay`: no loss, no random delay, no reordering.
@@ -99,7 +99,7 @@ impl Propagation {
         !self.reorder && self.impaired.as_ref().is_none_or(|impaired| !impaired.reorders())
     }
 
-    /// Sends a packet whose last bit leaves at `end`, a time known at `now`. The packet is lost or put in flight.
+    /// Sends a packet whose last bit leaves at `end`, which may be later than `now`. The packet is lost or put in flight.
     #[inline]
     pub(crate) fn depart<S: Sink>(
         &mut self,

@@ -18,7 +18,7 @@ pub struct PlainLink {
     pub in_flight: Vec<PacketMeta>,
     /// Packets that arrived at the queue.
     pub offered: Count,
-    /// Packets for which the queue had no room.
+    /// Packets dropped because the queue had no room.
     pub dropped: Count,
     /// Packets that arrived at the far end.
     pub delivered: Count,

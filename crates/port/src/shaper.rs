@@ -40,7 +40,7 @@ impl Shaper {
         }
     }
 
-    /// Returns the highest rate while a burst lasts, if it is limited.
+    /// Returns the highest rate during a burst, if it is limited.
     pub fn peak_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => p.peak_traffic_rate,

@@ -17,7 +17,7 @@ use units::Duration;
 
 /// Largest number of lines in a trace.
 pub(crate) const MOST_LINES: u64 = 100_000_000;
-/// Largest time in a trace, which ensures that sums of times do not overflow.   Unit: ms (more than 11 days).
+/// Largest time in a trace; the limit keeps sums of times from overflowing.   Unit: ms (more than 11 days).
 const MOST_MS: u64 = 1_000_000_000;
 
 /// The opportunities of one millisecond.
@@ -112,7 +112,7 @@ impl Lines {
         self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
     }
 
-    /// Returns the last time of the trace. After this time, the trace repeats.
+    /// Returns the last time of the trace, after which the trace repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.0.last().map_or(0, |s| u64::from(s.ms)))
     }

@@ -154,7 +154,7 @@ pub(crate) struct Lte {
     earned: f64,
     grant_at: u64,
     handover_at: u64,
-    /// Delivery time and bytes of each block that is not delivered yet. The times never fall.
+    /// Delivery time and bytes of each block that is not delivered yet. The times never decrease.
     blocks: VecDeque<(u64, f64)>,
     whole: Accumulator,
 }
@@ -281,8 +281,8 @@ mod tests {
     #[test]
     fn its_mean_and_its_swing() {
         let p = LteParams { swing: 10.0, ..steady() };
-        // 10 h have 72 000 draws. One draw has a standard deviation of 0.64 of the mean, so the average of all draws has a
-        // standard deviation of 0.0024 of the mean
+        // there are 72 000 draws in 10 h. One draw has a standard deviation of 0.64 of the mean, so the average of all draws has
+        // a standard deviation of 0.0024 of the mean
         assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
         let mut by_draw = vec![0.0; 240];
         for (at, bytes) in opportunities(&p, 120_000) {

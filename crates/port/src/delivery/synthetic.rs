@@ -53,8 +53,8 @@ impl Rates {
     }
 }
 
-/// Returns the mean rate over `span` of a link that carries `rate`, and also a burst at the start of the span. The burst is the
-/// data that `rate` carries in a time `extra`.
+/// Returns the mean rate over `span` of a link that carries `rate` after a burst at the start of the span. The burst is the data
+/// that `rate` carries in the time `extra`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;

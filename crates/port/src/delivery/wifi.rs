@@ -119,7 +119,7 @@ impl WifiParams {
     }
 }
 
-/// A station's contention window, and the slots that it must still count down.
+/// A station's contention window, and the number of slots left to count down.
 #[derive(Clone, Debug, PartialEq)]
 struct Station {
     window: u64,

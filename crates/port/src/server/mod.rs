@@ -1,12 +1,12 @@
-//! Servers, which take packets from a queue: one file per kind of link, dispatched by a closed enum.
+//! Servers, which take packets from a queue: one file for each type of link, dispatched through a closed enum.
 //!
 //! | trait | implemented by |
 //! |---|---|
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
 //! | [`Granted`]: takes packets at its own times | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
-//! Only the modem of 2012 has a transmit queue, behind its token bucket. Separate steps handle the MAPs, and the room that
-//! becomes free in the transmit queue.
+//! Only the modem of 2012 has a transmit queue, behind its token bucket. Separate steps handle its MAPs and the freeing of room
+//! in its transmit queue.
 
 mod bucket;
 mod docsis31;
@@ -28,7 +28,7 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The rate of a link on which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// Returns the view of a link with the rates of the service flow `flow`, which has `tokens` left.
+/// Returns the view of a link with the rates of service flow `flow` and `tokens` left in its bucket.
 fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
     let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
     LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
@@ -111,7 +111,7 @@ pub(crate) trait Granted: Serve {
     }
 }
 
-/// Reports drops to a server and passes them on to the host.
+/// Reports drops to a server and to the host.
 pub(crate) struct Reported<'a, F> {
     pub server: Option<&'a mut Server>,
     pub now: Time,
@@ -236,7 +236,7 @@ impl Server {
         }
     }
 
-    /// Does the work of [`Granted::tick`]; for the modem of 2012, handles its MAP.
+    /// Calls [`Granted::tick`]; for the modem of 2012, handles its MAP.
     pub(crate) fn tick(
         &mut self,
         now: Time,
@@ -250,7 +250,7 @@ impl Server {
         if_granted!(self, s => s.tick(now, queue, rng, depart)).unwrap_or(Request::Nothing)
     }
 
-    /// Does the work of [`Granted::answer`].
+    /// Calls [`Granted::answer`].
     pub(crate) fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         if_granted!(self, s => s.answer(now, packet))?
     }

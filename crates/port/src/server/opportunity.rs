@@ -24,7 +24,7 @@ use packet::{LinkView, OpportunityCounts, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The link at its next opportunity, or within an opportunity.
+/// The state of the link: at its next opportunity, or within one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Opportunities {
     source: Source,

@@ -1,4 +1,4 @@
-//! Tests of a recorded trace, by worked arithmetic and by a second method.
+//! Tests of a recorded trace, against worked arithmetic and against a second method.
 
 use crate::common::{Bench, ms, read};
 use packet::DropReason;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use record::LinkId;
 use units::{Duration, Time};
 
-/// Returns a link with this queue, and a trace that has these times and the keys in `more`.
+/// Returns a link with this queue and a trace with these times, and the keys in `more`.
 fn link(lines: &[u64], queue: &str, more: &str) -> Bench {
     let text: Vec<String> = lines.iter().map(u64::to_string).collect();
     Bench::new(&format!(

@@ -1,4 +1,4 @@
-//! The effect of each discipline on a fixed overload, as a table that a reviewer can judge. A changed value needs a line in the
+//! The effect of each discipline on a fixed overload, as a table that a reviewer can check. A changed value needs a line in the
 //! CHANGELOG.
 
 use crate::common::{Bench, ms};

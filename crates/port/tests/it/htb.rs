@@ -119,7 +119,7 @@ fn a_debt_is_paid_at_the_new_rate() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 3, 1001);
     b.run(ms(1004.0));
-    // the first packet leaves a debt of 1000 B. In 4 ms, 1 Mbit/s pay 500 B of it, and in 1 ms, 4 Mbit/s pay the other 500 B.
+    // the first packet leaves a debt of 1000 B. 1 Mbit/s pays 500 B of it in 4 ms, and 4 Mbit/s pays the other 500 B in 1 ms.
     // Then the debt of the second packet, 1001 B, takes 2.002 ms
     b.port.change(ms(1004.0), Change { rate: Some(BitRate(4_000_000)), ..Change::default() });
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 5_000_000, 7_002_000]);

@@ -104,14 +104,14 @@ fn first_packet_latency() {
 
 #[test]
 fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
-    // The transmit queue holds 32 packets. 32 packets of 50 B pass a shaper of 20 Mbit/s in 0.64 ms. In this time, which is
-    // less than a MAP interval, no place becomes free, so a burst of 100 overflows the transmit queue.
+    // The transmit queue holds 32 packets. 32 packets of 50 B pass a shaper of 20 Mbit/s in 0.64 ms, which is less than a MAP
+    // interval. No place becomes free in this time, so a burst of 100 overflows the transmit queue.
     let mut b = modem("droptail = { limit = '417p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // when packets arrive together, at most 1 + 21 of them get into the small queue, and the transmit queue has room for all of
+    // when packets arrive together, the small queue accepts at most 1 + 21 of them, and the transmit queue has room for all of
     // these
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);

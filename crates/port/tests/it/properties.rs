@@ -1,4 +1,4 @@
-//! Tests of invariants that every port keeps, for any arrivals and any polling times.
+//! Tests of invariants that hold for every port, for any arrivals and any polling times.
 
 use crate::common::{Bench, FLOW};
 use packet::DropReason;
