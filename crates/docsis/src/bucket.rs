@@ -8,9 +8,9 @@
 //! then both buckets -= s (and may become negative), and the next packet is accepted after txtime
 //! ```
 //!
-//! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1.
-//! Departs: ns-2 keeps real numbers. Here a token is 1e-9 bit, so that rate x time is an exact integer and no rounding
-//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens of the added fraction stay in the bucket.
+//! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1. Departs: ns-2 keeps real numbers. Here a token is 1e-9 bit, so that rate x
+//! time is an exact integer and no rounding accumulates in long runs. txtime is rounded up to a nanosecond; the tokens that
+//! arrive in the added fraction stay in the bucket.
 
 use crate::ShaperParams;
 use units::{BitRate, Bytes, Duration, Time};
@@ -41,7 +41,7 @@ impl Bucket {
         if gain >= u128::from(room) { self.depth } else { self.tokens + gain as i64 }
     }
 
-    /// Adds the tokens of a time `dt`, up to the depth.
+    /// Adds the tokens that arrive in `dt`, up to the depth.
     #[inline]
     pub fn fill(&mut self, dt: Duration) {
         self.tokens = self.after(dt);

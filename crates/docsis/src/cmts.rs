@@ -1,5 +1,5 @@
-//! The CMTS's upstream scheduler for one modem: how many minislots of a MAP each service flow gets, and where in the MAP they
-//! lie.
+//! The CMTS's upstream scheduler for one modem. It decides how many minislots of a MAP each service flow gets, and where in the
+//! MAP they lie.
 //!
 //! ```text
 //! proactive   grants every GGI in L's service flow, without requests
@@ -57,7 +57,7 @@ pub(crate) struct Cmts {
     map: Duration,
     /// Buckets of L and of C, for service flows that have their own rates.
     flows: [Option<Buckets>; 2],
-    /// Draws the number of bytes that other modems leave free in a MAP.
+    /// Distribution of the number of bytes that other modems leave free in a MAP.
     free: MaxGrant,
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
@@ -67,8 +67,8 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Returns the depth of a bucket that is read once per MAP. The depth is the burst plus the tokens of a MAP interval, because a
-/// flow may use both within one interval.
+/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, because a flow may use
+/// both within one interval.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }

@@ -78,7 +78,7 @@ pub struct Downstream31 {
     free_at: Time,
     /// Time up to which the channel is occupied.
     busy_until: Time,
-    /// The flow chosen for the next dequeue, and the flows that may send.
+    /// The flow chosen for the next dequeue, and for each flow, whether it may send.
     chosen: Option<(usize, [bool; 2])>,
 }
 
@@ -253,8 +253,8 @@ mod tests {
         }
     }
 
-    /// Returns arrival time and flow of the packets sent before `end`, if the queues selected by `wants` always hold packets of
-    /// 1500 bytes.
+    /// Returns the arrival time and the flow of each packet sent before `end`, if the queues selected by `wants` always hold
+    /// packets of 1500 bytes.
     fn saturate(p: &Docsis31Params, wants: [bool; 2], end: Time) -> Vec<(Time, usize)> {
         let mut down = Downstream31::new(p);
         let mut out = Vec::new();

@@ -40,7 +40,7 @@ pub struct GrantedLink {
     /// Token bucket of the Maximum Sustained Rate. There is no peak bucket: `peak_rate` limits each request instead.
     msr: TokenBucket,
     peak_rate: BitRate,
-    /// Time of the last opportunity to request.
+    /// Time of the last opportunity to send a request.
     last_request: Time,
     rate: Option<BitRate>,
     req: [u64; 2],
@@ -215,8 +215,8 @@ mod tests {
     use std::collections::VecDeque;
     use units::Prob;
 
-    /// Returns the parameters in the example script of ns-2's DocsisLink: 2 Mbit/s, bursts of 6.25 MB at 5 Mbit/s, MAPs of 2 ms,
-    /// and a channel of 100 Mbit/s.
+    /// Returns the parameters from the example script of ns-2's DocsisLink: 2 Mbit/s, bursts of 6.25 MB at 5 Mbit/s, MAPs of 2
+    /// ms, and a channel of 100 Mbit/s.
     fn params() -> DocsisParams {
         DocsisParams {
             model: Model::DocsisLink2013,

@@ -1,5 +1,4 @@
-//! The service flows of cable modems, as state machines without I/O, for DOCSIS 3.0, and for DOCSIS 3.1 with Low Latency
-//! DOCSIS.
+//! The service flows of cable modems, as state machines without I/O: DOCSIS 3.0, and DOCSIS 3.1 with Low Latency DOCSIS.
 //!
 //! [`TokenBucket`] shapes rates (upstream and downstream). [`Mac`] is the transmit queue with the request/grant loop of CableLabs
 //! 2012. [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013. [`Modem31`] is a DOCSIS 3.1

@@ -123,7 +123,7 @@ impl Mac {
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),
-            // in this case and the next, the first packet is granted two intervals after its arrival
+            // in this case and the next, the grant for the first packet comes two intervals after its arrival
             (MapClock::FromFirstPacket, RequestVector::Recorded) => now,
             (MapClock::FromFirstPacket, RequestVector::Live) => now + self.clock.interval,
         }
@@ -304,13 +304,11 @@ mod tests {
 
     #[test]
     fn request_vector_by_hand() {
-        // A (1500 B) arrives at 0.5 ms, B (1000 B) at 2.5 ms and C (50 B) at 4.5 ms. Grants have at most 1200 B, and the
-        // channel 12 Mbit/s. Times in ms
-        //   MAP 2: REQ = (0, 1500)
-        //   MAP 4: REQ = (1500, 1000)
-        //   MAP 6: grant 1200; REQ = (300 + 1000, 50)             sends A's first 1200 B
-        //   MAP 8: grant 1200; REQ = (100 + 50, 0)                sends A's last 300 B by 8.2 ms, and B's first 900 B
-        //   MAP 10: grant 150                                     sends B's last 100 B by 10.0667 ms, and C by 10.1 ms
+        // A (1500 B) arrives at 0.5 ms, B (1000 B) at 2.5 ms and C (50 B) at 4.5 ms. Grants are at most 1200 B, and the channel's
+        // rate is 12 Mbit/s. Times are in ms   MAP 2: REQ = (0, 1500)   MAP 4: REQ = (1500, 1000)   MAP 6: grant 1200; REQ = (300
+        // + 1000, 50)             sends A's first 1200 B   MAP 8: grant 1200; REQ = (100 + 50, 0)                sends A's last
+        // 300 B by 8.2 ms, and B's first 900 B   MAP 10: grant 150                                     sends B's last 100 B by
+        // 10.0667 ms, and C by 10.1 ms
         let mut mac = Mac::new(&DocsisParams { max_grant: Some(Bytes(1200)), ..params() }, Some(BitRate(12_000_000)));
         let mut rng = Rng::named(1, "mac");
         let mut out = Vec::new();
@@ -385,8 +383,8 @@ mod tests {
         for i in 0..20 {
             mac.push(Time(100_000), packet(i, 1500)).unwrap();
         }
-        // before the packet, 30 000 B are queued. They take 24 grants, one every 2 ms from 6 ms on, and the packet itself is in
-        // the 25th grant, at 54 ms
+        // 30 000 B are queued ahead of the packet. They take 24 grants, one every 2 ms from 6 ms on, and the packet itself is
+        // sent in the 25th grant, at 54 ms
         let expected = mac.expected_wait(Time(100_000));
         mac.push(Time(100_000), packet(20, 50)).unwrap();
         let mut rng = Rng::named(1, "mac");

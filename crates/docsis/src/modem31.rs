@@ -1,4 +1,4 @@
-//! A DOCSIS 3.1 modem: it sends requests, and bursts in the granted frames.
+//! A DOCSIS 3.1 modem, which sends requests, and sends bursts in the granted frames.
 //!
 //! ```text
 //! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received so far
@@ -53,7 +53,7 @@ pub struct Modem31 {
     running: bool,
     /// Number of the next MAP to schedule.
     next_map: u64,
-    /// Number of the next MAP that begins.
+    /// Number of the next MAP to begin.
     begin: u64,
     /// Times at which L and C send a request if they have no burst in the MAP.
     request_at: [Time; 2],

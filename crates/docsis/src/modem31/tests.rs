@@ -21,8 +21,8 @@ fn pgs(us: u64) -> Option<LowLatencyParams> {
     })
 }
 
-/// Sends packets (time, service flow, size) through a modem. Returns the modem, and for each departure the packet's number,
-/// service flow, and delay until the end of its frame.
+/// Sends packets (time, service flow, size) through a modem. Returns the modem and, for each departure, the packet's number, its
+/// service flow, and its delay until the end of its frame.
 fn run(p: &Docsis31Params, offers: &[(Time, usize, u16)], end: Time) -> (Modem31, Vec<(u64, usize, Duration)>) {
     let (mut modem, mut rng) = (Modem31::new(p), Rng::named(1, "map"));
     let mut queues: [VecDeque<PacketMeta>; 2] = Default::default();
