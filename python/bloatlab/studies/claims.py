@@ -179,7 +179,7 @@ def check_all(claims: Sequence[Quantity | Claim], runs: Runs) -> list[Checked]:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Numbers of claims from one origin: claims that hold, claims that were checked, and all claims."""
+    """The claims from one origin: how many hold, how many were checked, and how many there are."""
 
     hold: int
     checked: int

@@ -1,7 +1,7 @@
 """Published values, and the parameters of our scenarios that are compared with published ones.
 
 `published.csv` in a study's folder holds every quantitative statement of its paper, and none of our measurements. A
-note in a row begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation.
+note begins with the row's kind: parameter, theory (computable), result, claim in prose, or observation.
 `parameters.toml` holds the parameters that the paper leaves open, `readback.csv` the paths of its stated parameters in
 our scenarios.
 """

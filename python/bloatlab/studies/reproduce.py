@@ -30,7 +30,7 @@ WIDTH = 80
 def reproduce(study: Study, options: Options) -> Results:
     """Runs the cases and the requested experiments, compares, and writes the folder `options.out`.
 
-    Raises `ScenarioError`, before anything runs; `StudyError` for a value of a measure that no run has;
+    Raises `ScenarioError`, before anything runs; `StudyError` for a measure that no run has;
     `live.LiveError` if live runs are not possible.
     """
     begun = time.perf_counter()
@@ -64,7 +64,7 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 
 
 def _check_measures(results: Results) -> None:
-    """Rejects published values and claims whose measure is not a number, or is in no run (a misspelt name)."""
+    """Rejects published values and claims whose measure is not a number, or missing from every run (a misspelt name)."""
     known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
     for what, _, measure in results.study.compared():
         if measure not in known:

@@ -3,7 +3,7 @@
     band       the values that a rule accepts for one published value
     within     our value lies in the band of a published value (or between the two values of one table cell),
                or a published value lies in our interval and that interval is narrower than the band
-    origin     the source: the paper, a textbook, others who measured the same, or this project
+    origin     the source: the paper, a textbook, others who repeated the measurement, or this project
 
 A study defines its published values, their bands and any further conditions; this module judges and counts. Only values and
 sentences of the paper itself are counted.
@@ -231,7 +231,7 @@ class Scorecard:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A share that a study sets as a goal: its values, and the part to be within tolerance (None: only reported)."""
+    """A goal of a study: its values, and the share that must be within tolerance (None: only reported)."""
 
     name: str
     wanted: float | None = None
@@ -250,8 +250,8 @@ def symmetric(published: float, tolerance: float) -> Band:
 def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
     """Judges whether `ours` agrees with at least one published value; there is one band for each.
 
-    Several published values are from runs of one configuration: their spread is the paper's own, so a value of ours between
-    them agrees. `interval_rule` is False for rules that say "must".
+    Several published values come from runs of one configuration, so they show the paper's own spread: a value of ours
+    between them agrees. `interval_rule` is False for rules that say "must".
     """
     if any(band.holds(ours.median) for band in bands):
         return Finding(agrees=True, why="within tolerance")

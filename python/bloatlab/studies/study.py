@@ -172,7 +172,7 @@ class OnKernels:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The runs on kernels: the measures of each, and the reasons why some are invalid."""
+    """The runs on kernels: the measures of each, and why some are invalid."""
 
     measures: Mapping[str, Measures]
     invalid: Mapping[str, str]
@@ -204,8 +204,7 @@ class Study:
     """A study: runs, published values, claims, tables, figures, answer.
 
     A simple study has `cases`, `build` and `measure`, and `published` values for these cases. A study with several
-    kinds of runs has
-    `batches` instead; a study with rules of its own for published values has `cells`.
+    kinds of runs has `batches` instead; a study with rules of its own for published values has `cells`.
     """
 
     name: str
@@ -237,7 +236,7 @@ class Study:
     cells: Callable[[Runs], Sequence[Cell]] | None = None
     #: Shares of values that should be within tolerance. If the study sets no such goals, every judged value should be.
     goals: Sequence[Goal] = ()
-    #: The tolerances as text, for a reader.
+    #: The tolerances as text, as printed on the page.
     rules: Sequence[tuple[str, str]] = ()
     claims: Sequence[Quantity | Claim] = ()
 
@@ -272,7 +271,7 @@ class Study:
                 raise ValueError(f"study {self.name}: {what} is of case {key!r}; there is {', '.join(keys)}")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
-        """Yields (name, case, measure) for each published value, and for each claim about a single measure."""
+        """Yields (name, case, measure) for each published value and each claim about a single measure."""
         yield from ((f"published {p.metric!r}", p.run, p.measure) for p in self.published)
         for claim in self.claims:
             of = [(claim.case, claim.measure)] if isinstance(claim, Quantity) else []
@@ -377,7 +376,7 @@ class Results:
     def as_data(self) -> dict[str, Any]:
         """Returns the scorecard as JSON.
 
-        It has `cells`, `claims`, a `summary`, the study's own keys, and with --live also `live`.
+        Its keys are `cells`, `claims`, `summary`, those of the study, and with --live also `live`.
         """
         data = self.scorecard.as_data()
         data["summary"]["claims"] = {str(origin): count(self.claims, origin).as_data() for origin in Origin}

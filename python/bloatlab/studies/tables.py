@@ -243,7 +243,7 @@ def cells_table(
 
 
 def statements_table(card: Scorecard, title: str) -> TextTable:
-    """Makes a table of a paper's statements, in its order: the published value, ours, verdict and reason."""
+    """Makes a table of a paper's statements, in the paper's order: the published value, ours, verdict and reason."""
     fields: dict[str, Field] = {
         "where": lambda c: TextCell(c.where, hint=f"by: {c.origin}"),
         "statement": lambda c: f"{c.case}: {c.metric}",

@@ -1,4 +1,4 @@
-"""The values that the claims of CableLabs 2012 in `claims.toml` are about.
+"""The measured values that the claims in `claims.toml` test.
 
 If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages
 (`without_pages`). The result of this check is printed with the claim, but the verdict is the one from the paper's test
@@ -19,7 +19,7 @@ LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
 
 def by_row(measure: str) -> Value:
-    """Returns a function for the medians of a measure by queue and row; its value is None if a run is missing."""
+    """Returns a function that gives a measure's medians by queue and row, or None if a run is missing."""
 
     def value(runs: Runs) -> Mapping[Queue, Mapping[int, float]] | None:
         found = {(q, n): median_of(runs, Case(n, q).key, measure) for q in Queue for n in NUMBERS}
@@ -59,7 +59,7 @@ CLAIMS = DECLARED.claims({
 })  # fmt: skip
 
 
-#: Measures of pages have names that begin with one of these.
+#: Prefixes of the names of page measures.
 _OF_PAGES = ("page", "mad")
 
 

@@ -18,7 +18,7 @@ from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
-#: A page load that never ends counts as this time in a mean over cases: the duration of the run, in s.
+#: In a mean over cases, a page load that never ends counts as the duration of the run, in s.
 NEVER_S = 600.0
 
 
@@ -90,7 +90,7 @@ def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTa
 
 
 def _marked(values: Mapping[str, Sequence[float]], columns: Sequence[Column]) -> list[list[TextCell]]:
-    """Makes rows of printed values. The best value of each column is marked, unless all are printed alike."""
+    """Formats the values as rows, and marks the best in each column unless all print the same."""
     printed = {name: [number(v, c.digits) for v, c in zip(of, columns, strict=True)] for name, of in values.items()}
     best: list[str | None] = []
     for place, column in enumerate(columns):

@@ -225,8 +225,7 @@ NOTICED: Mapping[str, Tolerance] = {
 class Beside:
     """A comparison of CoDel with another queue in one measure.
 
-    It has the numbers of loads in which CoDel is better, worse or the same, and the median of each queue over the
-    loads.
+    It counts the loads in which CoDel is better, worse or the same, and gives each queue's median over the loads.
     """
 
     better: int
@@ -237,7 +236,7 @@ class Beside:
 
     @property
     def verdict(self) -> str:
-        """The verdict on more than half of the loads; "it depends on the load" if there is no such verdict."""
+        """The verdict that holds for more than half of the loads; otherwise "it depends on the load"."""
         most = max(self.better, self.worse, self.same)
         if 2 * most <= len(LOADED):
             return "it depends on the load"
@@ -245,7 +244,7 @@ class Beside:
 
     @property
     def loads(self) -> str:
-        """The numbers of loads with each verdict, as text."""
+        """The number of loads for each verdict, as text."""
         parts = [("better", self.better), ("the same", self.same), ("worse", self.worse)]
         return ", ".join(f"{words} in {n}" for words, n in parts if n) + f" of {len(LOADED)} loads"
 

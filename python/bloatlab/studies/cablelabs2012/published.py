@@ -15,7 +15,7 @@ from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
 DECLARED = Declared("cablelabs2012")
 
-#: The kB that the shaper lets through in 600 s: a burst of 10 MB and 600 s at 5 Mbit/s: 10 + 375 MB.
+#: The most that the shaper lets through in 600 s, in kB: a 10 MB burst, then 600 s at 5 Mbit/s (375 MB).
 CEILING_KB = 385_000.0
 
 #: Metrics that the paper measured, by their names in `published.csv`, in the order of its tables.
@@ -71,7 +71,7 @@ def rows() -> Sequence[Row]:
 def measured() -> Sequence[PublishedCell]:
     """Returns the measured cells of Tables 3 to 8.
 
-    The two runs of CoDel make one cell. A value that two tables print also makes one cell.
+    The two CoDel runs form a single cell. A value that is printed in two tables is a single cell, too.
     """
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():

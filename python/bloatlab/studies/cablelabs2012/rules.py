@@ -68,7 +68,7 @@ GOALS = (
     Goal("lost, late, plr and MAD", 0.80, lambda cell: cell.metric not in HEADLINE),
 )
 
-#: Every tolerance in words, for a reader.
+#: Every tolerance in words, as printed on the page.
 RULES = DECLARED.tolerances({
     "TOLERANCES": TOLERANCES, "IDLE_LOST": IDLE_LOST, "LONG_LOAD": LONG_LOAD, "LONG_LOAD_S": LONG_LOAD_S, "NEVER_PAGES": NEVER_PAGES,
     "DIFFERENCE": DIFFERENCE, "PLR": PLR, "MOS": MOS, "MEDIAN": MEDIAN, "MAD": MAD, "PAGES": PAGES, "FTP": FTP,
@@ -213,7 +213,7 @@ def _row(key: str) -> Sequence[str]:
 def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
     """Returns the readings that could explain differing values, and the cases to run with each: whole rows of Table 2.
 
-    Whole rows are run because the bytes of a transfer are judged by their difference between the queues.
+    Whole rows are run because transfer sizes are judged by the difference between the queues.
     """
     asked: dict[str, dict[str, None]] = {}
     for cell in card:

@@ -33,7 +33,7 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Number of seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-#: Number of seeds for which the rules were fixed. With fewer, the readings that could explain a difference are not run.
+#: Number of seeds that the rules assume. With fewer, the readings that could explain a difference are not run.
 RULES_SEEDS = 10
 
 #: Names of the two batches that always run, and the prefix of the names of batches that explain differences.

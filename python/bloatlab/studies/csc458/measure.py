@@ -14,10 +14,10 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full from this share of its maximum length on, because the report read "full" from a plot.
+#: A queue counts as full at this share of its maximum length or more, because the report read "full" from a plot.
 FULL = 0.9
 
-#: Time of a packet from h1 to the queue of s0: the propagation delay of one link (1 ms); transmission is negligible.
+#: Time for a packet to travel from h1 to the queue of s0: the propagation delay of one link (1 ms); transmission is negligible.
 INTO_QUEUE_S = 0.001
 
 Floats = NDArray[np.float64]

@@ -67,7 +67,7 @@ def readings(results: Results) -> list[Checked]:
 def readings_table(results: Results) -> TextTable:
     """Makes a table of the claims whose verdict depends on the loss detection.
 
-    It also has the number of claims that hold with each kind of detection.
+    It also counts the claims that hold with each of the two loss detections.
     """
 
     def held(claim: Checked) -> TextCell:
@@ -148,7 +148,7 @@ BLOCKS: Mapping[str, page.Blocks] = {
 #: Series of one run, as kept by `measure.series`.
 Frames = Mapping[str, pl.DataFrame]
 
-#: Payload of a segment in bytes, by which congestion windows are divided, to draw them in segments.
+#: Payload of a segment in bytes, used to convert congestion windows to segments in figures.
 MSS = 1448
 
 

@@ -83,7 +83,7 @@ def _below(*values: float) -> bool:
     return all(a <= (1.0 - MARGIN) * b for a, b in itertools.pairwise(values))
 
 
-#: Every tolerance in words, for a reader.
+#: Every tolerance in words, as printed on the page.
 RULES = DECLARED.tolerances(
     {"ALONE": ALONE, "BANDS": BANDS, "MEAN": MEAN, "SD": SD, "WAIT": WAIT, "ROUND_TRIP": ROUND_TRIP}
 )

@@ -33,7 +33,7 @@ from bloatlab.studies.published import rows, toml
 
 DECLARED = Declared("l4s")
 
-#: Payload of a full packet, and of a packet with an eighth of its size, in bytes.
+#: Payload in bytes of a full packet, and of a packet one eighth the size.
 MSS, SMALL = 1448, 136
 #: Headers and time stamps of a segment, bytes.
 HEADERS = 52
@@ -112,7 +112,7 @@ class Case:
 
     @property
     def packet_ms(self) -> float:
-        """The time in which the link sends a full packet of the case's TCP flows, ms."""
+        """The time that the link takes to send a full packet of the case's TCP flows, ms."""
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:
@@ -170,7 +170,7 @@ def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = Fals
     return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
 
 
-#: Scenario 2. With bursts, only the smallest step is run, because the tests have bursts with this step only.
+#: Scenario 2. With bursts, only the smallest step is run, because the tests combine bursts with this step only.
 STEPS = tuple(
     step(stack, rtt, queue, then, bursts=bursts)
     for bursts in (False, True)
@@ -215,7 +215,7 @@ def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss
 BESIDE = tuple(beside(rate, n) for rate in RATES for n in FLOWS)
 ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
-#: Experiments that explain longer waits. `SMALLER` and `ALONE_SMALLER` have packets with an eighth of the size;
+#: Experiments that explain longer waits. `SMALLER` and `ALONE_SMALLER` use packets one eighth the size;
 #: `SHORTER` has a short round trip, with and without Prague's minimum virtual round trip of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
 SHORTER = tuple(
@@ -240,7 +240,7 @@ COUPLED = tuple(
     for stack in ("prague-rounds", "prague7")
     for rtt in (10.0, 20.0, 80.0)
 )
-#: The cases of `COUPLED` with a round trip of 80 ms, with four flows of each kind instead of one, because four windows do not all decrease at once.
+#: The cases of `COUPLED` with a round trip of 80 ms, with four flows of each kind instead of one, because four windows rarely decrease at the same time.
 SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
@@ -382,7 +382,7 @@ def _after(delay: float) -> dict[str, Any]:
 
 
 def _slots(name: str, seed: int, seconds: int) -> str:
-    """Returns netem's slots as the opportunities of a recorded trace, with times in whole ms."""
+    """Converts netem's slots to the transmission opportunities of a recorded trace, in whole ms."""
     draw = random.Random(f"{name} {seed}")  # noqa: S311  no secret
     now, last, found = 0.0, 0, list[str]()
     while last < 1000 * (seconds + 1):

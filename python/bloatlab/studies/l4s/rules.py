@@ -179,7 +179,7 @@ VALUES: Mapping[str, Sequence[Published]] = {
 
 PUBLISHED = [value for values in VALUES.values() for value in values]
 
-#: Every tolerance in words, for a reader.
+#: Every tolerance in words, as printed on the page.
 RULES = DECLARED.tolerances({
     "RATES": RATES, "TOTALS": TOTALS, "LOSSES": LOSSES, "FORMS": FORMS, "STATIC": STATIC, "WEIGHTS": WEIGHTS,
 })  # fmt: skip

@@ -30,7 +30,7 @@ def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
 
 
 def window(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Returns the packets in flight of a flow that fills the link, and a queue whose delay is the target."""
+    """Returns the packets in flight of a flow that fills the link and holds the queueing delay at the target."""
     return rate * 1e3 * (rtt + TARGET) / (8.0 * packet)
 
 
@@ -45,7 +45,7 @@ def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
 
 
 def excess(offered: float) -> float:
-    """Returns p_C of unresponsive datagrams that are offered at `offered` times the link's rate."""
+    """Returns p_C for unresponsive datagrams sent at `offered` times the link's rate."""
     return 1.0 - 1.0 / offered
 
 

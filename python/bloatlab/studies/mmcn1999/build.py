@@ -4,7 +4,7 @@
 
 30 endless FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from
 20 to 60 s. Not in the slides, so chosen by us: the round trip of 40 ms; Reno with 1500-byte packets; jitter of the
-blast's datagrams within their spacing, because exactly spaced datagrams would synchronise with the departures of a
+blast's datagrams by up to their spacing, because evenly spaced datagrams would synchronise with the departures of a
 drop-tail queue; separate sessions in three parts of the run, so that each part has its own delays and drops.
 """
 
@@ -38,7 +38,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A queue that is compared, and the state that it holds besides packets."""
+    """One of the compared queues, and the state that it holds besides packets."""
 
     key: str
     name: str
@@ -63,7 +63,7 @@ LAW = "fifo, blast of fifty flows, smooth sessions"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A queue, and the differences between its workload and the slides' workload."""
+    """A queue, and how its workload differs from that of the slides."""
 
     key: str
     queue: Json

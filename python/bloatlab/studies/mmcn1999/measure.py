@@ -2,8 +2,8 @@
 
 drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without the path's propagation: waiting and serialisation
-jitter        mean difference of the delay from one packet of a session to its next
-buffer share  a class's part of the bytes in the queue, by Little's law: throughput x (delay - propagation)
+jitter        mean difference in delay between consecutive packets of a session
+buffer share  a class's share of the bytes in the queue, from Little's law: throughput x (delay - propagation)
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[D
 def over_time(keys: Sequence[str], frames: Frames, *, published: bool = False) -> list[Series]:
     """Draws TCP's rate over time in kB/s, behind each queue.
 
-    With `published`, it also draws the slides' chart, with dashes and in the same colours.
+    With `published`, also draws the slides' chart as dashed lines in the same colours.
     """
     lines: list[Series] = []
     for place, key in enumerate(k for k in keys if k in frames):
@@ -112,7 +112,7 @@ _PERIODS = {"0-20": (0.0, 20.0), "20-60": (20.0, 60.0), "60-100": (60.0, 100.0),
 def _printed(name: str) -> tuple[list[float], list[float]]:
     """Returns TCP's throughput behind a queue as steps, as read from the chart in the slides.
 
-    If several slides show a period, the value is from the first of them.
+    If several slides show a period, the first one's value is used.
     """
     found: dict[str, float] = {}
     for row in rows("mmcn1999"):

@@ -1,4 +1,4 @@
-"""Judges the slides' rankings of the queues, and the accepted range for every number in the slides; see `rules.md`."""
+"""Judges the slides' rankings of the queues and every number in the slides; see `rules.md`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ CHART = Tolerance(least=100.0, unit="kB/s")
 EQUAL_SHARE = Tolerance(least=0.02)
 FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
 
-#: Every tolerance in words, for a reader.
+#: Every tolerance in words, as printed on the page.
 RULES: Sequence[tuple[str, str]] = [
     *dict.fromkeys((f"{g.says}: {g.low} over {g.high}", f"below {g.most:g}, in every seed") for g in RANKINGS),
     ("a number read off the chart", CHART.words()),
@@ -133,7 +133,7 @@ def _row(row: Row, runs: Runs) -> Cell:
 def _two_flows(row: Row, runs: Runs) -> Cell:
     """Returns the cell of two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s.
 
-    The slides say "10 -> 9 and 1 -> 0.9". Each of our rates is compared with its number to the printed digit.
+    The slides say "10 -> 9 and 1 -> 0.9". Each of our rates must match its number to the printed digit.
     """
     fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
     slow = median_of(runs, "two flows, red", "slow_mbit")
@@ -196,13 +196,13 @@ UNTESTED: Mapping[tuple[str, str], str] = {
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: For each setting of RED with two FTPs: its mean queue, and the queue with which drop-tail reaches the same
+#: For each setting of RED with two FTPs: its mean queue, and the mean queue that drop-tail needs for the same
 #: throughput.
 Settings = Sequence[tuple[float, float]]
 
 
 def _power(runs: Runs) -> Settings | None:
-    """Returns the queue with which drop-tail reaches each throughput of RED, interpolated between its buffer sizes."""
+    """Returns, for each throughput of RED, the queue that drop-tail needs to reach it, interpolated between buffer sizes."""
     keys = [*(f"two ftp, red {n}" for n in TWO_FTP_MIN_TH), *(f"two ftp, droptail {n}" for n in TWO_FTP_LIMITS)]
     points = [(median_of(runs, key, "rate_share"), median_of(runs, key, "queue_mean_packets")) for key in keys]
     known = [(share, queue) for share, queue in points if share is not None and queue is not None]
@@ -227,11 +227,11 @@ OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
 def _identity(key: str) -> Callable[[Runs], float | None]:
-    """Returns a function for the largest relative error over seeds of TCP = C - U (1 - p).
+    """Returns a function that computes the largest relative error, over seeds, of TCP = C - U (1 - p).
 
     The formula assumes the same drop rate for all traffic.
 
-    C is the link's rate, U the rate of unresponsive traffic offered, and p the drop rate.
+    C is the link's rate, U the offered rate of unresponsive traffic, and p the drop rate.
     """
 
     def error(seed: Measures) -> float:

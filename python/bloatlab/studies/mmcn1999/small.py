@@ -143,9 +143,9 @@ def windows(result: Result) -> NDArray[np.float64]:
 
 
 def in_step(rows: NDArray[np.float64]) -> float:
-    """Returns the mean correlation over pairs of n series, from the variance of their sum; 1 if all move together.
+    """Returns the mean pairwise correlation of n series, from the variance of their sum; 1 if all move together.
 
-    With standard scores, Var(sum) = n + n (n - 1) r. NaN if fewer than two of the series vary at all.
+    With standard scores, Var(sum) = n + n (n - 1) r. NaN if fewer than two series vary at all.
     """
     moving = rows[rows.std(axis=1) > 0]
     n = len(moving)

@@ -124,7 +124,7 @@ class Case:
     seconds: int = SECONDS
     gamer: bool = True
     gamer_dscp: int = 0
-    #: The changes of the upstream rate in a run of the given length in s: the time of each in s, and the new rate in Mbit/s.
+    #: Maps the length of a run in s to its changes of the upstream rate: the time of each in s, and the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
     #: Further applications by name: each starts at a random time within half a second of the given time in s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])

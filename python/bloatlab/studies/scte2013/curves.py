@@ -1,4 +1,4 @@
-"""Figure 10's curves from our code of the law: the share of packets that it drops at the head of the queue.
+"""Figure 10's curves, measured from our implementation: the share of packets that it drops at the head of the queue.
 
 10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
 10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
@@ -53,7 +53,7 @@ class Curve:
         return DEEP_HEADS if self.by_depth else HEADS
 
     def says(self, ms: float) -> float:
-        """Returns the drop probability that the figure has for a queue of `ms` milliseconds."""
+        """Returns the figure's drop probability for a queue of `ms` milliseconds."""
         low, high, above = self.probability
         if ms < MIN_MS:
             return 0.0
@@ -95,7 +95,7 @@ def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 
 
 def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """Dequeues heads of a queue that is refilled to a fixed depth each time; returns (ms, share of heads dropped).
+    """Dequeues packets from a queue that is refilled to a fixed depth each time; returns (ms, share of heads dropped).
 
     The first value is the time that the depth takes to drain.
     """

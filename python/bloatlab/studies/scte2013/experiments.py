@@ -209,7 +209,7 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
-#: Every parameter that the paper leaves open, with each value that is tried. The first value is the one that the study
+#: Every parameter that the paper leaves open, with each value to try. The first value is the one that the study
 #: uses.
 VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
 
@@ -268,7 +268,7 @@ def _ledbat(discipline: str, others: int) -> Case:
 
 
 def _bursts(discipline: str, transport: str) -> Case:
-    """Returns the case of 150 kB at once every 6 s beside five sessions.
+    """Returns the case of a 150 kB burst every 6 s beside five sessions.
 
     A burst is half of the default memory, and takes 240 ms to send.
     """

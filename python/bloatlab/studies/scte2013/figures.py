@@ -38,7 +38,7 @@ COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 #: Further values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is nearest to the text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
-#: The lower limit of the axis of rates as a part of Tmax, by Tmax. It is lower for 1 Mbit/s, where a small buffer costs more of the rate.
+#: The lower limit of the rate axis as a share of Tmax, by Tmax. It is lower for 1 Mbit/s, where a small buffer costs more of the rate.
 LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
 
 Frames = Mapping[str, Sequence[pl.DataFrame]]
@@ -87,7 +87,7 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
 
 
 def _against_buffer(about: Mapping[str, Any], runs: Runs) -> Drawn:
-    """Draws three panels over buffer size: latency, the rate near its knee, and loss.
+    """Draws three panels against buffer size: latency, the rate near its knee, and loss.
 
     Figures with the same Tmax have the same scales.
     """

@@ -45,7 +45,7 @@ def after_warm_up(result: Result, table: str) -> pl.DataFrame:
 
 
 def warm_up(result: Result) -> float:
-    """Returns the length in s of the part at the start that is left out."""
+    """Returns the length in s of the start of the run that is left out."""
     return quantity(result.scenario.data["record"]["warm_up"])
 
 
@@ -202,8 +202,8 @@ def after_changes(result: Result) -> Measures:
     """Measures, after each step down of the link, the worst latency and the time until it has recovered.
 
     The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; its settled value is the median of the
-    last 10 s before the next change. It has recovered in the first second after the worst bin in which the mean is at most 1.5 times
-    the settled value, or at most 10 ms above it. The measures are medians over the steps.
+    last 10 s before the next change. It has recovered in the first second, after the worst bin, whose mean is at most
+    1.5 times the settled value, or at most 10 ms above it. The measures are medians over the steps.
     """
     changes = _changes(result)
     if not changes:

@@ -98,7 +98,7 @@ def _point(of: Values, series: str) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws the game's latency and the loss over buffer size, with every type of buffer management in the same panel, and the BDP."""
+    """Draws the game's latency and the loss against buffer size, for every type of buffer management, with the BDP marked."""
 
     def lines(measure: str) -> list[Series]:
         return [curve(runs, series, measure, name, colour) for series, name, colour in TYPES]

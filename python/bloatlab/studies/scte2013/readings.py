@@ -23,7 +23,7 @@ Curve = NDArray[np.float64]
 #: The curve of a measure: the name of a series of the figures, and the name of the measure.
 CurveName = tuple[str, str]
 
-#: The knee is where the total rate reaches this part of its value with the largest buffer.
+#: The knee is where the total rate reaches this share of its value with the largest buffer.
 KNEE_SHARE = 0.98
 
 _SIZES = np.array(BUFFERS_MS, dtype=float)
@@ -55,7 +55,7 @@ def read(number: Callable[..., float], *lines: CurveName) -> Callable[[Runs], Sp
 
 
 def r_squared(series: str, measure: str) -> Reading:
-    """Reads r squared of the line through latency over buffer size, beyond the BDP."""
+    """Reads R squared of the line fitted to latency against buffer size, beyond the BDP."""
     return Reading(read(lambda c: line(c)[1], (series, measure)), Band(0.99, 1.0), digits=4)
 
 

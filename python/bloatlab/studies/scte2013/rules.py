@@ -7,9 +7,9 @@ theory          computed; counted
 parameter       used in the scenario, from which it is read back; not counted
 not tested      no run or computation could test it; not counted
 
-The explanations of statements that differ were written after the runs. There is one for each cause, with the experiment that has to
-support it. If the runs of the experiment support it, the cause is printed with the value; if they do not, or were not made, the
-statement is "not explained".
+The explanations of statements that differ were written after the runs. Each cause has one, with the experiment that must
+support it. If the runs of the experiment support it, the cause is printed with the value; if they do not, or were not made,
+the statement is "not explained".
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """Returns the number of sessions in one group at which two must share a queue."""
+    """Returns the smallest number of sessions in one group that forces two to share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 

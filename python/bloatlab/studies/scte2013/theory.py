@@ -16,7 +16,7 @@ def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
 def queue_wait(ahead: int, service: float) -> float:
     """Returns the wait behind `ahead` packets in a FIFO that serves each in the time `service`.
 
-    The wait is measured with the drop-tail queue itself.
+    The wait is measured by running the drop-tail queue.
     """
     queue = machines.discipline("droptail", limit=f"{ahead + 1}p")
     for _ in range(ahead + 1):

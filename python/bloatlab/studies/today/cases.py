@@ -66,7 +66,7 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load of CableLabs 2012 (by its number) on one equipment with one TCP; or a consideration, which is added to load 2."""
+    """One load of CableLabs 2012 (by its number) on one set of equipment with one TCP; or a consideration added to load 2."""
 
     line: Equipment
     stack: Stack
@@ -93,7 +93,7 @@ def considered(line: Equipment, stack: Stack, what: Consideration) -> Case:
 
 
 def cases() -> list[Case]:
-    """Returns all cases: every load and every consideration on every equipment with every TCP."""
+    """Returns all cases: every load and every consideration on all equipment, with every TCP."""
     return _of(list(Stack), NUMBERS, list(Consideration))
 
 
@@ -126,8 +126,8 @@ OVERHEAD, MPU = 18, 64
 
 LOW_MBIT, SLOW_MBIT = 1.0, 1.25
 
-#: The short transfers (`considerations.toml`): smallest and largest size in bytes, shape of the Pareto law, and the share of 5 Mbit/s
-#: that they offer.
+#: The short transfers (`considerations.toml`): smallest and largest size in bytes, shape of the Pareto distribution, and the
+#: offered load as a share of 5 Mbit/s.
 LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
 
 

@@ -1,4 +1,4 @@
-"""The tables, figure and answer of the study: every equipment with every TCP, over all loads and for each load; and the considerations."""
+"""The tables, figure and answer of the study: all equipment with every TCP, over all loads and for each; and the considerations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def lines_table(runs: Runs) -> TextTable:
 
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
-    """Makes a table of a measure for each load: the modem of 2012 with its TCP, and every equipment with a TCP of today."""
+    """Makes a table of a measure for each load: the modem of 2012 with its TCP, and all equipment with a TCP of today."""
     ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Equipment for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
     columns = [(Equipment.MODEM_2012, Stack.OF_2012), *((line, now) for line in Equipment)]
@@ -91,7 +91,7 @@ def game_table(runs: Runs) -> TextTable:
 
 
 def considerations_table(runs: Runs, stack: Stack) -> TextTable:
-    """Makes a table of every consideration on every equipment, with one TCP."""
+    """Makes a table of every consideration on all equipment, with one TCP."""
     columns = [(stack, measure, head, digits) for measure, head, digits in ASKED]
     return _considered_table(f"All measures, with {stack}", runs, columns, _asked(runs, [stack]))
 
