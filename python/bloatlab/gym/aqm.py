@@ -4,7 +4,7 @@
                           probability p'^2, or marked if it is ECN-capable
     reward:               utilisation * delay - loss
     utilisation           bytes delivered / bytes that the link carries in this time
-    delay                 half / (half + time in which the queue drains), mean of the samples in the interval
+    delay                 half / (half + time to drain the queue), mean of the samples in the interval
     loss                  packets dropped / packets offered
 
 The rate of a TCP such as Reno is proportional to 1 / sqrt(p). With p = p'^2, this is proportional to 1 / p' (RFC 9332
@@ -60,7 +60,7 @@ def _law(dial: _Dial) -> type:
         """Drops or marks arrivals with the probability of the dial."""
 
         def arrive(self, packet: Packet, view: View) -> Verdict:
-            """Decides about an arrival."""
+            """Drops, marks or accepts an arrival."""
             p = dial.probability
             if p > 0.0 and view.random() < p:
                 return "mark" if packet.ect else "drop"
@@ -70,9 +70,9 @@ def _law(dial: _Dial) -> type:
 
 
 class Aqm(DrivenEnv):
-    """The agent sets the probability with which a queue drops or marks arrivals, once an interval; see docs/gym.md.
+    """The agent sets the probability with which a queue drops or marks arrivals, once per interval; see docs/gym.md.
 
-    A real queue can observe all that the agent observes: its length, its link, and the packets that it has handled.
+    The agent observes only what a real queue can: its length, its link, and the packets that it has handled.
     """
 
     OPTION = "law"

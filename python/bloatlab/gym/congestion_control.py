@@ -58,15 +58,15 @@ FASTEST = 1e11
 MEMORY = 10
 #: IP and TCP headers of a data segment with time stamps, and of a SYN, bytes.
 HEADERS, SYN = 52, 60
-#: While a connection opens, its state is read at this interval, s. It is less than a round trip, so that the first RTT
-#: sample read is that of the handshake.
+#: While a connection opens, its state is read at this interval, s. The interval is shorter than a round trip, so that
+#: the first RTT sample is that of the handshake.
 LOOK = 0.001
 
 
 class CongestionControl(DrivenEnv):
-    """The agent sets the window or the pacing rate of a TCP sender, once a round trip; see docs/gym.md.
+    """The agent sets the window or the pacing rate of a TCP sender, once per round trip; see docs/gym.md.
 
-    A real sender can observe all that the agent observes. Other applications of the scenario are cross traffic.
+    The agent observes only what a real sender can. Other applications of the scenario are cross traffic.
     """
 
     OPTION = "controller"

@@ -65,7 +65,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
     @property
     def simulation(self) -> Simulation:
-        """The simulation of this episode, to be read. Raises `ResetNeeded` before the first `reset`."""
+        """The simulation of this episode; do not change it. Raises `ResetNeeded` before the first `reset`."""
         if self._simulation is None:
             raise ResetNeeded("the environment has no episode yet: call reset() first")
         return self._simulation

@@ -7,7 +7,7 @@
     queues    queue_series: a row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
     files, pings, pages, media      the tables of these names, if the run has them
 
-`phase` is the first column of words that the controller itself traces. If a controller does not trace the column of a
+`phase` is the first text column that the controller itself traces. If a controller does not trace the column of a
 query, the query fails, and its criterion does not apply to this controller.
 """
 
@@ -25,16 +25,16 @@ from bloatlab.sweep import Measure, grid_file
 #: The application and the stack that are judged.
 JUDGED = "judged"
 
-#: Columns of words that every sender has.
+#: Text columns that every sender has.
 _WORDS = ("app", "direction", "state")
 
-#: The links whose queue is shown in a figure of their case.
+#: The links whose queue a case's figure shows.
 _SHOWN = ("forward", "bottleneck")
 
-#: Rows of a table that is kept for a figure.
+#: Number of rows that a table is thinned to for a figure.
 _POINTS = 400
 
-#: The key of the summary with the reason why a transport has ended a run.
+#: The summary's key for the reason why a transport ended a run.
 FAILURE = "failure"
 
 #: The result of a query for a column that the controller does not trace: this text and the column's name.

@@ -1,4 +1,4 @@
-"""The results for people and programs: a page for each controller and suite, the matrix, JSON, JUnit, scenarios."""
+"""Writes the results: a page for each controller and suite, the matrix, JSON, JUnit, scenarios."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _cells(r: Ruling) -> list[str | TextCell]:
 def claim(folder: Path) -> None:
     """Makes the folder of the pages.
 
-    Raises `OSError`, and `JudgeError` if the folder has files that are not of an earlier run.
+    Raises `OSError`, and `JudgeError` if the folder holds files that no earlier run wrote.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()) and not (folder / "verdicts.json").is_file():
@@ -209,7 +209,7 @@ def _phases(phases: pl.DataFrame, end_s: float) -> Panel:
 
 
 def matrix_page(done: Sequence[Judged]) -> Page:
-    """Makes the page of all controllers by all cases."""
+    """Makes the page with the verdict of every controller on every case."""
     sections: list[Section] = []
     for name in dict.fromkeys(one.suite.name for one in done):
         own = [one for one in done if one.suite.name == name]

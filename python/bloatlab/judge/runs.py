@@ -1,4 +1,4 @@
-"""Runs the cases of suites for controllers: first the runs that determine the times of moments, then all others."""
+"""Runs the cases of suites for controllers: first the runs that determine when moments occur, then all others."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _why(value: Any) -> str:
 def _scenario(
     suite: Suite, case: Case, of: Subject, seed: int, moments: Mapping[str, float] | None = None
 ) -> Scenario | str:
-    """Builds the scenario of a case; returns a reason instead if the subject's stack is not possible in it."""
+    """Builds the scenario of a case; or returns the reason why the subject's stack cannot run in it."""
     tree, source = case.scenario(moments) | {"seed": seed}, f"{case.suite} {case.section}"
     parse(json.dumps(expanded(tree)), form="json", source=source)
     try:

@@ -25,7 +25,7 @@ _NOT_OURS = ("python",)
 class Subject:
     """A controller, a queue or a transport: its name, its value in a scenario, and the folder of its Python file.
 
-    The value is a stack or a queue; a transport has none.
+    The value is a stack or a queue; a transport has no value.
     """
 
     name: str

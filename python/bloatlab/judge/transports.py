@@ -49,10 +49,10 @@ _NAME = STACK.rpartition(".")[2]
 #: Keys of `traffic.ftp` that describe long flows; other keys must have their defaults.
 _LONG = ("flows", "stagger")
 
-#: The text between the name of an application and the number of a further flow.
+#: Text between an application's name and the number of an additional flow.
 _AGAIN = " flow "
 
-#: The text between the name of an application and the number of a flow's receiver.
+#: Text between an application's name and the number of a flow's receiver.
 _RECEIVER = " receiver "
 
 #: Held during a run. Threads cannot run Python code in parallel, and two runs may share a library's global variables.
@@ -106,7 +106,7 @@ def transport(file: Path, name: str, at: str) -> Transport:
 
 
 def is_transport(file: Path, name: str) -> bool:
-    """Returns true if a class has, by its text, the methods of a transport and not the methods of a controller."""
+    """Returns true if a class's source text defines the methods of a transport and not those of a controller."""
     try:
         tree = parsed(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError):
@@ -114,7 +114,7 @@ def is_transport(file: Path, name: str) -> bool:
     classes = {of.name: of for of in ast.walk(tree) if isinstance(of, ast.ClassDef)}
     methods: set[str] = set()
     waiting = [name]
-    while waiting:  # the loop ends, because a class is taken out when it is visited
+    while waiting:  # the loop ends, because each class visited is removed
         if (found := classes.pop(waiting.pop(), None)) is not None:
             methods.update(of.name for of in found.body if isinstance(of, ast.FunctionDef))
             waiting += [base.id for base in found.bases if isinstance(base, ast.Name)]

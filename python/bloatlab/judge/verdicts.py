@@ -32,7 +32,7 @@ Row = Mapping[str, Any]
 class Ruling:
     """The verdict on one criterion, the figure, and the reason if there is no figure.
 
-    `parts` are the means of a ratio's two numbers: the judged subject's, and the other subject's.
+    `parts` are the means of the two numbers of a ratio: the judged subject's and the other subject's.
     """
 
     criterion: Criterion
@@ -167,7 +167,7 @@ def _as_data(one: Tried) -> dict[str, Any]:
 
 
 def untraced(missing: str) -> str:
-    """Returns the sentence about a column or table that a run does not have."""
+    """Returns the sentence that names a column or table missing from a run."""
     name = missing.removeprefix(MISSING)
     return f"the controller traces no {'phases' if name in ('visits', 'visit', 'phase') else name}"
 
@@ -177,7 +177,7 @@ def ruling(
 ) -> Ruling:
     """Judges a criterion by the numbers of a case's runs, one per seed.
 
-    `others` has the numbers of the subject `against` for each seed, `phases` all phases of the controller.
+    `others` holds the numbers of the subject `against`, one row per seed; `phases`, all phases of the controller.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
     if failure:
