@@ -32,10 +32,9 @@ MAX_POINTS = 1600
 class Series:
     """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
 
-    `band` has the lowest and the highest y at each x, such as the interval over seeds. It is drawn as a shade behind a
-    line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the colour of our
-    values. A
-    `quiet` line has no entry in the legend.
+    `band` holds the lowest and the highest y at each x, such as the interval over seeds. It is drawn as a shade behind
+    a line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the colour of our
+    values. A `quiet` line has no entry in the legend.
     """
 
     label: str

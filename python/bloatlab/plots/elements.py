@@ -55,7 +55,7 @@ def sized_figure(width: Width, height: float) -> SizedFigure:
 
 
 def _layout(of: SizedFigure) -> Any:
-    """Returns the layout engine of the figure, which has its gaps."""
+    """Returns the figure's layout engine, which sets its gaps."""
     of.figure.set_layout_engine("constrained")
     gap = of.text / 72.0
     layout: Any = of.figure.get_layout_engine()
@@ -71,7 +71,7 @@ def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str =
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line in the colour and the dashes number `place`; skips NaN. With `step`, the line consists of steps."""
+    """Draws a line in colour and dashes number `place`; skips NaN. With `step`, the line consists of steps."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
@@ -233,7 +233,7 @@ def spread(places: Sequence[float], need: float, room: float) -> list[float]:
 
 
 def rug(of: SizedFigure, axes: Axes, times: Array, at: float, colour: str) -> None:
-    """Draws a tick for each time, at a height as a fraction of the axes; ticks on one pixel are drawn once."""
+    """Draws a tick for each time at height `at`, a fraction of the axes; ticks on the same pixel are drawn once."""
     low, high = axes.get_xlim()
     seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low
     styling: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}

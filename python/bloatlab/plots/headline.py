@@ -1,4 +1,4 @@
-"""The summary of runs in a sentence, and the quality of each application in a few rows."""
+"""Sums up runs in a sentence, and the quality of each application in a few rows."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _of_one(run: Run) -> list[str]:
 
 
 def _of_several(runs: Sequence[Run]) -> list[str]:
-    """Writes the clauses for several runs: each run's value for up to four runs, otherwise the range."""
+    """Writes the clauses for several runs: each run's value if there are at most four, otherwise the range."""
     many = len(runs) > 4
     prefix = f"{len(runs)} results: " if many else ""
     score, app, values = next((f for f in _found(runs) if f[0].clause), (None, "", []))

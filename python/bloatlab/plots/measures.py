@@ -138,7 +138,7 @@ def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
 
 @dataclass(frozen=True)
 class Flow:
-    """One direction of a flow, if the flow carries data in it."""
+    """A direction of a flow in which the flow carries data."""
 
     app: str
     number: int
@@ -148,13 +148,13 @@ class Flow:
 
 
 def carried(runs: Sequence[Run]) -> tuple[str, str]:
-    """Returns the column of bytes that all runs have (on the wire, or else of payload), and the name of its rate."""
+    """Returns a column of bytes in all runs (on the wire if possible, otherwise payload), and the name of its rate."""
     wire = all("wire_bytes" in run.table("flow_series").columns for run in runs)
     return ("wire_bytes", "rate") if wire else ("goodput_bytes", "goodput")
 
 
 def flows(run: Run) -> list[Flow]:
-    """Returns the directions of flows with a series and payload, in the order of the table, without pings."""
+    """Returns the flow directions that have a series and payload, in table order, without pings."""
     frame = run.table("flow_series")
     if frame.height:
         frame = frame.filter(~pl.col("app").is_in([app for app, of in run.apps.items() if of.get("kind") == "ping"]))

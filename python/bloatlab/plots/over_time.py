@@ -20,7 +20,7 @@ from bloatlab.scenario import quantity
 #: Events that are drawn as ticks, by the column of a link that counts them: the label and the colour of the ticks.
 EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", style.MARK)}
 
-#: Height of one of several panels, relative to the figure's width.
+#: Height of each panel in a stack, relative to the figure's width.
 _HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
 
 #: Panels of live video: columns of the table `media`.
@@ -199,7 +199,7 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Curve:
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:
-    """Returns the legend's entry for ticks that have no label of their own, in a plot of several results.
+    """Returns the legend entry of ticks without their own label, in a plot of several results.
 
     The entry is empty if there are no such ticks.
     """
@@ -227,7 +227,7 @@ def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *
 def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
     """Returns whether the medians or the maxima of the results are too far apart for a linear axis.
 
-    Rates always have a linear axis: a flow that gets nothing belongs at the bottom.
+    Rates always have a linear axis, which shows a flow that gets nothing at the bottom.
     """
     if panel.name == "rate" or (len(runs) == 1 and log is None):
         return False
@@ -235,7 +235,7 @@ def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
 
 
 def _positive(panel: TimePanel) -> list[measures.Array]:
-    """Returns the values above 0 of each line that has such values."""
+    """Returns the positive values of each line that has any."""
     found = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
     return [y for y in found if len(y)]
 
@@ -303,7 +303,7 @@ def _plain(value: Any) -> str:
 
 
 def mark_changes(of: elements.SizedFigure, stack: Sequence[Axes], run: Run) -> None:
-    """Draws a vertical line at each change of a link. Above the first panel are the new values, in up to three rows."""
+    """Draws a vertical line at each change of a link, and the new values above the first panel, in up to three rows."""
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []
     low, high = stack[0].get_xlim()

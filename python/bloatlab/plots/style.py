@@ -81,7 +81,7 @@ _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 
 
 def rc(width: Width | None) -> dict[str, Any]:
-    """Returns the style at one width, or of panels in inches.
+    """Returns the style for one width, or for panels sized in inches.
 
     Names are plain text, never mathematics between dollar signs.
     """

@@ -121,7 +121,7 @@ def _subject(of: Result | pl.DataFrame | str | Path, place: int) -> Subject:
 
 
 def _as_flent(of: Subject) -> Subject:
-    """Reduces a result to what flent measures, to compare the result with flent's data."""
+    """Reduces a result to the quantities that flent measures, for comparison with flent's data."""
     if isinstance(of, Sweep) or of.result is None:
         return of
     return _flent(flent.of_result(of.result, of.label))

@@ -48,7 +48,7 @@ class Drawn:
     size: tuple[float, float] | None = None
 
     def figure(self) -> Figure:
-        """Returns the figure, which is drawn at the first call."""
+        """Returns the figure; the first call draws it."""
         return self._figure
 
     @functools.cached_property

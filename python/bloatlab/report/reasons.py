@@ -1,8 +1,8 @@
 """The reasons behind table cells, opened by touch or keyboard. A part that several cells share is printed once.
 
-A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part that only its
-cell has and a part that it shares with other cells. The shared part becomes a numbered explanation that lists its
-cells.
+A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part that belongs
+to its cell alone and a part that it shares with other cells. The shared part becomes a numbered explanation that
+lists its cells.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bloatlab.tables import TextCell, TextTable
 #: length.
 LEAST = 40
 
-#: A text with a larger share of digits than this is a measured value that belongs to one table cell alone.
+#: A text with a larger share of digits is a measured value, which belongs to a single table cell.
 DIGITS = 0.03
 
-#: Number of cells that an explanation lists.
+#: Largest number of cells that an explanation lists.
 NAMED = 12
 
 

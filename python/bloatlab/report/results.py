@@ -93,7 +93,7 @@ def _basis(runs: Sequence[Run]) -> str:
 
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
-    """Returns the headline, and a row per score with the runs side by side."""
+    """Makes the answer: the headline, and a row per score with the runs side by side."""
     text, figure, basis = headline(runs), figure_block(_overlay(runs)), _basis(runs)
     if len(runs) == 1:
         points = [Point(name, values[0], "") for name, values in scores(runs)]

@@ -77,7 +77,7 @@ _LINE = ("rate", "delay", "rtt", "loss", "jitter")
 
 
 def conditions(of: Sweep) -> list[Axis]:
-    """Returns the axes that describe the line and not a queue, so that a user cannot choose their values."""
+    """Returns the axes that describe the line rather than a queue. A user cannot choose their values."""
     found = axes_of(of)
     lines = [a for a in found if "queue" not in a.name and re.split(r"[._ ]", a.name)[-1] in _LINE]
     return lines if len(lines) < len(found) else []

@@ -1,9 +1,9 @@
 """The kind sequence: one TCP flow packet by packet (sent, retransmitted, dropped, acknowledged).
 
-The plot is drawn from captures at both ends of a link. The left capture has the packets that arrive at the link's
-queue, including those that the queue drops, and the returning ACKs. The right capture has the packets that left the
-link. If a segment is only in the left capture and the right capture has a later segment, the first segment was dropped.
-If there is no later segment, it may still be in the queue, so it is drawn as not arrived.
+The plot is drawn from captures at both ends of a link. The left capture holds the packets that arrive at the link's
+queue, including those that the queue drops, and the returning ACKs. The right capture holds the packets that left the
+link. A segment that is only in the left capture was dropped if the right capture holds a later segment. Otherwise it
+may still be in the queue, so it is drawn as not arrived.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve
 
 
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
-    """Makes the panels of the sender with the most rows, of application `of` or of all."""
+    """Makes the panels of the sender with the most rows, among those of application `of` or all."""
     frame = run.table("trace_flows")
     if "app" not in frame.columns or (of is not None and of not in frame["app"]):
         return []
@@ -129,7 +129,7 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
-    """Yields a panel for each quantity that has a number in the frame."""
+    """Yields a panel for each quantity with at least one number in the frame."""
     t = frame["t_s"].to_numpy()
     for label, columns, scale in of:
         found = [c for c in columns if has(frame, c)]
