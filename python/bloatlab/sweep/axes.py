@@ -1,7 +1,7 @@
-"""The axes of a grid file, and the grid points that they make.
+"""The axes of a grid file, and the grid points that they define.
 
 "link.up.rate" = ["1mbit", "5mbit"]                                    a list of values
-"link.up.delay" = { from = "5ms", to = "50ms", steps = 10 }            ten values at equal distances, with both ends
+"link.up.delay" = { from = "5ms", to = "50ms", steps = 10 }            ten evenly spaced values, including both ends
 "link.up.rate" = { from = "1mbit", to = "1gbit", steps = 7, log = true }    at equal ratios
 flows = { from = 1, to = 9, step = 2 }                                 1, 3, 5, 7, 9
 queue = { codel = { "link.up.queue" = { codel = {} } }, ... }          named arms: each sets any values
@@ -71,7 +71,7 @@ class Between:
 class Axes:
     """The axes of a grid: the overrides for each value, and the grid points in order.
 
-    `sampled` names the sampled axes.
+    `sampled` holds the names of the sampled axes.
     """
 
     sets: Mapping[str, Mapping[Any, Sequence[Override]]]

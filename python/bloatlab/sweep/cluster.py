@@ -1,10 +1,10 @@
-"""Runs on many machines: batches of runs go to the workers of a Dask cluster, which add their build's fingerprint.
+"""Runs on many machines: batches of runs go to the workers of a Dask cluster, which report their build's fingerprint.
 
     with Client("tcp://10.0.0.1:8786") as client:
         gather(points, measure, store=store, executor=Dask(client))
 
 A batch takes about half a second, so that even runs of 10 ms are worth sending; the last batches are smaller, so that
-all workers finish together. All that is required of the cluster is to run each function on some worker, at least once.
+all workers finish together. The cluster need only run each function on some worker, at least once.
 Dask gives the batch of a dead worker to another worker. Results of a worker with a different build are refused, and
 that worker gets no more batches. `done` is called in this process, with the index of each point, so results do not
 depend on the worker that computed them.
@@ -39,7 +39,7 @@ from bloatlab.sweep.progress import Watch
 BATCH_SECONDS = 0.5
 #: Largest number of runs in a batch.
 MOST_RUNS = 500
-#: Number of batches that each thread of a worker has: one is running, the other is waiting.
+#: Number of batches per worker thread: one running and one waiting.
 AHEAD = 2
 #: Seconds between queries for the list of workers, and between reports of a run's progress.
 LOOK_SECONDS = 1.0
@@ -120,9 +120,9 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
 
 
 #: Settings of local workers. The profiler, which samples a hundred times a second, is off. Event loops and memory are
-#: checked once a second, because Dask's default intervals of 20 and 100 ms take 5 % of a core. By default, Dask gives
-#: up on a worker that does not start within 15 s. This limit is raised, so that a dead worker is replaced even on a
-#: slow machine.
+#: checked once a second, because with Dask's default intervals of 20 and 100 ms they take 5 % of a core. By
+#: default, Dask gives up on a worker that does not start within 15 s. This limit is raised, so that a dead worker is
+#: replaced even on a slow machine.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -133,7 +133,7 @@ _LOCAL: Mapping[str, Any] = {
 
 
 def exposed(address: str) -> str | None:
-    """Returns a warning if other machines can reach a scheduler without a certificate; otherwise None.
+    """Returns a warning if other machines can reach a scheduler that requires no certificate; otherwise None.
 
     Dask runs any code that it receives.
     """

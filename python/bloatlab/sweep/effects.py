@@ -5,7 +5,7 @@ Two models are fitted to the values y of all runs: "mains" has every axis by its
     of an axis           RSS(mains without it) - RSS(mains)
     of two axes          RSS(mains) - RSS(mains and these two together)
     seeds                sum (y - mean of its grid point)^2
-    rest                 RSS(pairs) - seeds: three axes together, and deviations from a parabola
+    rest                 RSS(pairs) - seeds: interactions of three or more axes, and deviations from a parabola
 
 Each is divided by sum (y - mean)^2, which gives a share. On a full grid the shares add up to 1. With zipped axes,
 filters or samples, axes depend on each other and the sum may differ, because the share of an axis is what it explains
@@ -30,7 +30,7 @@ Matrix = NDArray[np.float64]
 #: Largest number of columns in a model. If pairs of axes would need more, they count as rest.
 MOST_COLUMNS = 600
 
-#: An axis of more numbers than this is modelled as a parabola.
+#: An axis with more numeric values than this is modelled as a parabola.
 MOST_LEVELS = 50
 
 #: The parabola is fitted to the logarithm of an axis if its largest value is at least this multiple of the smallest.
@@ -106,7 +106,7 @@ class _Model:
         self._target = means["mean"].to_numpy() * self._weight
 
     def fitting(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Returns the pairs that a model can have: with fewer columns than grid points, at most `MOST_COLUMNS`."""
+        """Returns the pairs that fit in a model: it has fewer columns than grid points, and at most `MOST_COLUMNS`."""
         found: list[tuple[str, str]] = []
         room = min(MOST_COLUMNS, self._target.size - 1) - sum(m.shape[1] for m in self._coded.values())
         for pair in pairs:

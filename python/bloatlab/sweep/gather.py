@@ -23,12 +23,11 @@ Key = TypeVar("Key")
 class Measure:
     """Reduces a run to a row of numbers and texts, and to frames for figures.
 
-    Both functions get only the result (with its scenario and seed), so that equal scenarios have equal measures. `name`
-    is part of a folder's name in the store. Results are stored under a hash of the functions' source; change `version`
-    if the function changes in a way that the source does not show. With `trace`, results have the traces that their
-    scenarios enable.
-    `run` replaces `bloatlab.run`: it makes a result from the scenario, the seed and the progress. Its source is hashed,
-    too.
+    Both functions receive only the result (with its scenario and seed), so that equal scenarios have equal measures.
+    `name` is part of a folder's name in the store. Results are stored under a hash of the functions' source; change
+    `version` if the function changes in a way that the source does not show. With `trace`, results have the traces
+    that their scenarios enable. `run` replaces `bloatlab.run`: it makes a result from the scenario, the seed and the
+    progress. Its source is hashed, too.
     """
 
     name: str
@@ -126,7 +125,7 @@ def gather(
     values = {} if shelf is None else {s: kept for s in first if (kept := shelf.get(s)) is not None}
     found = len(values)
     left = sorted(index for scenario, index in first.items() if scenario not in values)
-    # if a run shares its past, it has no trace of the shared time, so traced runs share no past
+    # a run that shares its past lacks the trace of the shared time, so traced runs share no past
     alone = measure.trace or measure.run is not None
     order = [(n, None) for n in range(len(left))] if alone else pasts.planned([seeded[index] for index in left])
     plan = [(left[place], past) for place, past in order]

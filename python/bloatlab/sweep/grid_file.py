@@ -68,7 +68,7 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
         raise GridError(f"{path}: not valid TOML: {error}") from None
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
-    except ScenarioError as error:  # scenarios have no values of this type, such as dates
+    except ScenarioError as error:  # a value of a type that no scenario has, such as a date
         raise GridError(f"{path}: {problems(error)[0]}") from None
 
 
@@ -159,7 +159,7 @@ def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
     return leaves
 
 
-#: The types of most leaves, a quick test before the others.
+#: The types of most leaves, tested first because the test is fast.
 _LEAVES = frozenset({type(None), bool, int, float})
 
 

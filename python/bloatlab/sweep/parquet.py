@@ -6,7 +6,7 @@
     FOLDER/NAME.damaged              a damaged file, moved aside
 
 A process writes a part under a temporary name, renames it, and then removes the files whose runs are in it. If the
-process is killed in between, some runs are in two files. These runs count once, and the next process that packs the
+process is killed in between, some runs are in two files. They count once, and the next process that packs the
 folder removes the files whose runs are all in other files.
 
 A file is removed only when its runs are in another file. Damaged files are moved aside. A file that cannot be read
@@ -109,7 +109,7 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 
 
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
-    """Turns the abandoned journals into parts, joins small parts, and removes files that no longer count.
+    """Turns the abandoned journals into parts, joins small parts, and removes files that are no longer needed.
 
     Without `wait`, does nothing while another process does this work. Raises `OSError`, which loses no run.
     """

@@ -33,8 +33,8 @@ MOST_KEPT = 16
 #: Seconds between checks for Ctrl-C while another thread simulates a past.
 POLL_SECONDS = 0.1
 
-#: First a hash of what affects a run from the start; then each later action as its time (ns) and a hash, up to the end
-#: of the run.
+#: A hash of everything that affects a run from the start, then the time (ns) and hash of each later action, up to the
+#: end of the run.
 Timeline = tuple[bytes, Sequence[tuple[int, bytes]]]
 #: A run: its index, its scenario and its timeline.
 Run = tuple[int, Scenario, Timeline]
@@ -69,7 +69,7 @@ _LATER = frozenset({"app", "tcp", "name", "grade", "max_packets", "trace", "expe
 
 
 def _beginning(scenario: Scenario) -> str:
-    """Returns a text that is equal for runs with a common past: a quick test, before their timelines are made."""
+    """Returns a text that is equal for runs with a common past: a quick test, before their timelines are computed."""
     data = {key: value for key, value in scenario.data.items() if key not in _LATER}
     for link in data["link"].values():
         link.pop("changes", None)

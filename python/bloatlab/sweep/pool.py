@@ -29,7 +29,7 @@ Key = TypeVar("Key")
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
-#: Time in s within which a run stops, unless code of the user does not return.
+#: Time in s within which a run stops, unless the user's code does not return.
 GRACE_SECONDS = 1.0
 
 
@@ -69,13 +69,13 @@ class ClassFailed(Stopped):
     """A class of the user failed in a run, so the same command fails again."""
 
 
-#: The function that works on a point. It reports its progress in [0, 1], and must not catch exceptions raised by this
-#: report.
+#: The function that runs a point. It reports its progress in [0, 1], and must not catch exceptions that the report
+#: raises.
 Work = Callable[[Point[Any], Progress], Reduced]
 
 
 class Executor(Protocol):
-    """Runs points somewhere; its callers do not depend on where. This is the interface for more than one machine.
+    """Runs points anywhere, without its callers depending on the place. Clusters implement this interface as well.
 
     `work` receives one point at a time, in any order, in any thread or process. `done` receives the index of a point
     and the value of `work`, as soon as the point is finished, in any thread of the calling process. `watch` receives

@@ -19,11 +19,11 @@ class Watch:
         """Shows that run `index` is complete."""
 
     def end(self) -> None:
-        """Ends the display, whether the sweep is complete or not."""
+        """Ends the display, even if the sweep is incomplete."""
 
 
 class _Bar(Watch):
-    """A progress bar for all runs. A run in progress counts as the fraction that is simulated."""
+    """A progress bar for all runs. A run in progress counts as the fraction already simulated."""
 
     def __init__(self, what: str, console: Console) -> None:
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())

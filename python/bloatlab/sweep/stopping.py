@@ -7,8 +7,7 @@ most_seeds = 100                                                           # the
 A grid point takes seeds in order. It stops at the first number of seeds (at least `seeds`) at which every interval (95
 %, Student's t) is narrow enough, or at the limit. This number depends only on the results, not on the number of runs
 made in parallel. Runs beyond it are kept in the store, but not in the table. Because the number of seeds depends on the
-values, the interval contains the true mean a little less often than in 95 % of all cases, so begin with ten seeds or
-more.
+values, the interval contains the true mean slightly less often than 95 % of the time, so begin with ten seeds or more.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The result of a grid point that gets no more seeds: their number, and an interval per column with values.
+    """The result of a finished grid point: its number of seeds, and an interval per column with values.
 
-    `over` is the largest quotient of a half width and its target. It is at most 1 if all targets are met.
+    `over` is the largest ratio of a half width to its target. It is at most 1 if all targets are met.
     """
 
     at: At
@@ -179,7 +178,7 @@ def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -
 
 
 def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[str, Interval], float]:
-    """Returns the interval of each column with values, and the largest quotient of half width and target."""
+    """Returns the interval of each column with values, and the largest ratio of a half width to its target."""
     found: dict[str, Interval] = {}
     over = 0.0
     for target in until.targets:

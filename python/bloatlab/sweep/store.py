@@ -42,7 +42,7 @@ VARIABLE = "BLOATLAB_STORE"
 #: Hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
-#: Number of attempts to read a file. A file vanishes if another process has moved its runs into a part.
+#: Number of attempts to read a file, which vanishes if another process moves its runs into a part.
 ATTEMPTS = 20
 
 #: The place of a stored run: a record of a journal, or a row of a part.
@@ -79,7 +79,7 @@ class Store:
     notice: Notice = warnings.warn
 
     def shelf(self, core: str, measure: str, code: str) -> Shelf:
-        """Returns the results of one measure, computed by one core."""
+        """Returns the shelf of one measure and one core."""
         return Shelf(self, self.folder / core[:CODE] / f"{measure}-{code[:CODE]}")
 
     def shelves(self) -> list[Stock]:
