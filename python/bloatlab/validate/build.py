@@ -4,8 +4,8 @@
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------
 
 Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
-a ping 98. The shaper releases a packet at once if its tokens suffice; the hop behind it serialises (METHOD.md). If CAKE
-replaces the shaper (ROOT), it shapes itself, and its link has no rate.
+a ping 98. The shaper releases a packet at once if it has enough tokens; the hop behind it serialises (METHOD.md).
+If CAKE replaces the shaper (ROOT), it does the shaping, and its link has no rate.
 """
 
 import random
@@ -82,7 +82,7 @@ def udp_name(index: int) -> str:
 
 
 def of_law(metric: str) -> bool:
-    """Returns whether a metric is a state of the discipline, which only a trace shows."""
+    """Returns whether a metric describes the discipline's state, which only a trace shows."""
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
@@ -182,7 +182,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
 
 
 def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
-    """Returns the bottleneck of the ACKs: a discipline that shapes by itself, and the hop behind it."""
+    """Returns the ACKs' bottleneck: a discipline that does its own shaping, and the hop behind it."""
     qdisc = str(entry.rest.get("up_qdisc", ""))
     if not shapes(qdisc):
         raise NotSupportedError("an up_qdisc that does not shape on its own")

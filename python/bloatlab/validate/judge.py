@@ -1,4 +1,4 @@
-"""Judges each metric: whether our value is within the tolerance of the kernel's. Makes the tables.
+"""Judges whether our value of each metric is within tolerance of the kernel's, and makes the tables.
 
 within  iff  |ours - value| <= tol        ours, value: means over the seeds and over the kernel's runs
 

@@ -51,9 +51,9 @@ Window = tuple[float, float]
 #: The three parts of a run of group d (METHOD.md), 30 s each, without the first 5 s of each.
 THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 
-#: Possible numbers of bins between two samples of the queue: 10 to 30 ms.
+#: Numbers of bins that may lie between two samples of the queue: 10 to 30 ms.
 LOOKS = (1, 2, 3)
-#: Length of the beginning of a run that group D measures, s.
+#: Length of the start of a run that the metrics of group D cover, s.
 BEGINNING_S = 5.0
 #: Number of bins between two samples of a congestion window: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
@@ -278,7 +278,7 @@ def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
 
 #: The metrics of a queue's head, each with the column of the trace from which it is read.
 HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
-#: The columns of the trace that may have the law's probability.
+#: The columns of the trace that may hold the law's probability.
 PROBABILITY = ("prob", "drop_prob")
 
 

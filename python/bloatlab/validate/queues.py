@@ -4,8 +4,8 @@
     fq_codel noecn target 10ms
     ROOT cake bandwidth 5mbit besteffort
 
-With ROOT, the discipline shapes by itself; otherwise it is the child of a shaper. Parameters that are not given have
-the kernel's defaults. Source: tc(8) and the manual page of each discipline.
+With ROOT, the discipline does its own shaping; otherwise it is the child of a shaper. Parameters that are not given
+have the kernel's defaults. Source: tc(8) and the manual page of each discipline.
 """
 
 import functools

@@ -3,7 +3,7 @@
     bloatlab run rrul --set rate=20mbit --set queue=fq_codel
 
 A workload has its own parameters (`rate`, `rtt`, `queue` ...), set like the values of a scenario; every other path
-is a value of the scenario that it builds. `find` looks a name up.
+is a value of the scenario that it builds. `find` looks up a name.
 
 `cable_home` and `cable_loads` are not workloads: they build the home, the modem and the loads that studies share.
 """

@@ -16,7 +16,7 @@ Data = dict[str, Any]
 #: (path, value) that overrides a value of a scenario.
 Override = tuple[str, str]
 
-#: Bytes of a packet, which convert bandwidth-delay products to packets.
+#: Packet size in bytes, used to convert bandwidth-delay products to packets.
 PACKET = 1500
 
 #: DSCP by the names that tests use.
@@ -114,7 +114,7 @@ def bps(rate: float) -> str:
 
 
 def pareto_mean(shape: float, low: float, high: float) -> float:
-    """Returns the mean of a Pareto law that is truncated to [`low`, `high`]."""
+    """Returns the mean of a Pareto distribution truncated to [`low`, `high`]."""
     a = shape
     return low**a / (1 - (low / high) ** a) * a / (a - 1) * (low ** (1 - a) - high ** (1 - a))
 

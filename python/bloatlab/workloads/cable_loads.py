@@ -50,7 +50,7 @@ LOADED = NUMBERS[1:]
 class Case:
     """One row of Table 2 with one queue. `number` is 1 to 9 without RF congestion, 11 to 19 with it; there is no 10.
 
-    Raises `KeyError` for a number that Table 2 does not have.
+    Raises `KeyError` for a number that is not in Table 2.
     """
 
     number: int
