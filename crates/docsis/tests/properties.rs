@@ -1,4 +1,4 @@
-//! Tests that the modem and the shaper agree with results obtained by other methods.
+//! Tests that the modem and the shaper agree with independent calculations.
 
 use docsis::{DocsisParams, Mac, ShaperParams, TokenBucket, TransmitOverflow};
 use packet::PacketMeta;
@@ -154,7 +154,7 @@ proptest! {
                 prop_assert!(bytes <= 1522 + 1514 + BitRate(20_000_000).bytes_in(span) + 1);
             }
         }
-        // no packet waits longer than necessary: the shaper finishes no later than at a constant sustained rate
+        // no packet waits longer than necessary: the shaper finishes no later than it would at the sustained rate alone
         let total: u64 = sent.iter().map(|s| s.1).sum();
         let latest = now.secs() + total as f64 * 8.0 / 5e6;
         prop_assert!(free.secs() <= latest + 1e-6);

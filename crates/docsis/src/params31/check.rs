@@ -95,7 +95,7 @@ impl Docsis31Params {
         within("guaranteed_grant_interval", interval, self.frame, LONGEST)
     }
 
-    /// Refuses a rate that is not valid as the aggregate's rate.
+    /// Refuses a rate that is invalid for the aggregate.
     pub fn check_rate(&self, path: &str, rate: BitRate) -> Result<(), Problem> {
         let channel = self.channel();
         if self.downstream.is_some() {
