@@ -22,12 +22,11 @@ pub struct AppInfo {
     pub source: &'static str,
     /// A minimal example of the application's parameters, as JSON.
     pub example: &'static str,
-    /// Declarations of the values that the application's machine adds to the summary.
+    /// Declarations of the values that the application adds to the summary.
     pub measures: &'static [&'static [Measure]],
 }
 
-/// Declares every application once. The scenario's enum, the enum of machines and the list are generated from the same
-/// lines.
+/// Declares every application once. The scenario's enum, the enum of states and the list are generated from the same lines.
 macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
         /// The traffic of an application: one key, the application's name, with its parameters.
@@ -97,7 +96,7 @@ macro_rules! applications {
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ Self::Endpoint(p) => p.rows() }
             }
-            /// Builds the machine in its initial state. The parameters must be valid.
+            /// Builds the application in its initial state. The parameters must be valid.
             pub fn build(&self) -> App {
                 match self { $(Self::$Variant(p) => App::$Variant(p.build()),)+ Self::Endpoint(p) => App::Endpoint(p.build()) }
             }

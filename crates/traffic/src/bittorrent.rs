@@ -1,4 +1,4 @@
-//! A BitTorrent-like swarm from the point of view of one member: many connections, with a few active at a time.
+//! A BitTorrent-like swarm as one member sees it: many connections, with a few active at a time.
 //!
 //! Source: ARRIS 2013 (up to about fifty peers, about ten active); BEP 3 (messages, choking, optimistic unchoking);
 //! Cohen, Incentives Build Robustness in BitTorrent, 2003 (rounds of 10 s, optimistic unchoke for 30 s).
@@ -11,9 +11,10 @@
 //! ```
 //!
 //! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member. With
-//! `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed does. A free
-//! place is filled as soon as a peer connects. After a choke, requests still on their way are refused; blocks already written
-//! are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its round.
+//! `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed does. While
+//! fewer than `active` peers are unchoked, a peer that connects is unchoked at once. After a choke, requests still on their way
+//! are refused; blocks already written are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its
+//! round.
 //!
 //! The scenario chooses the TCP: `tcp = "ledbat"`, like most clients (uTP), or any other.
 //!

@@ -174,8 +174,8 @@ impl Burst {
         }
     }
 
-    /// Adds `amount` to the bytes or datagrams received of the burst at index `place`. Returns true if the whole burst, `whole`
-    /// bytes or datagrams, has arrived.
+    /// Adds `amount` to the received bytes or datagrams of the burst at index `place`. Returns true if the whole burst (`whole`
+    /// bytes or datagrams) has arrived.
     fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
         let open = &mut self.unfinished[place];
         open.received += amount;

@@ -6,11 +6,11 @@
 //!   datagram k leaves at  start + (k + randomize * u_k) * 8 * size / rate,   u_k uniform in [0, 1)
 //! ```
 //!
-//! Each time is computed from k, not from the previous time, so the rate does not drift. Datagrams always leave in the order of k.
-//! With Poisson arrivals, gaps are exponential with mean 8 * size / rate; the time from the start to the first datagram is also
-//! such a gap. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the mean,
-//! v_k uniform in [-1, 1). The random parts of the gaps accumulate, as with ns-2's `random_`, so that no phase relation to another
-//! clock lasts.
+//! Each time is computed from k, not from the previous time, so the rate does not drift. Datagrams always leave in the order of
+//! k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate; the time from the start to the first datagram is
+//! also such a gap. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the
+//! mean, v_k uniform in [-1, 1). The random parts of the gaps accumulate, as with ns-2's `random_`, so that no phase relation
+//! with another clock persists.
 
 use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role};

@@ -1,7 +1,8 @@
-//! A transport that the program supplies (`bloatlab-net`): this machine represents the transport in a scenario.
+//! A transport that the program supplies (`bloatlab-net`): this application represents the transport in a scenario.
 //!
-//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The machine itself sends nothing:
-//! it only notifies the program's code of the start and of the timer. A program that has no such code refuses the scenario.
+//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The application itself sends
+//! nothing: it only notifies the program's code when it starts and when its timer expires. A program that has no such code
+//! refuses the scenario.
 //!
 //! Source: none; the user supplies the transport.
 

@@ -33,7 +33,7 @@ use units::{positive_or_none, require, within};
 
 /// Upper bound on the flows of one application, which is the number of flow slots in a world.
 const MAX_FLOWS: u32 = 1 << 20;
-/// Interval at which an application with `rates` writes. With [`UNSENT`], it can feed 500 Mbit/s.
+/// Interval at which an application with `rates` writes: short enough for 500 Mbit/s with [`UNSENT`] bytes in the socket.
 const TICK: Duration = Duration::from_millis(1);
 /// Unsent bytes in the socket of an application with `rates`: the target while its rate has no limit, otherwise an upper bound.
 const UNSENT: u64 = 64_000;

@@ -69,7 +69,7 @@ impl Role {
     }
 }
 
-/// The services of a host. They are the only means by which an application acts.
+/// The services of a host. An application acts only through them.
 pub trait Host {
     /// Returns the time of the current event.
     fn now(&self) -> Time;
@@ -105,7 +105,7 @@ pub trait Host {
     fn wake(&mut self) {}
 }
 
-/// An application: a machine driven by events.
+/// An application: a state machine driven by events.
 pub trait Application {
     /// Starts the application.
     fn start<H: Host>(&mut self, host: &mut H);
@@ -119,8 +119,8 @@ pub trait Application {
     fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _ecn: Ecn, _host: &mut H) {}
     /// Handles the end of `conn`, which is complete or has failed. Its id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
-    /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, so that a packet
-    /// causes no call of the application.
+    /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, so that the application
+    /// is not called for every packet.
     fn counts(&self) -> bool {
         true
     }
@@ -132,15 +132,15 @@ pub trait Application {
     fn read_controller(&self, _out: &mut Reading<'_>) {}
     /// Declarations of the values of `figures` and `words`. The values of a list are either all in the summary or all missing.
     const MEASURES: &'static [&'static [Measure]] = &[];
-    /// Returns the machine's own numbers for the summary, under names that end in their unit. NaN stands for no value.
+    /// Returns the application's own numbers for the summary, under names that end in their unit. NaN means no value.
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
-    /// Returns the machine's own words for the summary.
+    /// Returns the application's own words for the summary.
     fn words(&self) -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
-    /// Returns the machine's own series, as columns of equal length.
+    /// Returns the application's own series, as columns of equal length.
     fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
         Vec::new()
     }

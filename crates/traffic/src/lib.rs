@@ -1,8 +1,8 @@
-//! Applications as machines without I/O, driven by events and independent of any network.
+//! Applications as state machines without I/O, driven by events and independent of any network.
 //!
-//! An application has one client side (`from` in a scenario) and one or several servers (`to`), and acts for both: for a web
-//! page, the client's request and the server's response are in the same machine. All inputs are events ([`Application`]), and
-//! all effects are calls of the host ([`Host`]).
+//! An application has one client (`from` in a scenario) and one or several servers (`to`), and acts for both sides: for a web
+//! page, the same state machine sends the client's request and the server's response. All inputs are events ([`Application`]),
+//! and all effects are calls of the host ([`Host`]).
 //!
 //! | name | traffic | source |
 //! |---|---|---|
@@ -22,9 +22,9 @@
 //! | [`endpoint`] | a transport that the program supplies | |
 //! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
-//! Conventions: kB is 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A machine
-//! starts on [`Application::start`] and continues for as long as its host delivers events. The host stops it by delivering no
-//! timer at or after the application's stop time.
+//! Conventions: kB is 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. An
+//! application starts on [`Application::start`] and continues for as long as its host delivers events. The host stops it by
+//! delivering no timer at or after the application's stop time.
 
 mod app;
 mod conns;

@@ -1,4 +1,4 @@
-//! Messages over TCP: one every few seconds over one connection, like those of a chat, a sensor or a slow game.
+//! Messages over TCP: one every few seconds over one connection, as a chat, a sensor or a slow game sends them.
 //!
 //! Source: ARRIS 2013, Simulation Baseline (the game in it: 10 KB every 2 s; the document plots the latency of the
 //! game's packets).
@@ -184,9 +184,9 @@ mod tests {
         assert_eq!(fake.files.len(), 5);
         let mut fake = Fake::new(&[50 * MS]).failing(&[0], 3 * S);
         fake.run(&mut MessagesParams::default().build(), Time(10 * S));
-        // the messages of 0 s and 2 s are lost, and the connection is reopened at 4 s. The timer of message 2 (4 s) was set
-        // before the timer that reopens the connection, so there is no connection yet when message 2 is due. The messages
-        // of 6 s and 8 s use the new connection
+        // the messages due at 0 s and 2 s are lost, and the connection is reopened at 4 s. Message 2, also due at 4 s, finds no
+        // connection, because its timer was set before the timer that reopens the connection. The messages due at 6 s and 8 s use
+        // the new connection
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / S).collect();
         assert_eq!(starts, [6, 8]);
         assert_eq!(MessagesParams { message: Bytes(0), ..Default::default() }.validate().unwrap_err().path, "message");

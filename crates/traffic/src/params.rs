@@ -9,7 +9,7 @@ pub trait Params {
     type App: Application;
     /// Checks the parameters. The error names the first invalid field.
     fn validate(&self) -> Result<(), Problem>;
-    /// Builds the machine in its initial state. The parameters must be valid.
+    /// Builds the application in its initial state. The parameters must be valid.
     fn build(&self) -> Self::App;
     /// Returns the number of servers that the application's `to` must name.
     fn servers(&self) -> usize {

@@ -9,8 +9,7 @@
 //!
 //! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL tests are
 //! based. If there is no answer within `timeout`, the next request leaves after `timeout`. Samples are as dense as possible, but
-//! the rate of probes falls when the round trip grows. So a percentile over samples gives less weight to times with long round
-//! trips.
+//! the probe rate falls as the round trip grows, so a percentile over samples underweights the times with long round trips.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
@@ -129,7 +128,7 @@ impl Application for Ping {
                 // an answer that arrives after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // the request is sent by a timer, because the host fires no timer after the application's stop
+                    // a timer sends the request, because the host fires no timer after the application's stop
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }

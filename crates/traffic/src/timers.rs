@@ -37,8 +37,8 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Begins with the start of the application, at `start`. Timers due at `stop` or later will be dropped; if it is
-    /// [`Time::NEVER`], none are.
+    /// Returns a list that holds only the application's start, due at `start`. Timers due at `stop` or later will be dropped; if
+    /// `stop` is [`Time::NEVER`], none are.
     pub fn new(start: Time, stop: Time) -> Self {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }

@@ -89,7 +89,7 @@ impl Params for VideoParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // the segments that are played, and the segments that remain in the buffer
+        // the segments that are played, and those left in the buffer at the end
         let segments = times(span + self.buffer, self.segment.max(round), self.segments);
         let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
         Demand {
@@ -234,7 +234,7 @@ impl Video {
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // the playback since the last segment is counted first, because this segment may end the video
+        // the playback since the last segment is counted first, because this segment may be the last of the video
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_fast_line_fills_the_buffer_and_then_fetches_a_segment_every_segment() {
-        // the handshake takes 20 ms and each segment 20 ms, which is fast enough for 8 Mbit/s
+        // the handshake takes 20 ms, and so does each segment, so the rate of 8 Mbit/s is chosen
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = VideoParams::default().build();
         fake.run(&mut app, Time(100 * S));
@@ -364,10 +364,10 @@ mod tests {
 
     #[test]
     fn a_slow_line_stalls_and_the_account_is_exact() {
-        // The only rate is 1 Mbit/s, so a segment of 2 s has 250 kB, in 250 pieces 12 ms apart. Its download takes 10 ms for
-        // the GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first segment also waits 20 ms for
-        // the handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s, which is 1.008 s of stalling
-        // per segment.
+        // The only rate is 1 Mbit/s, so a segment of 2 s is 250 kB long and arrives in 250 pieces, 12 ms apart. Its download
+        // takes 10 ms for the GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first segment also
+        // waits 20 ms for the handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s, which is 1.008
+        // s of stalling per segment.
         let mut fake = Fake::new(&[20 * MS]);
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let params = VideoParams {

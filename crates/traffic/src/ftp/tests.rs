@@ -31,7 +31,7 @@ fn an_endless_file_ends_after_its_length() {
     assert_eq!((app.counts(), fake.writes.len(), fake.open_now()), (false, 2, 0));
     let times: Vec<_> = fake.opened.iter().map(|o| (o.at.0 / S, o.closed.map(|at| at.0 / S))).collect();
     assert_eq!(times, [(0, Some(5)), (2, Some(7))]);
-    // each connection fails after 2 s. It is opened again 1 s later, but not after the end of the flow at 5 s
+    // each connection fails after 2 s and is reopened 1 s later, but not after the flow has ended at 5 s
     let mut fake = Fake::new(&[20 * MS]).failing(&[0, 1, 2, 3], 2 * S);
     run(FtpParams { length, ..Default::default() }, &mut fake, 20 * S);
     let at: Vec<_> = fake.opened.iter().map(|o| o.at.0 / S).collect();

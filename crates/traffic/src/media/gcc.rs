@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Duration, Problem, Time, math, positive, within};
 
-/// Longest time in which the packets of a group leave, and interval of the pacer's bursts.   Source: draft-ietf-rmcat-gcc-02
-/// §4, §5.2.
+/// Longest time between the first and the last departure in a group, and interval between the pacer's bursts.   Source:
+/// draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
 /// Number of groups over which the largest frequency is taken.   Ours; the draft leaves it open.
 const FREQUENCY_GROUPS: usize = 60;
@@ -319,7 +319,7 @@ impl Gcc {
         }
     }
 
-    /// Changes the delay-based rate `dt` seconds after the last change.
+    /// Updates the delay-based rate, `dt` seconds after the last update.
     fn control_delay(&mut self, cx: &Context, dt: f64, rtt: Duration) {
         self.state = match (self.detector.signal, self.state) {
             (Signal::Overuse, _) => State::Decrease,

@@ -381,7 +381,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// Returns a machine with a window of 100 kB, whose growth is not limited by the bytes in flight.
+    /// Returns a controller with a window of 100 kB, whose growth is not limited by the bytes in flight.
     fn machine() -> ScreamV2 {
         let mut scream = ScreamV2::new(&ScreamV2Params::default(), &context(Ecn::Ect1));
         scream.window = 100e3;

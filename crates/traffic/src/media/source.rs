@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn a_key_interval_carries_the_target() {
-        // 1 Mbit/s at 25 frames per second is 5000 B per frame. With a key frame of 4 x 5000 B every 25 frames, the other
-        // frames have 5000 (25 - 4) / 24 = 4375 B. In a second, these are 20 000 + 24 x 4375 = 125 000 B
+        // 1 Mbit/s at 25 frames per second is 5000 B per frame. With a key frame of 4 x 5000 B every 25 frames, the other frames
+        // are 5000 (25 - 4) / 24 = 4375 B long. This makes 20 000 + 24 x 4375 = 125 000 B per second
         let mut source = FrameSource { key_frames: Some(25), key_size: 4.0, ..FrameSource::new(25.0, 1e6) };
         let sizes = sizes(&mut source, 75, |_| 1e6);
         for second in sizes.chunks(25) {

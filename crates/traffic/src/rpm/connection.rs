@@ -175,7 +175,7 @@ impl Connection {
         self.waiting[to].push_back((self.ends[to], began));
     }
 
-    /// Returns the bytes that the load's sender sent before the load.
+    /// Returns the number of bytes that the load's sender had sent when the load began.
     fn base(&self, way: Direction, p: &RpmParams) -> u64 {
         match way {
             Direction::Up => p.request.0 + if p.tls { p.client_hello.0 } else { 0 },

@@ -10,9 +10,9 @@
 //!   then RPM   computed from the probes answered in the last MAD intervals; the result when stable
 //! ```
 //!
-//! The arithmetic is in `score.rs`, the course of a connection in `connection.rs`. A stage ends after `stage_intervals`, the
-//! draft's time limit, even if it is not stable. The confidence in a stage is as in the draft: low (the stage has fewer than
-//! MAD intervals), medium (not stable), high (stable).
+//! The arithmetic is in `score.rs`, the stages of a connection in `connection.rs`. A stage ends after `stage_intervals`, the
+//! draft's time limit, even if it is not stable. The confidence in a stage is as in the draft: low (the stage has fewer than MAD
+//! intervals), medium (not stable), high (stable).
 //!
 //! Departs: in the first interval, the probe rate is derived from the goodput so far, and at least one pair per second is sent,
 //! regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed load-generating

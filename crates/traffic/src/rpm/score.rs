@@ -101,7 +101,7 @@ impl Score {
 pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     samples.sort_unstable();
     let exact = trim * samples.len() as f64 / 100.0;
-    // a rank that differs from a whole number only by rounding counts as whole
+    // a rank that misses a whole number only by a rounding error counts as whole
     let kept = ((exact - exact * 1e-12).ceil() as usize).clamp(1.min(samples.len()), samples.len());
     let sum: f64 = samples[..kept].iter().map(|d| d.millis()).sum();
     sum / kept as f64

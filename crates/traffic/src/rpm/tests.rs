@@ -1,4 +1,4 @@
-//! Tests of the whole machine on a network that has delays but nothing else.
+//! Tests of the whole application on a network that only delays.
 
 use super::*;
 use crate::Params;
@@ -65,8 +65,8 @@ fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
 
 #[test]
 fn the_stages_take_the_intervals_that_their_averages_need() {
-    // in the moving averages of goodput, the intervals before the first count as empty. The 4th to the 7th average agree within
-    // 5 %, so the stage of goodput takes seven intervals; responsiveness then needs another four
+    // the moving averages of goodput count the intervals before the first as empty. The 4th to the 7th average agree within 5 %,
+    // so the stage of goodput takes seven intervals; responsiveness then needs another four
     let (app, _) = run(small(), 60);
     assert_eq!((figure(&app, "intervals"), app.rpm.values.len(), app.stage), (11.0, 4, Stage::Over));
     // in this network, each connection adds 10 Mbit/s, so goodput never becomes stable, and the stage of goodput ends at the

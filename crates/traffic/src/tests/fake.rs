@@ -1,5 +1,5 @@
-//! A scripted host for tests, which has only delays and no network. Opening a connection takes a round trip, and data takes
-//! half a round trip.
+//! A scripted host for tests, with delays but no network. Opening a connection takes a round trip, and data takes half a round
+//! trip.
 
 use crate::{Application, ConnId, Host, Role};
 use packet::Ecn;
