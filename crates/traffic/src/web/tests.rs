@@ -158,7 +158,7 @@ fn given_up_objects_are_missing() {
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(params.clone(), &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(3040 * MS), 99, 2_575_000)]);
-    // a page whose html fails has no objects; the next page follows
+    // if the html of a page fails, its objects are not requested, and the next page follows
     let mut fake = Fake::new(&RTT).failing(&[0], 3 * S);
     run(WebParams { pages: Some(2), ..params.clone() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(3 * S), 0, 0), (Time(8 * S), Time(9040 * MS), 100, 2_600_000)]);
