@@ -18,8 +18,8 @@ pub(crate) struct Echo {
 
 /// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
-/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The smallest round trip
-/// represents the idle path, so it covers the whole run.
+/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The smallest round trip is
+/// taken over the whole run, because it represents the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -147,7 +147,8 @@ mod tests {
         });
         // the median of 20, 21, 23 and 30 is the mean of 21 and 23, rounded down to a whole number
         assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
-        // five echoes end after the warm-up: 23, 30, 500, 100 and 140. The last three are under load, and their mean is 740 / 3
+        // five echoes end after the warm-up, with round trips of 23, 30, 500, 100 and 140. The last three are under load, and
+        // their mean is 740 / 3
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
         // the load ends at 5000, so the echo of 140 that was sent at 5400 does not count
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));

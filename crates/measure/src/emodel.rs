@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn no_valid_delay_gives_all_printed_values() {
-        // with at least 1 ms of access delay and 20 ms of network delay, the formula misses five of the printed values
+        // with the delay included (at least 1 ms of access and 20 ms of network), the formula misses five of the printed values
         let missed: Vec<&str> = PUBLISHED
             .iter()
             .filter(|(_, loss, printed)| {

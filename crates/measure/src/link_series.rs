@@ -65,7 +65,7 @@ impl LinkSeries {
     pub(crate) fn hold(&mut self, now: Time, packets: u32) {
         self.advance(now);
         self.level = packets;
-        // a change at the border of two bins counts at the end of the earlier bin
+        // a change at the boundary between two bins counts at the end of the earlier bin
         if now == self.bin_start && self.bin > 0 {
             self.bins[self.bin - 1].end = packets;
         }
@@ -109,7 +109,7 @@ impl LinkSeries {
         &mut self.bins[self.bin]
     }
 
-    /// Counts the current length of the queue up to a time within the current bin or at its end.
+    /// Adds the current length of the queue, up to a time within the current bin or at its end.
     #[inline]
     fn count_level(&mut self, until: Time) {
         self.bins[self.bin].area += u128::from(self.level) * u128::from(until.since(self.since).0);
@@ -180,8 +180,8 @@ impl LinkSeries {
 mod tests {
     use super::*;
 
-    /// Records at random times, many of them at the border of two bins, compared with lists that have an entry for every
-    /// nanosecond.
+    /// Adds records at random times, many of them at the boundary between two bins, and compares the columns with lists that have
+    /// an entry for every nanosecond.
     #[test]
     fn every_column_agrees_with_a_sum_over_every_nanosecond() {
         let mut rng = units::Rng::named(7, "link series");

@@ -4,7 +4,7 @@ use units::Duration;
 
 /// Returns the nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
 ///
-/// A rank that differs from a whole number only by rounding counts as whole, so that the 99.9th percentile of 1000 values is
+/// A rank that misses a whole number only by a rounding error counts as whole, so that the 99.9th percentile of 1000 values is
 /// the 999th value, not the 1000th.
 pub(crate) fn rank(p: f64, n: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * n as f64 / 100.0;

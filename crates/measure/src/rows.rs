@@ -1,6 +1,6 @@
 //! The mapping of an application's flows to rows of the tally.
 //!
-//! An application has as many rows as parallel transfers. A flow takes the first free row and releases it at its end. If no row
+//! An application has one row for each parallel transfer. A flow takes the first free row and releases it when it ends. If no row
 //! is free, the flow shares the last row.
 
 /// The rows of one application.

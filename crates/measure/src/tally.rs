@@ -14,7 +14,7 @@ use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
-/// Largest number of rows with which an application has series. An application with more rows has only counters.
+/// Largest number of rows for which an application keeps series. An application with more rows has only counters.
 pub const ROWS_WITH_SERIES: usize = 32;
 
 /// Largest number of SYNs whose times are kept, enough for several hundred pages.
@@ -140,7 +140,7 @@ impl Tally {
     /// differ in their parameters, so their state in `self` is kept.
     pub fn continue_from(&mut self, past: Tally, started: impl Fn(usize) -> bool) {
         let mut rows = past.rows;
-        // begins with the last application, because its rows are at the end
+        // starts from the last application, because its rows are at the end
         for (i, app) in past.apps.into_iter().enumerate().rev() {
             let its_rows = rows.split_off(app.first_row);
             if started(i) {

@@ -13,19 +13,19 @@
 //! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter above which a packet is late. Delay above the minimum
 //! is the most plausible interpretation, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
 //!
-//! # Late without keeping delays
+//! # Counting late packets without storing delays
 //!
-//! The minimum m is known only at the end, but the first delay is an upper bound: 0 <= m <= first. So the border m + late_after
-//! lies in [late_after, first + late_after]. Delays below this range are never late, delays above it always. Delays within it are
-//! counted in 65 536 bins of width first/65536. Memory does not depend on the length of the call. Only delays within one bin of
-//! the border may be classified wrongly (as on time). The width of a bin is 0.1 us if the first delay is 6 ms, and 15 us if it is
-//! a second.
+//! The minimum m is known only at the end, but the first delay is an upper bound: 0 <= m <= first. So the limit m + late_after
+//! lies in [late_after, first + late_after]. Delays below this range are never late, and delays above it always are. Delays
+//! within it are counted in 65 536 bins of width first/65536, so memory does not depend on the length of the call. Only delays
+//! within one bin above the limit may be misclassified (as on time). The width of a bin is 0.1 us if the first delay is 6 ms, and
+//! 15 us if it is a second.
 
 use crate::Histogram;
 use crate::emodel::{self, Codec};
 use units::{Duration, Time};
 
-/// Number of bins between the borders of "never late" and "always late".
+/// Number of bins between the delays that are never late and the delays that are always late.
 const BINS: usize = 65_536;
 
 /// Measures the quality of a call packet by packet.
@@ -173,7 +173,7 @@ impl VoipMeter {
         &self.delays
     }
 
-    /// Returns the resolution of the test for late packets: a packet that is late by no more than this may count as on time.
+    /// Returns the resolution of the test for late packets: a packet that is late by at most this much may count as on time.
     #[cfg(test)]
     fn resolution(&self) -> Duration {
         Duration(self.width - 1)

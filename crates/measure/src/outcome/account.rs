@@ -128,8 +128,8 @@ impl LinkAccount<'_> {
         self.total.since(&self.before)
     }
 
-    /// Returns the sojourn time by which the queue is graded: the mean or the 99th percentile of the packets that left. `None`
-    /// if more packets wait at the end than have left, because the sojourn times of the waiting packets are unknown.
+    /// Returns the sojourn time that determines the queue's grade: the mean or the 99th percentile over the packets that left.
+    /// `None` if more packets wait at the end than have left, because the sojourn times of the waiting packets are unknown.
     pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
         let known = sojourn.count() >= u64::from(self.total.backlog.packets);

@@ -32,7 +32,7 @@ pub(super) struct PingGrade<'a> {
     pub grade: Option<&'a str>,
 }
 
-/// A result by which the run may be graded.
+/// A result that may determine the grade of the run.
 struct Candidate<'a> {
     /// The quantity that the scale compares, in the scale's unit.
     value: f64,
@@ -72,7 +72,7 @@ measures! {
     pub(super) const SCALE = fn scale(name: &str) -> Value {
         "scale": Kind::ONE, "scale", "Name of the scale (`own`: a list of limits); absent if the scenario names none." => name;
     }
-    /// Measure of a run that is graded by background traffic, because there is no other traffic.
+    /// Measure of a run whose grade comes from background traffic, because there is no other traffic.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {
         "background": Kind::ONE, "background", "True if `from` is a background application, because there is no other." => is;
     }
