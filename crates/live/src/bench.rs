@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Packets move through the ports of the links in the order of the ports' deadlines. Every transmission, drop and hand-over has
-//! its exact virtual time, however late the caller calls. Only the last step, in which a packet leaves the bench, has to wait
-//! for the caller. The caller measures its lateness: `due` is the time at which the packet should have left.
+//! its exact virtual time, however late the caller calls. Only the last step, in which a packet leaves the bench, has to wait for
+//! the caller. `due` is the time at which the packet should have left, so that the caller can measure its own lateness.
 //!
 //! The simulator runs the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a fake clock
 //! and compare the fate of every packet.
@@ -176,8 +176,8 @@ impl<S: Sink> Bench<S> {
 
     /// Handles a packet from the kernel of `side`. `now` never decreases.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // work that is due before `now` is done first. The order of the arrival and of work that is due at `now` is decided by
-        // the port
+        // work that is due before `now` is done first. The port decides whether the arrival or work that is due at `now` comes
+        // first
         self.work(now, false, out);
         let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;
@@ -210,7 +210,7 @@ impl<S: Sink> Bench<S> {
         (link != NO_LINK).then_some((h, link, to))
     }
 
-    /// Does all work due by `now`, in time order, and passes on the packets that leave.
+    /// Does all work due by `now`, in time order, and passes the packets that leave to `out`.
     pub fn advance(&mut self, now: Time, out: &mut impl FnMut(Leaving<'_>)) {
         self.work(now, true, out);
     }
@@ -277,8 +277,8 @@ impl<S: Sink> Bench<S> {
         (*self.side.get(usize::from(node))? == Some(side)).then_some(NodeId(node))
     }
 
-    /// Does the work before `now` in time order; with `inclusive`, also the work at `now`.   Bound: each iteration takes a
-    /// task, or advances a port beyond its deadline.
+    /// Does the work due before `now` in time order; with `inclusive`, also the work due at `now`.   Bound: each iteration takes
+    /// a task, or advances a port beyond its deadline.
     fn work(&mut self, now: Time, inclusive: bool, out: &mut impl FnMut(Leaving<'_>)) {
         loop {
             let task = self.next_task();
@@ -319,7 +319,7 @@ impl<S: Sink> Bench<S> {
         self.act(now, link, |port, env| port.offer(now, packet, env));
     }
 
-    /// Polls one port, and sends on the packets that have reached its far end.
+    /// Polls one port, and forwards the packets that have reached its far end.
     fn poll(&mut self, at: Time, link: u16, out: &mut impl FnMut(Leaving<'_>)) {
         let mut scratch = std::mem::take(&mut self.scratch);
         self.act(at, link, |port, env| port.poll(at, env, &mut |p| scratch.push(p)));

@@ -2,8 +2,8 @@
 //!
 //! Each turn reads the packets from the two kernels (each packet with its own arrival time), advances the bench, writes the
 //! packets that leave, and waits for the next deadline or packet. The thread waits in `ppoll` until [`SPIN`] before the deadline
-//! and then spins, but never longer than [`MAX_AWAKE`] without sleeping. It runs under SCHED_FIFO if permitted. Lateness is the
-//! time by which packets leave after the bench's due times.
+//! and then spins, but never longer than [`MAX_AWAKE`] without sleeping. It runs under SCHED_FIFO if permitted. A packet's
+//! lateness is the time from its due time in the bench to its departure.
 
 use crate::app_counters::{AppCounters, Claim};
 use crate::bench::{Arrival, Bench, Leaving, Totals};
@@ -129,8 +129,8 @@ impl Exits {
         }
     }
 
-    /// Takes a packet that leaves. Consecutive packets of a connection are joined; a packet that cannot be joined causes those
-    /// before it to be written.
+    /// Takes a packet that leaves. Consecutive packets of a connection are joined; before a packet that cannot be joined, the
+    /// packets joined so far are written.
     fn leave(&mut self, clock: Clock, p: &Leaving<'_>) {
         if !self.exits[p.side.index()].packet.add(p.bytes) {
             self.flush(clock, p.side);
@@ -139,7 +139,7 @@ impl Exits {
         let (size, payload) = (p.bytes.len(), p.payload);
         let Leaving { due, entered, flow, back, .. } = *p;
         self.exits[p.side.index()].parts.push(Departure { due, entered, flow, back, size, payload });
-        // a capture has the packets in the form that the queues saw
+        // a capture holds the packets as they were in the queues
         self.capture(clock, p.side, clock.now(), p.bytes);
     }
 
@@ -225,7 +225,7 @@ impl<S: Sink> LinkThread<S> {
         Ok(())
     }
 
-    /// Reads the packets that one side's kernel passed on up to `end`; returns true if there may be more packets.
+    /// Reads the packets that one side's kernel has sent, until `end`; returns true if there may be more packets.
     fn read(
         &mut self,
         clock: Clock,

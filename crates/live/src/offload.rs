@@ -1,9 +1,9 @@
-//! The work that a network card does for the kernel: checksums, splitting packets into segments and joining them again.
+//! The work that a network card does for the kernel: computing checksums, splitting packets into segments, and joining segments.
 //!
-//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. The kernel then passes on TCP data in
-//! packets of up to 64 KB (TSO), each with one system call instead of one per segment, and leaves their checksums incomplete.
-//! The bench splits such a packet when it arrives, so its queues see the segments that a card would send. Packets that leave
-//! the bench in one turn are joined again (GRO), by the same rules as the kernel applies to packets from a card.
+//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. The kernel then delivers TCP data in packets
+//! of up to 64 KB (TSO), each with one system call instead of one per segment, and leaves their checksums incomplete. The bench
+//! splits such a packet when it arrives, so its queues see the segments that a card would send. Packets that leave the bench in
+//! one turn are joined again (GRO), by the rules that the kernel applies to packets from a card.
 //!
 //! Source: Virtual I/O Device (VIRTIO) 1.2 §5.1.6 (the header); Linux Documentation/networking/segmentation-offloads.rst;
 //! RFC 9293 §3.1, RFC 3168 §6.1.2 (CWR is set on one segment). Departs: IPv4 identifications are not compared, because
@@ -311,7 +311,7 @@ impl Joined {
         {
             let packet = &mut self.bytes[VNET..];
             layout.set_length(packet);
-            // the kernel completes the checksum, or does not look at it at all
+            // the kernel completes the checksum, or ignores it
             let partial = !folded(layout.pseudo(packet));
             put_u16(packet, layout.tcp + TCP_CHECKSUM, partial);
             vnet = VnetHeader {
@@ -354,7 +354,7 @@ mod tests {
         craft::tcp(v6, 1, 2, &header, payload)
     }
 
-    /// Returns a packet of several segments as the kernel passes it on: the checksum field holds the sum of the pseudo-header.
+    /// Returns a packet of several segments as the kernel delivers it: the checksum field holds the sum of the pseudo-header.
     fn from_kernel(packet: &[u8], size: u16, ecn: bool) -> Vec<u8> {
         let layout = Layout::of(packet).unwrap();
         let mut bytes = vec![0; VNET];
@@ -466,7 +466,7 @@ mod tests {
         assert_eq!(all(&bytes), [packet]);
     }
 
-    /// With any of these changes, the second segment must not be joined to the first.
+    /// A second segment with any of these changes must not be joined to the first.
     #[test]
     fn what_differs_is_not_joined() {
         let change = |what: &str, at: usize, xor: u8, tcp_too: bool| {

@@ -1,4 +1,4 @@
-//! The result of a live run: the same account as for a simulation, and in addition the part `live`.
+//! The result of a live run: the same account as for a simulation, plus the section `live`.
 //!
 //! `summary.live` holds the verdict. A run is invalid if too many packets left the bench too late: the 99th percentile of the
 //! lateness must not exceed 1 ms, nor 5 % of the shortest round-trip propagation delay between two communicating hosts. It is also
@@ -61,7 +61,7 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     outcome.summary["live"] = verdict(plan, &link, code, awake);
     outcome.tables.push(conversations(&link.bench.flows.all));
     outcome.tables.iter_mut().for_each(|t| cut(t, ended));
-    // draining asserts that every packet that is still in the bench is in a queue
+    // draining asserts that every packet left in the bench is in a queue
     link.bench.drain();
     outcome
 }

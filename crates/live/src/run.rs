@@ -4,7 +4,7 @@
 //! refuse - namespaces - devices - [ packet thread | programs | command ] - progress ... - stop - join - end processes
 //! ```
 //!
-//! This process owns every resource of a run through values. The resources are released when the values are dropped, after a
+//! This process owns every resource of a run through values. The resources are released when the values are dropped: after a
 //! normal end, an error or a panic. If the process is killed, the kernel releases them.
 
 use crate::app_counters::AppCounters;
@@ -121,7 +121,7 @@ pub fn run(
     result
 }
 
-/// Terminates the remaining processes in the namespaces when a run ends in any way.
+/// Terminates the remaining processes in the namespaces, however the run ends.
 struct Guard([u64; 2]);
 
 impl Drop for Guard {

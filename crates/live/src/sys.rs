@@ -83,7 +83,7 @@ pub(crate) fn counts_timeouts() -> bool {
 /// Offset of `tcpi_total_rto` in `struct tcp_info`.
 const TOTAL_RTO: usize = 240;
 
-/// Reads the kernel's report by `getsockopt(TCP_INFO)`.
+/// Reads the kernel's report with `getsockopt(TCP_INFO)`.
 pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     let (raw, _) = raw_tcp_info(fd)?;
     let u32_at = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
@@ -97,7 +97,7 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Limits the unsent bytes in a socket by `setsockopt(TCP_NOTSENT_LOWAT)`: the socket accepts no data while it holds `bytes`
+/// Limits the unsent bytes in a socket with `setsockopt(TCP_NOTSENT_LOWAT)`: the socket accepts no data while it holds `bytes`
 /// unsent bytes.
 pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     let fd = fd.as_fd().as_raw_fd();

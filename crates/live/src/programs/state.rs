@@ -54,7 +54,7 @@ pub(super) struct AppState {
     pub(super) counts: bool,
 }
 
-/// The state of the host, apart from the machines of the applications.
+/// The state of the host, without the state of the applications.
 pub(crate) struct HostState {
     pub(super) clock: Clock,
     /// Time of the current event.

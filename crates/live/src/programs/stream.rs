@@ -40,7 +40,7 @@ impl HostState {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
         let end = &conn.ends[side as usize];
         if let Some(socket) = &end.socket {
-            // if the kernel refuses the limit, more bytes wait unsent, and the probes measure this wait, too
+            // if the kernel refuses the limit, more bytes wait unsent, and the probes include this wait
             let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         }
         end.accepted
@@ -53,7 +53,7 @@ impl HostState {
             if conn.ends[end].closing == Closing::No {
                 conn.ends[end].closing = Closing::Requested;
             }
-            // endless data ends, when it is closed, with the bytes that the socket has accepted
+            // when an endless stream is closed, it ends after the bytes that the socket has accepted
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
             }
@@ -159,7 +159,7 @@ impl HostState {
         }
         if got > 0 {
             let (app, id, row) = (conn.app, conn.id, conn.row);
-            // data that is read at the server has travelled forward
+            // data read at the server has travelled in the forward direction
             self.arrived(row, 1 - end, self.now, got);
             self.app_events.push_back((app, AppEvent::Received(id, ROLES[end], got)));
         }
