@@ -148,8 +148,8 @@ mod tests {
     use super::*;
     use crate::tests::fake::Fake;
 
-    /// Tests that in 1000 s, the mean gaps are 18.29 and 15.14 ms, and the mean packets have 38 + 2.14 + 46 = 86.1 and 50 +
-    /// 6.35 + 46 = 102.3 bytes.
+    /// Runs both sides for 1000 s. The mean gaps must be 18.29 and 15.14 ms. The mean packet lengths must be 86.1 bytes (38 +
+    /// 2.14 + 46) and 102.3 bytes (50 + 6.35 + 46).
     #[test]
     fn both_sides_match_the_source() {
         let mut fake = Fake::new(&[0]);
