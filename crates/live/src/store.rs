@@ -18,7 +18,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Stores a copy of `packet`, which has at most [`MTU`] bytes; returns its index.
+    /// Stores a copy of `packet`, which is at most [`MTU`] bytes long; returns its index.
     pub(crate) fn put(&mut self, packet: &[u8]) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.bodies.push(Body { bytes: Box::new([0; MTU]), length: 0, used: false });

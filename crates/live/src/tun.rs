@@ -16,8 +16,8 @@ pub(crate) const MTU: usize = 1500;
 /// Name of the device in each namespace.
 const NAME: &str = "bl0";
 
-/// Largest number of packets that the kernel may hold until the bench reads them. The bench reads at once, so this is not part
-/// of the modelled queue. The limit is large enough for a burst of a whole receive window (6 MB).
+/// Largest number of packets that the kernel may hold until the bench reads them. The bench reads them at once, so they are not
+/// part of the modelled queue. The limit is large enough for a burst of a whole receive window (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
 /// Longest time for which an IPv6 address may be tentative, as a number of polls of 20 ms.
@@ -86,7 +86,7 @@ impl Tun {
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
         step("set the MTU", set(control, NAME, Ioctl::SET_MTU, &(MTU as i32).to_ne_bytes()))?;
-        // not allowed in a user namespace, in which the kernel's default of 500 packets is kept
+        // this is not allowed in a user namespace, which keeps the kernel's default of 500 packets
         let _ = set(control, NAME, Ioctl::SET_TX_QUEUE_LEN, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };

@@ -98,7 +98,7 @@ fn fate(at: Time, r: &Record) -> Option<Fate> {
     }
 }
 
-/// The decisions of a discipline on packets.
+/// The decisions that a discipline makes about packets.
 struct Decisions {
     now: Time,
     fates: Vec<Fate>,
