@@ -1,4 +1,5 @@
-//! The choices that a scenario has: disciplines, links, applications and TCP stacks with their parameters, and grading scales.
+//! The choices available in a scenario: disciplines, links, applications and TCP stacks with their parameters, and grading
+//! scales.
 
 use serde_json::{Value, json};
 

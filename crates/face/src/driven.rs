@@ -11,7 +11,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Largest pacing rate that can be set, bit/s.
 const MOST_RATE: u64 = 1_000_000_000_000;
 
-/// A run in progress. A clone is a fork: it continues with the same bytes as a result, and shares nothing with this run.
+/// A run in progress. A clone is a fork: it gives the same result, byte for byte, and shares nothing with this run.
 #[derive(Clone, Debug)]
 pub struct Driven {
     /// The scenario, with the changes of links made so far.

@@ -18,7 +18,7 @@ pub fn text(tree: &Value) -> Result<String, Problem> {
     entries(&mut out, plain)?;
     for (name, value) in sections {
         let Value::Object(map) = value else { continue };
-        // if a table contains only tables, each of these gets a section
+        // if a table contains only tables, each inner table gets a section
         if !map.is_empty() && map.values().all(Value::is_object) {
             for (inner, value) in map {
                 let Value::Object(fields) = value else { continue };
@@ -88,7 +88,7 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// Returns a basic string. TOML has the same escapes as JSON, and requires an escape for DEL, too.
+/// Returns a basic string. TOML has the same escapes as JSON, and also requires an escape for DEL.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -101,7 +101,7 @@ fn a_name_that_ends_in_a_unit_has_it() {
             assert_eq!(d.unit, *unit, "{}", d.path);
         }
         if matches!(d.unit, Unit::Milliseconds | Unit::Seconds | Unit::Mbit | Unit::Percent) {
-            // the rates of single flows have keys below `flow_goodput_mbit`, and the unit is in this key
+            // the rates of single flows have keys below `flow_goodput_mbit`, which contains the unit
             let above = d.path.rsplit_once('.').map_or("", |(above, _)| above);
             assert!(ends.is_some() || above.contains("_mbit"), "{}", d.path);
         }
