@@ -1,6 +1,6 @@
-//! Tests the expectations of a scenario (`[expect]`) on the result of its run.
+//! Checks the result of a run against the expectations of its scenario (`[expect]`).
 //!
-//! Departs: `bloatlab check` also tests several seeds and sweeps (docs/check.md). This module tests the values of a single run.
+//! Departs: `bloatlab check` also checks several seeds and sweeps (docs/check.md). This module checks the values of a single run.
 
 use crate::Network;
 use record::Sink;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use units::Problem;
 
 impl<S: Sink> Network<S> {
-    /// Tests the `[expect]` table of the scenario on the result of the run so far.
+    /// Checks the result of the run so far against the `[expect]` table of the scenario.
     ///
     /// Errors: one problem for each expectation that is not met or names an unknown value; a single problem if there are no
     /// expectations, or if the network has not run.
@@ -68,7 +68,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(mut text) = text.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
-    // the earliest match of a part leaves the most text for the later parts
+    // matching each part as early as possible leaves the most text for the later parts
     for part in parts {
         let Some((_, after)) = text.split_once(part) else { return false };
         text = after;

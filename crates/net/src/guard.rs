@@ -1,4 +1,4 @@
-//! Calls of foreign code (the methods of an endpoint), and the limits for an endpoint.
+//! Calls foreign code (the methods of an endpoint), and enforces the limits of an endpoint.
 
 use std::any::Any;
 use std::fmt;

@@ -126,7 +126,8 @@ impl<S: Sink> Network<S> {
         self.scenario.app.contains_key(name) || self.endpoints.iter().any(|e| e.name == name)
     }
 
-    /// Adds an endpoint whose application has the name `name`, and whose IP packets have at most `mtu` bytes; returns its address.
+    /// Adds an endpoint whose application is called `name`, and whose IP packets are at most `mtu` bytes long; returns its
+    /// address.
     ///
     /// Errors: those of [`Network::add_endpoint`]; a name that is taken.
     pub fn add_named(
@@ -326,7 +327,7 @@ fn wake_one<S: Sink>(
     if let Some(datagram) = datagram {
         call("handle", || all[to].code.handle(now, datagram)).map_err(|misbehaviour| (to, misbehaviour))?;
     } else if all[to].armed != now {
-        // wakes cannot be cancelled; this wake is obsolete, because an earlier wake was scheduled in the meantime
+        // wakes cannot be cancelled; this one is obsolete, because an earlier wake was scheduled in the meantime
         return Ok(());
     } else {
         all[to].armed = Time::NEVER;

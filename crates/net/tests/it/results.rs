@@ -105,7 +105,7 @@ fn problems_are_found_before_a_run() {
     assert_eq!(problem.path, "app.mine.traffic.endpoint");
 }
 
-/// A receiver whose timeout is at first 50 ms away; each datagram moves the timeout to 1 ms after the datagram's arrival.
+/// A receiver whose timeout is initially 50 ms away; each datagram moves it to 1 ms after the datagram's arrival.
 struct Restless {
     at: Time,
     polls: Arc<AtomicU64>,
