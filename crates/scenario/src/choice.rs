@@ -48,7 +48,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     Err(Problem::new(&at, format!("is \"{present}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
-/// Returns the table that a text means: the name of a choice, or a discipline in tc's syntax.
+/// Returns the table that a text stands for; the text is the name of a choice, or a discipline in tc's syntax.
 fn meaning(key: &str, text: &str) -> Option<Value> {
     match key {
         "queue" => qdisc::tc::table(text),

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_threshold_is_in_its_range_as_its_sign_says() {
-        // the array says for each of the values 1, 2 and 3 whether it meets the expectation
+        // the array shows which of the values 1, 2 and 3 meet the expectation
         for (text, held) in [
             (">= 2", [false, true, true]),
             ("<= 2", [true, true, false]),

@@ -1,4 +1,4 @@
-//! The period of a scenario's load, which is the part of the run that is graded.
+//! The period in which a scenario loads the network, which is the part of the run that is graded.
 
 use crate::app::App;
 use crate::declare::Scenario;

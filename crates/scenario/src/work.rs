@@ -23,7 +23,7 @@ use tcp::TcpParams;
 use traffic::Direction;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Default of [`Scenario::max_packets`]: as many as a run can process in some hours.
+/// Default of [`Scenario::max_packets`]: about as many as a run can process in a few hours.
 const MOST_PACKETS: u64 = 100_000_000_000;
 /// Largest number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;

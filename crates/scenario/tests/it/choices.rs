@@ -1,4 +1,4 @@
-//! Overrides by `--set` in a queue or an application's traffic, which are tables of one key.
+//! Overrides with `--set` inside a queue or an application's traffic, which are tables of one key.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
