@@ -18,7 +18,7 @@ pub trait Sink {
     /// Receives a packet at an end of a link. Called only if [`Sink::packets`] is true.
     fn packet(&mut self, _now: Time, _captured: &CapturedPacket<'_>) {}
 
-    /// Returns true if the sink reads the state of links and senders by the methods below. The answer never changes.
+    /// Returns true if the sink reads the state of links and senders with the methods below. The answer never changes.
     #[inline]
     fn probes(&self) -> bool {
         false
@@ -67,7 +67,7 @@ impl Sink for Tape {
     }
 }
 
-/// Passes records on to two sinks, according to their masks.
+/// Passes records to two sinks, according to their masks.
 impl<A: Sink, B: Sink> Sink for (A, B) {
     #[inline]
     fn mask(&self) -> Mask {

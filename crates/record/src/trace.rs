@@ -1,11 +1,11 @@
-//! Tables of a trace, stored by columns and passed on in chunks.
+//! Tables of a trace, stored in columns and delivered in chunks.
 //!
 //! [`ReadingTable`] is a table of probe readings: a row is a reading, and a column is named after a value and its unit. Laws
 //! report different values, so a table has the columns of all laws, with nulls where a law does not report a value. [`FateTable`]
 //! is a table of records: a row is an event in the life of a packet.
 //!
-//! A table that reaches `CHUNK_ROWS` rows is passed on as a chunk and begins again empty, so memory stays at a few chunks,
-//! however long the run is. The receiver of a chunk owns its columns.
+//! When a table reaches `CHUNK_ROWS` rows, it is delivered as a chunk and starts again empty. So memory is limited to a few
+//! chunks, however long the run is. The receiver of a chunk owns its columns.
 
 use crate::{FlowOwner, Record};
 use packet::{DropReason, MarkReason, Point, Unit, Value};
@@ -172,7 +172,7 @@ impl ReadingTable {
         }
     }
 
-    /// Takes the rows so far. The table begins again empty, with the same columns.
+    /// Takes the rows so far. The table starts again empty, with the same columns.
     pub fn take(&mut self) -> Option<Chunk> {
         if self.rows == 0 {
             return None;
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(chunk.column("dropping"), Some(&Data::Flag(vec![1, 2, 0])));
         let mode = Data::Word(vec![NO_WORD, 0, NO_WORD], vec!["drain".to_owned()]);
         assert_eq!(chunk.column("mode"), Some(&mode));
-        // the table begins again with the same columns, and passes no row on twice
+        // the table starts again with the same columns, and delivers no row twice
         assert!(table.take().is_none());
         table.begin();
         table.put("mode", one, Value::Word("startup"));
