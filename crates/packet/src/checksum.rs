@@ -29,7 +29,7 @@ pub fn folded(mut sum: u32) -> u16 {
     !(sum as u16)
 }
 
-/// Returns the sum of the pseudo-header of a packet whose transport header and payload have `length` bytes.
+/// Returns the sum of the pseudo-header of a packet whose transport header and payload are `length` bytes long.
 pub fn pseudo(src: IpAddr, dst: IpAddr, protocol: u8, length: usize) -> u32 {
     let addresses = match (src, dst) {
         (IpAddr::V4(a), IpAddr::V4(b)) => sum(&a.octets()) + sum(&b.octets()),
@@ -60,8 +60,7 @@ mod tests {
     }
 
     proptest! {
-        /// Modulo 65 535, the sum equals the number that all bytes together represent. This number is computed here byte by
-        /// byte.
+        /// Modulo 65 535, the sum equals the number that all bytes together represent, which the test computes byte by byte.
         #[test]
         fn a_sum_is_a_remainder(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let padded = bytes.iter().copied().chain(std::iter::repeat_n(0, bytes.len() % 2));

@@ -172,8 +172,8 @@ fn option_flags(options: &[u8], ack: u32) -> Flags {
 }
 
 /// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. This requires one or two
-/// blocks, because an option with three blocks may have had no room for a fourth. It also requires that the first block does
-/// not report a duplicate; a block that does lies below the ACK or within the second block (RFC 2883).
+/// blocks, because an option with three blocks may have had no room for a fourth. It also requires that the first block does not
+/// report a duplicate: such a block lies below the ACK or within the second block (RFC 2883).
 fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));

@@ -41,7 +41,7 @@ pub struct LinkView {
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
-    /// Additional delay of a packet that leaves this queue now. It is the wait in a modem's transmit queue.
+    /// Additional delay of a packet that leaves this queue now: its wait in a modem's transmit queue.
     pub downstream_delay: Duration,
 }
 
@@ -113,8 +113,9 @@ pub fn docsis_frame(ip: u64) -> u64 {
 }
 
 impl Backlog {
-    /// Returns the size of all packets as a cable modem sends them. The result is exact if all packets have at least 46 bytes, or
-    /// if all have fewer. Otherwise the result may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
+    /// Returns the size of all packets as a cable modem sends them. The result is exact if all packets are at least 46 bytes
+    /// long, or if all are shorter. Otherwise it may be too small, by at most 18 bytes for each packet shorter than 46 bytes.
+    /// Unit: bytes.
     pub fn docsis_frames(&self) -> u64 {
         let n = u64::from(self.packets);
         (self.bytes + n * (ETHERNET + MAC_HEADER)).max(n * docsis_frame(0))

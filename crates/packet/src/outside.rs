@@ -29,7 +29,7 @@ impl<M: ?Sized> Supplied<M> {
         self.0.as_deref()
     }
 
-    /// Returns a value that holds a copy of the factory, made by `copy`.
+    /// Returns a value that holds a copy of the factory, made with `copy`.
     #[must_use]
     pub fn copied(&self, copy: impl FnOnce(&M) -> Arc<M>) -> Self {
         Self(self.factory().map(copy))

@@ -144,13 +144,13 @@ enum Instrument<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Begins a reading at `now` that passes on every value. With `queues`, the reading includes the values of each inner
+    /// Begins a reading at `now` that passes every value to `to`. With `queues`, the reading includes the values of each inner
     /// queue.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
         Self { now, queues, to: Instrument::Values(to) }
     }
 
-    /// Begins a reading at `now` that passes on samples only, no values.
+    /// Begins a reading at `now` that passes only samples to `to`, no values.
     pub fn samples(now: Time, to: &'a mut dyn FnMut(Sample)) -> Self {
         Self { now, queues: false, to: Instrument::Samples(to) }
     }
