@@ -16,7 +16,7 @@ macro_rules! ensure {
     };
 }
 
-/// Returns a [`Problem`] of `field` with `message` unless `valid` is true.
+/// Returns a [`Problem`] for `field` with `message` unless `valid` is true.
 pub fn require(valid: bool, field: &str, message: impl Into<String>) -> Result<(), Problem> {
     if valid { Ok(()) } else { Err(Problem::new(field, message)) }
 }
