@@ -62,7 +62,7 @@ impl BitRate {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // the product fits in 64 bits below 2^30 bytes, which is more than any packet or token bucket has
+        // below 2^30 bytes, which is more than any packet or token bucket holds, the product fits in 64 bits
         if bytes < 1 << 30 {
             Duration((bytes * 8_000_000_000 + self.0 / 2) / self.0)
         } else {
