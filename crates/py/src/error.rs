@@ -1,4 +1,4 @@
-//! The exceptions of the module, the reading of scenarios, and the failures of a user's Python code in a run.
+//! Raises the exceptions of the module, reads scenarios, and stores the failures of a user's Python code in a run.
 
 use pyo3::prelude::*;
 use scenario::Scenario;

@@ -63,7 +63,7 @@ impl Class {
     }
 }
 
-/// An object of a user's class, with the methods that it has out of `N`. Methods that the class lacks cost no time.
+/// An object of a user's class, with those of the `N` possible methods that it has. Methods that the class lacks cost no time.
 pub(crate) struct Object<const N: usize> {
     pub(crate) class: Class,
     pub(crate) own: Py<PyAny>,
@@ -101,7 +101,7 @@ impl<const N: usize> Object<N> {
         self.class.fail(py, self.names[method], mistake, place);
     }
 
-    /// Copies the object by `copy.deepcopy`, for the fork in progress. `kind` describes the object. If the copy fails, stores
+    /// Copies the object with `copy.deepcopy`, for the fork in progress. `kind` describes the object. If the copy fails, stores
     /// the error in the fork, and returns `None`.
     pub(crate) fn copy(&self, py: Python<'_>, kind: &str) -> Option<Self> {
         let class = self.class.forked();
@@ -167,8 +167,8 @@ thread_local! {
     static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
-/// Clones a run by `clone`; returns the clone, and the place for the first error of its objects.   Errors: an object that cannot be
-/// copied.
+/// Clones a run with `clone`; returns the clone, and the place for the first error of its objects.   Errors: an object that
+/// cannot be copied.
 pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, FirstError)> {
     let error = FirstError::default();
     FORK.set(Some(Fork { error: error.clone(), memo: PyDict::new(py).unbind(), shared: Vec::new() }));

@@ -44,7 +44,7 @@ impl Outside {
         self.error.raise()
     }
 
-    /// Clones a run by `clone`; returns the clone with its code.   Errors: an object that cannot be copied.
+    /// Clones a run with `clone`; returns the clone with its code.   Errors: an object that cannot be copied.
     pub(crate) fn forked<T>(&self, py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, Self)> {
         let (run, error) = object::forked(py, clone)?;
         Ok((run, Self { any: self.any, error }))
