@@ -20,7 +20,7 @@ fn count(more: usize, less: usize) {
     LIVE.store(LIVE.load(Relaxed).wrapping_add(more).wrapping_sub(less), Relaxed);
 }
 
-// SAFETY: every call is passed on unchanged, and counting does not affect it.
+// SAFETY: every call is forwarded unchanged, and counting does not affect it.
 #[allow(unsafe_code, reason = "an allocator is unsafe by its signature")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -8,8 +8,8 @@
 //! Instructions are measured in separate processes (under valgrind's cachegrind): the count of a run minus the count of a run half
 //! as long, so that set-up and the program itself cancel out.
 //!
-//! Memory is counted by the allocator, to the byte. It is sampled every 65 536 events, and the fullest sample counts, for cases
-//! with a thousand flows or more:
+//! For cases with a thousand flows or more, memory is counted by the allocator, to the byte. It is sampled every 65 536 events,
+//! and the largest sample counts:
 //!
 //! ```text
 //! bytes_per_flow       memory of N flows minus memory of ten on the same link, divided by N - 10; heap memory of the ends for
@@ -193,7 +193,7 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Memory at the fullest sample of a run: the heap bytes allocated since the start, and how much of them is for segments in
+/// Memory at the largest sample of a run: the heap bytes allocated since the start, and the part of them that is for segments in
 /// flight.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
@@ -201,7 +201,7 @@ struct Fullest {
     in_flight: sim::InFlight,
 }
 
-/// Makes one run in this process, and prints its packets and its fullest sample.
+/// Makes one run in this process, and prints its packets and its largest memory sample.
 fn one(args: &[String]) -> Result<(), String> {
     let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
