@@ -14,7 +14,7 @@ static OVER: AtomicBool = AtomicBool::new(false);
 /// The system's allocator, with a count of live bytes and their peak.
 pub struct Counting;
 
-// SAFETY: every call is passed on unchanged to the system's allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());

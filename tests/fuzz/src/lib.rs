@@ -1,4 +1,4 @@
-//! Fuzz tests: random inputs for every entrance of the program, and the invariants that each entrance must keep.
+//! Fuzz tests: random inputs for every entry point of the program, and the invariants that must hold at each.
 //!
 //! A [`Target`] is a function that accepts any bytes and panics if an invariant fails; [`targets`] lists what each target
 //! asserts. The bytes are choices ([`source`]), from which scenarios ([`schema`], [`world`]) or sequences of calls are

@@ -158,7 +158,7 @@ fn change(world: &mut World, scenario: &mut Scenario, now: Time, rng: &mut Rng) 
     true
 }
 
-/// Runs one scenario straight, paused, forked and changed. Returns false if it is too long.
+/// Runs one scenario without a pause, then paused, forked and changed. Returns false if it is too long.
 fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
     let mut straight = World::build_driven(scenario).unwrap();
     if !finish(&mut straight) {

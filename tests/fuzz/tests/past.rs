@@ -1,8 +1,8 @@
 //! Differential test of `sim::Past`: runs that share their common past give the same bytes as separate runs.
 //!
-//! A random scenario gets variants: links change, applications start or stop later, are replaced by others, or differ from the
-//! beginning of the run on. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant.
-//! This past is simulated once, in steps, and then continued as each variant.
+//! A random scenario gets variants: links change, and applications start or stop later, are replaced by others, or differ from
+//! the start of the run. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant. This
+//! past is simulated once, in steps, and then continued as each variant.
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios, `cargo test` runs 60.
 
@@ -116,7 +116,7 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     let mut past = Past::new(first).unwrap();
     let mut outcomes = vec![(Time::ZERO, String::new()); variants.len()];
     for i in order {
-        // a variant with another network cannot continue this past
+        // a variant with a different network cannot continue this past
         let from_start = timelines[i].always != timelines[0].always;
         let until = if from_start { Time::ZERO } else { (common[i] + skew).min(Time(first.duration.0)) };
         let ended = past.advance(first, until, |_| true).unwrap();
@@ -138,7 +138,7 @@ fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
     made.extend((0..VARIANTS).map(|_| variant(&base, &donor, &mut rng)));
     let (mut kept, mut outcomes) = (Vec::new(), Vec::new());
     for variant in made {
-        // a run with code from outside, such as a controller in Python, shares no past
+        // a run with external code, such as a controller in Python, shares no past
         let alone = matches!(Timeline::of(&variant), Ok(None));
         if let Some(outcome) = plain(&variant).filter(|_| !alone) {
             kept.push(variant);

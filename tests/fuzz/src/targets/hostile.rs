@@ -1,4 +1,4 @@
-//! Scenarios of a careless or hostile author: links without a rate, names with terminal escapes, any text as the trace of a
+//! Scenarios from a careless or hostile author: links without a rate, names with terminal escapes, any text as the trace of a
 //! link.
 
 use super::scenario::balance;

@@ -1,4 +1,4 @@
-//! Sequences of calls to every control law, like those of a host with one FIFO queue.
+//! Sequences of calls to every control law, as a host with one FIFO queue makes them.
 //!
 //! A law marks only ECN-capable packets. After a timer, the next timer is later than now, and an idle law without work has no
 //! timer in the past. A copy makes the same decisions as the original. The host ensures that a law never drops more packets

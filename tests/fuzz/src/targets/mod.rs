@@ -18,13 +18,12 @@ pub enum Verdict {
     Refused,
 }
 
-/// An entrance of the program, with a function that accepts any bytes and panics if an invariant fails.
+/// An entry point of the program, with a function that accepts any bytes and panics if an invariant fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Name, used on the command line and in the corpus.
     pub name: &'static str,
-    /// Number of inputs that take about a minute in a build with counters. This number makes a round, and is the same on every
-    /// machine.
+    /// Number of inputs in a round, the same on every machine. They take about a minute in a build with counters.
     pub minute: u64,
     /// The assertions of the target, in one line.
     pub about: &'static str,

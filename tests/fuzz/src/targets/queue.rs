@@ -1,4 +1,4 @@
-//! Sequences of calls of every discipline, with any valid parameters.
+//! Sequences of calls to every discipline, with any valid parameters.
 //!
 //! Each packet has exactly one fate. After every call, the books balance and the limit holds. The queue holds the packets that
 //! arrived and neither left nor were dropped. Disciplines with one queue keep the order of a flow. Timers advance, and the same
@@ -29,7 +29,7 @@ pub(crate) const QUEUE: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Largest number of timers that are checked in one wait. If a parameter is 1 ns, there would be a billion timers per second.
+/// Largest number of timers that are checked in one wait. With a parameter of 1 ns, a billion timers would expire per second.
 const TICKS: u32 = 2_000;
 /// Largest number of timers that are checked in one input. Some timers visit every flow, and an input that takes a minute would
 /// delay all other inputs.
@@ -89,7 +89,7 @@ fn queue(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The results of a sequence of calls. They are compared with the results of a second, equal sequence.
+/// The results of a sequence of calls, which must equal the results of the same sequence run again.
 type Ends = (Vec<u64>, Vec<(u64, DropReason)>);
 
 struct Bench<'a> {

@@ -46,7 +46,8 @@ pub(crate) const BUILD: Target = Target {
     start: Vec::new,
 };
 
-/// Largest number of events at one time in scenarios as small as these. With more, the test concludes that time does not advance.
+/// Largest number of simultaneous events in scenarios as small as these. If there are more, the test concludes that time does not
+/// advance.
 const MOST_AT_ONCE: u64 = 2_000_000;
 /// Number of events between two checks of the books.
 const AUDIT: u64 = 32;
@@ -69,7 +70,7 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
         }
     };
     fixed_point(&scenario);
-    // laws and controllers from outside and a trace file are valid as data, but cannot be supplied here
+    // external laws, external controllers and trace files are valid as data, but cannot be supplied here
     let brought = |link: &scenario::Link| link.queue.ready().and(link.service.delivery().map_or(Ok(()), |d| d.ready()));
     let missing = scenario.link.values().find_map(|link| brought(link).err());
     if let Some(problem) = missing.or_else(|| scenario.tcp.values().find_map(|stack| stack.ready().err())) {

@@ -1,6 +1,6 @@
 //! Text inputs: scenario files in TOML and JSON, and `--set`.
 //!
-//! No text causes a panic. Refusals have messages on which a user can act ([`clear`]). An accepted scenario has a canonical text
+//! No text causes a panic. Refusals have messages that a user can act on ([`clear`]). An accepted scenario has a canonical text
 //! that parses to the same scenario and the same canonical text.
 
 use super::{Target, Verdict};
@@ -107,8 +107,8 @@ pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Ver
     }
 }
 
-/// Checks that the tc words written for a queue describe a discipline that can be built, and that the same words are written
-/// for this discipline.
+/// Checks that the tc words written for a queue describe a discipline that can be built, and that this discipline is written in
+/// the same words.
 fn said_in_tc(scenario: &Scenario) {
     for (name, link) in scenario.directed_links() {
         let said = link.queue.in_tc(link.sustained_rate()).words;
