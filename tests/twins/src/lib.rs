@@ -12,7 +12,7 @@ use scenario::Scenario;
 use sim::World;
 use units::{BitRate, Time};
 
-/// The records of links. Both the simulator and the bench make them.
+/// The records of links, made by both the simulator and the bench.
 #[derive(Debug, Default)]
 pub struct LinkRecords(pub Tape);
 
