@@ -1,11 +1,11 @@
-// The address of the page holds the experiment, names an essay (#essay/ID/STEP) or a preset (#preset/ID).
+// The address of the page holds the experiment, or names an essay (#essay/ID/STEP) or a preset (#preset/ID).
 
 import { byId } from "./dom";
 import { decode, encode, type Experiment } from "./fragment";
 import type { Lab } from "./lab";
 import { bottleneck } from "./topology";
 
-/** Opens what an address names: a step of an essay, or a preset. Both functions return false if the page has nothing of this name. */
+/** Opens what an address names: a step of an essay, or a preset. Both functions return false if the page has nothing with this name. */
 export interface Places {
   essay(id: string, step: number): boolean;
   preset(id: string): Promise<boolean>;

@@ -1,4 +1,4 @@
-// Essays. Each step has an experiment and texts with numbers from its runs. A step with a question takes a guess before it shows the answer.
+// Essays. Each step has an experiment and texts with numbers from its runs. A step with a question lets the visitor guess before it shows the answer.
 
 import { byId, h, put } from "./dom";
 import { filled, holds, type Source } from "./facts";
@@ -84,7 +84,7 @@ export class Essays {
         h("button", { type: "button", onclick: () => this.restart() }, "Back to the call at home")));
   }
 
-  /** Opens the experiment with which the page began, so that the buttons of the first minute appear again. */
+  /** Opens the experiment that the page started with, so that the buttons of the first minute appear again. */
   private restart(): void {
     this.close();
     this.lab.pinned = null;

@@ -6,7 +6,7 @@ import { webm, type Frame } from "./webm";
 
 export interface FilmRequest {
   kind: "webm" | "gif";
-  /** Begin of the film, in seconds of the run. */
+  /** Start of the film, in seconds of the run. */
   from: number;
   /** End of the film, in seconds of the run. */
   until: number;
@@ -21,7 +21,7 @@ const [MARGIN, TITLE, FONT] = [12, 20, 13];
 
 type Drawn = HTMLElement & { stage: { seek(second: number): Promise<void> } };
 
-/** Draws the panes of the stage, each with its title, below each other. */
+/** Draws the panes of the stage, each with its title, one below the other. */
 function compose(canvas: HTMLCanvasElement, second: number): void {
   const panes = [...document.querySelectorAll<HTMLElement>("#stage .pane")];
   const boards = panes.map((pane) => [...pane.querySelectorAll("canvas")]);

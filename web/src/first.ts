@@ -10,7 +10,7 @@ import type { Tree } from "./types";
 /** The scenario that the page opens with. */
 export const ALONE = FIRST.scenario as Tree;
 
-/** Actions on offer after the call is repaired. */
+/** Actions offered after the call is repaired. */
 export interface Doors {
   essay(): void;
   rate(): void;

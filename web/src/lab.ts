@@ -104,7 +104,7 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.changed?.(rebuild);
   }
 
-  /** Ends the run under way; the page keeps showing the previous run. */
+  /** Stops the current run; the page keeps showing the previous run. */
   stop(): void {
     if (!this.busy) return;
     this.engine.stop();

@@ -7,7 +7,7 @@ import { samples } from "./speech";
 
 /** Length of the part of a run that is played. It ends when the load has made the call worse. */
 const LENGTH_S = 9;
-/** Begin of that part, before the load begins. */
+/** Start of that part, before the load begins. */
 const FROM_S = 3;
 
 export class Sound {

@@ -1,4 +1,4 @@
-// Technical terms. Each is a button that shows its entry of docs/glossary.md when it has the pointer or the focus, or is tapped.
+// Technical terms. Each is a button that shows its entry of docs/glossary.md when it is hovered, focused or tapped.
 
 import { byId, h, put } from "./dom";
 

@@ -125,7 +125,7 @@ const showFine = (time: number): string => {
   return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
 };
 
-/** The directed link that is shown first: one with a delivery process, otherwise the slowest; among equally slow links, one that carries data from an application's client. */
+/** The directed link that is shown first: a link with a delivery process if there is one, otherwise the slowest; among equally slow links, one that carries data from an application's client. */
 export function bottleneck(tree: Tree): string {
   const clients = new Set(tables(tree, "app").map(([, app]) => String(app["from"])));
   const order = directed(tree)

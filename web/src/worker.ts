@@ -1,4 +1,4 @@
-// The simulator in its own thread. A run proceeds in slices of some milliseconds; between slices the worker handles
+// The simulator in its own thread. A run proceeds in slices of a few milliseconds; between slices the worker handles
 // messages, so a run can be cancelled. Jobs (windows of packets, runs beside the run of the charts) wait while a run is under way.
 
 import type { Answer, Job, Request } from "./types";
@@ -134,7 +134,7 @@ function answerOf(job: Job): Answer {
   }
 }
 
-/** Answers the first job, and goes on with the next. */
+/** Answers the first job, and continues with the next. */
 function finish(answer: Answer): void {
   jobs.shift();
   begun = false;

@@ -12,7 +12,7 @@ export const easySpeed = (packetsPerSecond: number): number =>
 
 export const speedText = (speed: number): string => (speed === 1 ? "real time" : `${Math.round(1 / speed)} × slower`);
 
-/** Longest step of the clock. Without this limit, the first step after the page was hidden would be very long.   Unit: ms. */
+/** Longest step of the clock. Without this limit, the first step after the page has been hidden would be very long.   Unit: ms. */
 const LONGEST_STEP = 100;
 
 export class Clock {
@@ -77,7 +77,7 @@ export class Clock {
     this.tick(now);
   }
 
-  /** Undoes the last step. The clock waits in this way while the packets of the new moment are being recorded. */
+  /** Undoes the last step. This makes the clock wait while the packets of the new moment are being recorded. */
   hold(): void {
     this.t = this.before;
   }

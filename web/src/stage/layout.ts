@@ -23,7 +23,7 @@ export interface Hop {
   queue: Box;
   /** A modem between queue and wire; its width is 0 without one. */
   modem: Box;
-  /** The begin of the wire, where packets leave the queue. */
+  /** The near end of the wire, where packets leave the queue. */
   x0: number;
   /** The far end of the wire. */
   x1: number;
@@ -61,7 +61,7 @@ export interface Layout {
 
 const LARGEST_CELL = 20;
 const LEAST_CELL = 2;
-/** Number of packets for which the half circle between two rows of a queue has room. */
+/** Number of packets that fit on the half circle between two rows of a queue. */
 export const TURN = 1.2;
 /** Width that the half circles at the ends of a row take, minus the room for the packets in them.   Unit: cells. */
 const AT_ENDS = 2 - TURN;
@@ -146,7 +146,7 @@ function room(tree: Tree, link: string, most: number): number {
   return unit === "p" && size <= 3 * most ? size : most;
 }
 
-/** The side of the largest cell, at most `largest`, with which `count` packets fit into a box in rows. */
+/** The side of the largest cell, at most `largest`, with which `count` packets in rows fit into a box. */
 function packed(box: Box, count: number, largest: number): number {
   let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
   while (cell > LEAST_CELL && Math.floor(box.w / cell - AT_ENDS) * Math.floor(box.h / cell) < count) cell -= 0.5;

@@ -19,7 +19,7 @@ export class Scene {
   leg = new Uint32Array(0);
   hop = new Uint8Array(0);
   kind = new Uint8Array(0);
-  /** For a packet that waits or is in the modem, its place, 0 for the head. For a packet that travels or falls, the share of its way so far. */
+  /** For a packet that waits or is in the modem, its place, 0 for the head. For a packet that travels or falls, the fraction of its path covered so far. */
   place = new Float32Array(0);
   x = new Float32Array(0);
   y = new Float32Array(0);
@@ -176,7 +176,7 @@ function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
   out.y[n] = hop.y;
 }
 
-/** The position of a packet on the wire. The first part of its way leads from its line to the wire. */
+/** The position of a packet on the wire. The first part of its path leads from its line to the wire. */
 function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrived: number, t: number, out: Scene, n: number): void {
   const share = arrived > begin && arrived !== Infinity ? (t - begin) / (arrived - begin) : 0;
   out.kind[n] = WIRE;

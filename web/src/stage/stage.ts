@@ -1,4 +1,4 @@
-// The stage: panes on one clock, the bar that moves it, and three panels: a sender, a packet, the differences.
+// The stage: panes on one clock, the bar that moves it, and three panels: a sender, a packet, and the differences between runs.
 
 import { number } from "../cards";
 import { byId, h, put } from "../dom";
@@ -361,7 +361,7 @@ export class Stage {
 
 const keyOf = (run: Shown | undefined): string => JSON.stringify([run?.tree, run?.link]);
 
-/** The bin of the charts in which the queue is longest: its begin and end.   Unit: ns. */
+/** The start and end of the charts' bin in which the queue is longest.   Unit: ns. */
 function longest({ result, link }: Shown): [number, number] | null {
   const { links, t_s: times, width_s: width } = result.charts;
   const queue = (links[link]?.queue_packets ?? []).map((n) => n ?? 0);

@@ -21,7 +21,7 @@ export const NO_LINE = 0xffff;
 /** Flags of a packet (crates/packet/src/meta.rs). */
 export const PURE_ACK = 1, SYN = 2, FIN = 4;
 
-/** Reasons of drops, by their number (crates/packet/src/fate.rs). */
+/** Drop reasons, by their number (crates/packet/src/fate.rs). */
 export const REASONS = ["the queue was full", "the queue was full: the packet at its head was dropped", "the law dropped it on arrival", "the law dropped it at the head",
   "the modem's transmit queue was full", "the link lost it", "its flow was gone", "pushed out of a full queue", "a newer ACK made it redundant"];
 
