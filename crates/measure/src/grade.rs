@@ -43,7 +43,7 @@ pub struct Band {
     pub below: f64,
 }
 
-/// A scale: grades in rising order of their limits. The last grade has no limit.
+/// A scale: grades in ascending order of their limits. The last grade has no limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     /// Name of the scale; "own" for a scale that is not in [`SCALES`].

@@ -45,7 +45,7 @@ pub(crate) fn variation(values: &[u64]) -> Option<f64> {
     (mean > 0.0).then(|| (squares / n).sqrt() / mean)
 }
 
-/// Durations in rising order. All statistics are `None` if there are no durations.
+/// Durations in ascending order. All statistics are `None` if there are no durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sorted(Vec<u64>);
 

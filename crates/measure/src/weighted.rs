@@ -85,7 +85,7 @@ impl TimeWeighted {
         if t == 0 { 0.0 } else { self.area as f64 / t as f64 }
     }
 
-    /// Returns the bins in which time was spent, in rising order: the lowest length of the bin, and the time.
+    /// Returns the bins in which time was spent, in ascending order: the lowest length of the bin, and the time.
     pub(crate) fn bins(&self) -> impl Iterator<Item = (u32, Duration)> + '_ {
         self.bins.iter().enumerate().filter(|(_, t)| **t > 0).map(|(i, &t)| ((i as u32) << self.shift, Duration(t)))
     }

@@ -8,7 +8,7 @@ use packet::{Better, Kind, Measure, Unit};
 pub struct Declared {
     /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.
     pub path: String,
-    /// Human-readable name without the unit; each `*` stands for the name that a `*` of the path after the first matches.
+    /// Human-readable name without the unit; each `*` stands for a name that the path matches after its first `*`.
     pub words: String,
     /// Unit of the values.
     pub unit: Unit,
@@ -60,8 +60,8 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and its statistics. A measure without a unit or direction inherits that of `above`, the kind of the
-/// measure it belongs to.
+/// Declares a measure and its statistics. A measure without a unit or direction inherits it from `above`, the kind of its parent
+/// measure.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);
