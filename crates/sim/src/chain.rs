@@ -9,7 +9,7 @@
 //!          no event    ^       no event    ^             one event per packet: its arrival at home
 //! ```
 //!
-//! A link is *onward* if each of its packets goes on over a link that only this link feeds. Packets of an onward link have no
+//! A link is *onward* if each of its packets continues over a link that only this link feeds. Packets of an onward link have no
 //! event at the far end of this link, but packets of the last link of a chain have one at its end. [`roles`] finds the chains,
 //! from the paths between applications.
 //!

@@ -27,8 +27,8 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. With a small initial window, tokens are not used at first.
-    // Tokens are lost only while the link idles with a full bucket, as in about the first second
+    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. Tokens are lost only while the link idles with a full bucket,
+    // which it does for about the first second, because the initial window is small
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
