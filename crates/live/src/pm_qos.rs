@@ -1,6 +1,6 @@
 //! A bound on the processors' wake-up latency during a run.
 //!
-//! An idle processor halts until an interrupt wakes it. On a physical machine, waking takes some microseconds. On a virtual
+//! An idle processor halts until an interrupt wakes it. On a physical machine, waking takes a few microseconds. On a virtual
 //! machine, it depends on when the host schedules the processor: a thread that sleeps until 60 us before a deadline may wake a
 //! millisecond late, whatever its priority, because its processor is not running (figures: docs/live.md). So a run holds a PM QoS
 //! request for a wake-up latency of 0 us: idle processors then poll instead of halting.
@@ -23,7 +23,7 @@ const LATENCY_US: i32 = 0;
 pub(crate) struct PmQosRequest(Option<File>);
 
 impl PmQosRequest {
-    /// Makes the request. If the device is missing or cannot be opened, the run goes on without a request.
+    /// Makes the request. If the device is missing or cannot be opened, the run continues without a request.
     pub(crate) fn make() -> Self {
         let asked = OpenOptions::new().write(true).open(PATH).and_then(|mut device| {
             device.write_all(&LATENCY_US.to_ne_bytes())?;

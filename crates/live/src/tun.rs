@@ -204,7 +204,7 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
 }
 
 /// Waits until an address is usable. An address is tentative until a kernel thread has finished duplicate address detection,
-/// which takes some milliseconds on a busy machine. No socket can listen on a tentative address.
+/// which takes a few milliseconds on a busy machine. No socket can listen on a tentative address.
 ///
 /// Bound: [`POLLS`] polls of 20 ms.
 fn usable(address: Ipv6Addr) -> io::Result<()> {
