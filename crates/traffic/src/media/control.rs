@@ -60,8 +60,7 @@ pub(super) struct Feedback<'a> {
 pub(super) struct Frame {
     /// Bytes of payload.
     pub(super) bytes: f64,
-    /// Time for which the oldest packet in the sender's queue, apart from packets of the newest frame, has waited; zero if
-    /// there is none.
+    /// Waiting time of the oldest packet in the sender's queue, not counting packets of the newest frame; zero if there is none.
     pub(super) waiting: Duration,
 }
 

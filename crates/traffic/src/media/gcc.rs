@@ -18,12 +18,11 @@
 //!
 //! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after public
 //! descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself, which
-//! hardly ever reaches the draft's thresholds.) f_max is the largest frequency of the last 60 groups. One step of th covers at
-//! most 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last second. A_s
-//! begins at the largest rate and rises once per second. (The draft says once per report: at 30 reports per second, the rises
-//! would cancel each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A.
-//! Departs: no probing of bandwidth at the start; the sender computes all of this, from the arrival times that the receiver
-//! reports.
+//! rarely reaches the draft's thresholds.) f_max is the largest frequency of the last 60 groups. One step of th covers at most
+//! 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last second. A_s begins
+//! at the largest rate and rises once per second. (The draft says once per report: at 30 reports per second, the rises would
+//! cancel each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A. Departs: no
+//! probing of bandwidth at the start; the sender computes all of this, from the arrival times that the receiver reports.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
