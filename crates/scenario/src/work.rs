@@ -30,7 +30,7 @@ const MOST_TOGETHER: f64 = 100_000.0;
 /// Largest memory in bytes that a scenario may take before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
-/// Packets of a transfer besides its data: handshake, request, close.
+/// Packets of a transfer other than its data: handshake, request, close.
 const PER_PIECE: f64 = 8.0;
 /// Bytes of an ACK on the wire, the smallest packet of TCP.
 const ACK: u64 = 40;
@@ -223,9 +223,9 @@ const HISTOGRAM: u64 = 275_000;
 const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
 /// Bytes of each direction of a flow: per bin for its series, and once for everything else.
 const ROW: [u64; 2] = [132, 1_500];
-/// Bytes of a flow apart from its directions, for its counters and its connection.
+/// Bytes of a flow for its counters and its connection, without its directions.
 const FLOW: u64 = 2_000;
-/// Bytes of an application besides its flows: the delays in both directions, and the times of files or probes.
+/// Bytes of an application without its flows: the delays in both directions, and the times of files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
 /// Largest number of flows of an application for which series are kept.
 const ROWS_WITH_SERIES: usize = 32;
