@@ -5,8 +5,8 @@
 //! head.columns = [[name, type, first byte after the head, number of values], ...]     type: f64, u32, u16 or u8, little-endian
 //! ```
 //!
-//! Times are nanoseconds since the start of the run; infinity stands for never. A leg is the passage of a packet over one link.
-//! The columns of legs contain all legs of the first packet, in the order of its path, then all legs of the second, and so on;
+//! Times are nanoseconds since the start of the run; infinity means never. A leg is the passage of a packet over one link. The
+//! columns of legs contain all legs of the first packet, in the order of its path, then all legs of the second, and so on;
 //! `packet.legs` has the number of legs of each packet.
 
 use scenario::Scenario;
