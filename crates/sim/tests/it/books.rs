@@ -55,7 +55,7 @@ fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
     assert!(seen > 20);
 }
 
-/// A lossy link, and every kind of application that ends by itself.
+/// A lossy link, and every type of application that ends on its own.
 const QUIET: &str = r#"
 duration = "900s"
 [link.up]
