@@ -66,9 +66,9 @@ const MOST_ADJUST: f64 = 0.5;
 const MOST_DEVIATION: f64 = 0.2;
 /// Largest MSS / w.   The draft has such a limit; the value is ours.
 const MOST_RATIO: f64 = 0.5;
-/// Time covered by one entry of the smallest delays.   Source: RFC 6817 §3.4.2.
+/// Time covered by one entry in the list of smallest delays.   Source: RFC 6817 §3.4.2.
 const BUCKET: Duration = Duration::from_secs(60);
-/// Number of entries of the smallest delays.   Source: RFC 6817 §3.4.2.
+/// Number of entries in the list of smallest delays.   Source: RFC 6817 §3.4.2.
 const BUCKETS: usize = 10;
 /// Shortest interval over which the largest number of bytes in flight is taken.   Ours: it contains several frames.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);

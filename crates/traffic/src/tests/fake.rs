@@ -36,7 +36,7 @@ pub(crate) struct Write {
     pub(crate) bytes: u64,
 }
 
-/// State of a connection id. Ids are reused, like those of a real host.
+/// State of a connection id. Ids are reused, as on a real host.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     ordinal: usize,

@@ -145,8 +145,8 @@ fn log_normal_pages_have_their_total_and_shape() {
 
 #[test]
 fn failed_connections_are_retried() {
-    // the sixth connection (the first is that of the html) goes to server 1 and fails after 3 s, so its object arrives at 40 ms
-    // + 3 s + 1 s + 40 ms
+    // the sixth connection (the first carries the html) goes to server 1 and fails after 3 s, so its object arrives at 40 ms + 3
+    // s + 1 s + 40 ms
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(WebParams { pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(4080 * MS), 100, 2_600_000)]);
