@@ -80,8 +80,8 @@ impl Network {
         self.with_steps(Box::new(make), Steps::of_sink())
     }
 
-    /// Does the same as [`Network::with_sink`] for the sinks of a run. The loop of the network is that of the crate `sim`, so that the
-    /// caller need not compile it.
+    /// Does the same as [`Network::with_sink`] for the sinks of a run. Uses the loop that the crate `sim` has compiled, so that
+    /// the caller need not compile one.
     #[must_use]
     pub fn record<'a>(
         self,
