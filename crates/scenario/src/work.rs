@@ -126,7 +126,7 @@ impl Scenario {
     }
 
     /// Returns an upper bound on the packets over a link in the run: twice the segments that it can carry, to allow for losses,
-    /// and as many ACKs.
+    /// and the same number of ACKs.
     fn carried(&self, link: &Link) -> f64 {
         let rate = top_rate(link, self.duration).map_or(f64::INFINITY, |rate| rate.0 as f64);
         // every segment has at least its headers, 40 bytes
