@@ -70,8 +70,8 @@ impl FlowTuple {
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,
-    /// Flows with segmentation offload, by slot. Each flow has two sizes: those of a full segment on the wire, in the forward
-    /// and in the reverse direction.
+    /// Flows with segmentation offload, by slot, each with the size of a full segment on the wire in the forward and in the
+    /// reverse direction.
     frames: Vec<(FlowId, [u16; 2])>,
 }
 
