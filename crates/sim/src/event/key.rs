@@ -45,7 +45,7 @@ const OLDEST: u64 = 1 << 3;
 /// The largest rank.
 pub(super) const MAX_RANK: usize = (OLDEST << (AGE_SHIFT - NUMBER_SHIFT)) as usize - 1;
 
-/// The time at which all events have ended: 52 days.
+/// Upper bound (exclusive) on the time of an event: 52 days.
 pub(super) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
 
 /// Returns the key of an event that was scheduled at `since`, at most `at`.
