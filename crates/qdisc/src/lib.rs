@@ -4,9 +4,9 @@
 //! (classifier x scheduler x law x overflow: Type A), `class` (one FIFO with counts per class or flow) and `dual` (two coupled
 //! queues). `cake` is Type A with its own shaper.
 //!
-//! A discipline decides about packets. [`Queue`] wraps a discipline: it stamps arrivals, counts packets by fate and checks that
-//! the counts balance. A host holds a [`Queue`], never a bare discipline. [`Spec`] is a discipline as plain data in a scenario;
-//! [`QDISCS`] lists all disciplines.
+//! A discipline decides which packets to accept, mark and drop. [`Queue`] wraps a discipline: it stamps arrivals, counts packets
+//! by fate and checks that the counts balance. A host holds a [`Queue`], never a bare discipline. [`Spec`] is a discipline as
+//! plain data in a scenario; [`QDISCS`] lists all disciplines.
 //!
 //! Adding a discipline takes one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
 //! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`, or for a law in `law/list.rs`.

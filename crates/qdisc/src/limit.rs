@@ -44,7 +44,7 @@ impl Room {
     }
 
     /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A limit in
-    /// time is refused here only if it is zero. The number of bytes that it means depends on the link, so [`Room::validate_at`]
+    /// time is refused here only if it is zero. Its equivalent in bytes depends on the link's rate, so [`Room::validate_at`]
     /// checks this number once the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
@@ -99,7 +99,7 @@ mod tests {
         assert!(fits(Limit::Packets(21), false, 20, 30_000) && !fits(Limit::Packets(21), false, 21, 31_500));
         assert!(fits(Limit::Packets(21), true, 19, 28_500) && !fits(Limit::Packets(21), true, 20, 30_000));
         assert!(fits(Limit::Bytes(Bytes(3000)), false, 1, 1500) && !fits(Limit::Bytes(Bytes(3000)), true, 1, 1500));
-        // 50 ms at 5 Mbit/s are 31 250 B, so 20 packets of 1500 B fit, but not 21 packets, which have 31 500 B
+        // 50 ms at 5 Mbit/s are 31 250 B, so 20 packets of 1500 B fit, but not 21, which are 31 500 B
         let t = Limit::Time(Duration::from_millis(50));
         assert!(fits(t, false, 19, 28_500) && !fits(t, false, 20, 30_000));
     }

@@ -1,4 +1,4 @@
-//! The wrapper that accounts for the decisions of a discipline.
+//! A wrapper that counts the packets that a discipline accepts, sends, marks and drops.
 
 use crate::{Context, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};

@@ -1,7 +1,7 @@
 //! The ACK filter: drops a queued ACK that a newer ACK makes redundant.
 //!
 //! ```text
-//! when a pure ACK arrives, the queued packets of its flow are searched from the head on:
+//! when a pure ACK arrives, the queued packets of its flow are searched, starting at the head:
 //!   eligible:  pure ACKs without SYN, FIN, AE, or options other than time stamp and SACK, whose ACK number is older than the
 //!              new one's (or equal, if the new ACK has SACK blocks). An ACK with SACK blocks is eligible only if the new one
 //!              has the same number and its blocks cover them

@@ -1,8 +1,8 @@
 //! The queues of a tin: the queue that a packet joins, and the order of service.
 //!
 //! ```text
-//! place     the place that the hash names, if it holds this flow and is in use; otherwise, in the set of 8 around it, the place
-//!           of this flow or a free one; if there is none, the place that the hash names, shared with other flows
+//! place     the place given by the hash, if this flow already uses it; otherwise, in the set of 8 places around it, the place of
+//!           this flow or a free one; if there is none, the place given by the hash, shared with other flows
 //! sparse    a flow new to the tin: served before the bulk flows, for one turn         (DRR++)
 //! bulk      any other flow with packets: served in turn                               (DRR++)
 //! decaying  an empty flow whose law has not come to rest yet: each dequeue visits one
@@ -78,7 +78,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Creates the queues of a tin that has had no packet.
+    /// Creates the queues of a tin. Their memory is allocated on the first packet.
     pub(crate) fn new(isolation: Isolation, quantum: u32) -> Self {
         Self {
             isolation,

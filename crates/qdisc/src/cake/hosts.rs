@@ -25,7 +25,7 @@ struct Side {
 
 impl Side {
     /// Finds the place of a host: the place that the host already has; otherwise a place whose host has no bulk flows;
-    /// otherwise the place that the hash names, shared with another host.
+    /// otherwise the place given by the hash, shared with another host.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;
@@ -53,13 +53,13 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates empty tables, without bulk flows.
+    /// Creates empty tables.
     pub(crate) fn new(isolation: Isolation) -> Self {
         let (src, dst) = isolation.shares_hosts();
         Self { src: Side { counts: src, ..Side::default() }, dst: Side { counts: dst, ..Side::default() } }
     }
 
-    /// Finds places for the hosts of a flow, by the hashes of their addresses.
+    /// Finds the places of a flow's two hosts from the hashes of their addresses.
     pub(crate) fn ends(&mut self, src: impl Fn() -> u32, dst: impl Fn() -> u32) -> Ends {
         Ends { src: self.src.place(src), dst: self.dst.place(dst) }
     }

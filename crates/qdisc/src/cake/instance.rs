@@ -252,7 +252,7 @@ impl Cake {
     }
 }
 
-/// Reports the sums over instances with the same parameters, of which there is at least one. Clocks are the earliest.
+/// Reports sums over one or more instances that have the same parameters. For a clock, reports the earliest.
 pub(super) fn report<'a>(of: impl Iterator<Item = &'a Cake> + Clone, out: &mut Reading<'_>) {
     let flows = |out: &mut Reading<'_>, tins: &dyn Fn(fn(&Flows) -> u32) -> u32| {
         out.number("sparse_flows", tins(Flows::sparse));

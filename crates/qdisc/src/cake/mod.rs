@@ -12,14 +12,14 @@
 //! over target  sojourn > target and > 4 mtu_time, and in ingress mode > 2 mtu_time x bulk flows of the tin
 //! ```
 //!
-//! With `bandwidth` the discipline shapes: even if the link is free, it sends nothing before its clock is due, and reports
-//! that time by [`QueueDiscipline::next_wake`]. The discipline is in `instance`, and each mechanism has a
+//! With `bandwidth` the discipline shapes: even if the link is free, it sends nothing before its clock is due, and returns
+//! that time from [`QueueDiscipline::next_wake`]. The discipline is in `instance`, and each mechanism has a
 //! file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT
 //! (`law/cobalt.rs`). `mq` has several instances that share a rate.
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts
 //! only).
-//! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, some 50 % more. `limit`
+//! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, about 50 % more. `limit`
 //! counts packets; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. The host splits
 //! packets of several segments (`split-gso`).
 
@@ -89,7 +89,7 @@ impl Params for CakeParams {
     }
 }
 
-/// CAKE, or several that share a rate.
+/// One instance of CAKE, or several that share a rate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instances {
     /// One instance.

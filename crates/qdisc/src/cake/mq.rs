@@ -12,8 +12,8 @@
 //!
 //! Source: J. Koeppeler, T. Hoiland-Jorgensen, "net/sched: sch_cake: share shaper state across sub-instances of cake_mq", version 3
 //! of the patch, 30 November 2025 (facts only); it is part of Linux 7.0.
-//! Departs: Linux also sets the clock of the tin of the last turn to the instance's rate. Linux chooses transmit queues by
-//! processor where a device is set up so (XPS); here the hash decides. An instance without packets does not count.
+//! Departs: Linux also sets the clock of the tin of the last turn to the instance's rate. If a device is configured for it (XPS),
+//! Linux chooses the transmit queue by processor; here the hash decides. An instance without packets does not count.
 
 use super::instance::{Cake, report, sum};
 use super::params::CakeParams;
@@ -41,7 +41,7 @@ pub struct CakeMq {
     instances: Vec<Instance>,
     bandwidth: Option<BitRate>,
     salt: Option<u32>,
-    /// The instance of the next turn.
+    /// The instance whose turn is next.
     turn: usize,
     wake_at: Option<Time>,
 }
@@ -59,7 +59,7 @@ impl CakeMq {
         }
     }
 
-    /// Counts the active instances for instance `i`, if it is time, and sets its rate.
+    /// Counts the active instances on behalf of instance `i`, if a count is due, and sets the rate of `i`.
     fn count(&mut self, i: usize, now: Time) {
         let counted = self.instances[i].counted;
         let Some(bandwidth) = self.bandwidth.filter(|_| now.since(counted) >= SYNC) else { return };

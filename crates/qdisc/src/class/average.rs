@@ -11,7 +11,7 @@
 //! sends more gets less. With `time`, the average is over time, independent of arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
-//! Departs: when an idle queue has decayed, ns-2, ns-3 and ALTQ also add the current sample, 0.
+//! Departs: after the decay for an idle time, ns-2, ns-3 and ALTQ also add the current sample, 0.
 
 use crate::law::early::Weight;
 use packet::LinkView;

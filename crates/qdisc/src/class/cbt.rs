@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   arrival of a packet of class c     avg_c <- weighted average of what class c has queued
-//!     RED class                        drop with RED's probability of avg_c alone
+//!     RED class                        drop with RED's probability for avg_c alone
 //!     threshold class                  drop iff avg_c >= th_c
 //!     any class                        drop iff the buffer is full
 //!   service                            one FIFO, so the delay of an accepted packet is total bytes / C
@@ -12,9 +12,9 @@
 //! The state, one occupancy per class, does not grow with the number of flows. Thresholds are in packets or bytes.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999.
-//! Departs: the weight of the average is published for TCP's class only; the other classes use RED's 0.002 by default. While a
-//! class has nothing queued, its average decays by elapsed packet times, like the average of an idle RED queue; without this it
-//! would stay as it is.
+//! Departs: the paper gives the weight of the average only for the TCP class; the other classes use RED's 0.002 by default. While
+//! a class has nothing queued, its average decays with every packet time that passes, like the average of an idle RED queue;
+//! without this it would stay constant.
 
 use super::active::Active;
 use super::average::Sampling;

@@ -5,8 +5,9 @@
 //!   class of a packet        =     the class of the narrowest match that holds it
 //! ```
 //!
-//! A match is narrower than another if its packets are a proper subset of the other's packets. Refused are two matches that
-//! share packets if neither is a subset of the other (they are ambiguous), and matches that leave packets without a class.
+//! A match is narrower than another if its packets are a proper subset of the other's packets. Two matches that
+//! share packets are refused if neither is a subset of the other, because they are ambiguous. Matches that leave packets without a
+//! class are refused too.
 //!
 //! Source: MMCN 1999 (TCP, tagged UDP, all others).   Departs: it does not specify how classes are configured.
 

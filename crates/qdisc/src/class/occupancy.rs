@@ -4,7 +4,7 @@
 //!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     drop p_a;  avg >= max_th: drop all
 //! ```
 //!
-//! Source: Floyd & Jacobson 1993 §4 (1998's RED: not gentle, no wait).
+//! Source: Floyd & Jacobson 1993 §4 (RED as of 1998: without gentle mode and without `wait`).
 
 use super::average::{Average, Sampling};
 use crate::declared::params;
@@ -71,8 +71,7 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     ensure!(!value.is_nan(), path, "{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
     ensure!(value > 0.0, path, "{th} is not valid; expected more than nothing");
     let room = match (buffer, unit) {
-        // a packet has from 1 to 65 535 bytes, so n packets may be as many as n x 65 535 bytes, and n bytes as many as n
-        // packets
+        // a packet is 1 to 65 535 bytes long, so n packets may be up to n x 65 535 bytes, and n bytes may be up to n packets
         (Limit::Packets(n), Unit::Bytes) => f64::from(n) * 65_535.0,
         (Limit::Packets(n), Unit::Packets) => f64::from(n),
         (Limit::Bytes(b), _) => b.0 as f64,
@@ -186,7 +185,7 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Creates an empty class, counted in `unit`; a typical packet has `packet` bytes.
+    /// Creates an empty class, counted in `unit`; a typical packet is `packet` bytes long.
     pub(crate) fn new(unit: Unit, w: f64, sampling: Sampling, packet: u64) -> Self {
         let average = Average::new(w, sampling);
         Self { unit, packet, queued: Backlog::default(), average, counts: ClassCount::default() }

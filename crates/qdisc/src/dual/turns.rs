@@ -4,7 +4,7 @@
 //! ```text
 //! credit        starts at frame (w_C - w_L), which is below 0;  L's turn if credit <= 0, or if C is empty
 //!               while both have packets: L sends: credit += w_C size;  C sends: credit -= w_L size
-//!               both are empty: credit starts again
+//!               both are empty: credit is reset
 //! time shift    L's turn if its head arrived no later than C's head + shift
 //! ```
 //!
@@ -73,7 +73,7 @@ impl Turns {
         }
     }
 
-    /// Restarts the credit. Called when both queues are empty.
+    /// Resets the credit. Called when both queues are empty.
     #[inline]
     pub(crate) fn reset(&mut self) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {

@@ -230,7 +230,7 @@ impl Classifier {
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
-            // A new flow has the slot. Packets of the slot's previous flow may still be queued, but they do not count as
+            // The slot now belongs to a new flow. Packets of the slot's previous flow may still be queued, but they do not count as
             // packets of the new flow.
             let last = self.sessions[i].queue;
             let own = matches!(self.spec, ClassifierSpec::Isolated(_)) && !self.places.contains(&last);
@@ -306,7 +306,7 @@ impl Classifier {
         }
     }
 
-    /// Returns the queue of a flow; `None` if the flow has had no packet.
+    /// Returns the queue of a flow; `None` if no packet of the flow has arrived.
     pub(crate) fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.sessions.get(index(flow, reverse)).map(|s| s.queue).filter(|q| *q != NONE)
     }

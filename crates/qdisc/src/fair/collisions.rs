@@ -3,14 +3,14 @@
 //! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted, and the queues are examined after
 //! each packet. So one trial gives a result for every number of sessions up to n. The discipline is built as for a scenario.
 //!
-//! Source: ARRIS 2013 Figures 8 and 9, for the closed forms with which the tests compare.
+//! Source: ARRIS 2013 Figures 8 and 9, for the closed forms that the tests compare with.
 
 use super::{Fair, FairParams};
 use crate::{Context, QueueDiscipline};
 use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta, Protocol};
 use units::{BitRate, Limit, Rng, Time};
 
-/// Numbers of trials that had each kind of collision, for a given number of active sessions.
+/// Numbers of trials with a collision, by kind of collision, for a given number of active sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
     /// Trials in which at least two sessions share a queue. With serial search, these are the trials in which a group has more

@@ -1,7 +1,7 @@
 //! SFQ with hashing and serial search.
 //!
 //! ```text
-//! group = h(5-tuple), one of 64;  a session keeps the first unused queue of its group's 4 while active;  all in use: shares one
+//! group = h(5-tuple), one of 64;  a session takes the first unused queue of the group's 4, or shares one if all are in use
 //! P(no group has more than k sessions) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G        n sessions, G groups of k queues
 //! ```
 //!

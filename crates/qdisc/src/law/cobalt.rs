@@ -1,7 +1,7 @@
 //! COBALT: CoDel whose count falls gradually, and BLUE for unresponsive flows.
 //!
 //! ```text
-//! CoDel   sojourn > target   at its beginning: drop_next <- now + interval / sqrt(count)
+//! CoDel   sojourn > target   when this begins: drop_next <- now + interval / sqrt(count)
 //!                            when drop_next is due: drop (or mark), count + 1, drop_next + interval / sqrt(count)
 //!         otherwise          while drop_next is due: count - 1, drop_next + interval / sqrt(count)
 //!         empty queue        the same, but one step at most
@@ -17,7 +17,7 @@
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
 //! ns-3, the delay is compared with `target` only; CAKE, and so the discipline `cake`, also requires the delay to exceed four
-//! packet times. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN.
+//! packet times. At 5 Mbit/s, where two packets take 5 ms, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN.
 //! With a target of 10 ms, they leave 1 % and 2 % unused. As in CAKE, the last packet of a queue is never dropped at the head.
 
 use super::codel::interval_over_root;

@@ -39,7 +39,7 @@ impl Measure {
         }
     }
 
-    /// Returns the length of the queue that an arrival finds, in packets or bytes as the thresholds.
+    /// Returns the length of the queue that an arrival finds, in the measure of the thresholds.
     #[inline]
     pub(crate) fn queue(self, view: &View<'_>) -> f64 {
         match self {
@@ -235,7 +235,7 @@ pub enum Spacing {
 }
 
 impl Spacing {
-    /// Computes p_a. `count` is the number of packets since the last drop; by bytes, it is in units of the mean packet size.
+    /// Computes p_a. `count` is the number of packets since the last drop, or, in byte mode, of mean packet sizes.
     #[inline]
     pub fn spread(self, p: f64, count: f64) -> f64 {
         let (cp, whole) = (
@@ -279,7 +279,7 @@ pub enum ByteMode {
     Counted,
 }
 
-/// The decision on one packet.
+/// The outcome for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
     /// The packet is kept.
@@ -290,7 +290,7 @@ pub(crate) enum Early {
     Forced,
 }
 
-/// The rules of the decision other than the average and the ramp.
+/// The rules of early drops, apart from the average and the ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rules {
     /// Distribution of the gaps between drops.

@@ -25,7 +25,7 @@ use units::{Duration, Limit, Problem, Rng, Time};
 pub struct View<'a> {
     /// The time of the call.
     pub now: Time,
-    /// The backlog without the packet that is decided on: before an arrival joins, or after the head has been removed.
+    /// The backlog without the packet in question: before an arrival joins, or after the head has been removed.
     pub backlog: Backlog,
     /// Time that the packet has waited; zero for an arrival or a tick.
     pub sojourn: Duration,
@@ -33,7 +33,7 @@ pub struct View<'a> {
     pub link: &'a LinkView,
 }
 
-/// A law's decision on one packet.
+/// The decision that a law makes for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Keep or send the packet.

@@ -7,7 +7,7 @@ use units::{Limit, Problem, Time};
 
 /// A FIFO, a law that marks and drops early, and a limit at which arrivals are dropped.
 ///
-/// The law decides on every arrival, even if the limit then refuses it. A mark is applied and counted only if the packet is
+/// The law examines every arrival, even if the limit then refuses it. A mark is applied and counted only if the packet is
 /// accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Managed<L> {

@@ -281,7 +281,7 @@ const CAKE: &[Keyword] = &[
     w("via-ethernet", "", Absent(0)),
 ];
 
-/// Returns a keyword for the overhead of a kind of line.
+/// Returns the keyword that sets the overhead of one type of line.
 const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Keyword {
     w(tc, "overhead", Several(sets))
 }

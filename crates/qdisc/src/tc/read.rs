@@ -6,7 +6,7 @@ use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
-/// Returns the words with which a text may begin, which are the names of disciplines in scenarios and in tc.
+/// Returns the words that a text may begin with: the names of disciplines in scenarios and in tc.
 pub(crate) fn names() -> Vec<&'static str> {
     let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()

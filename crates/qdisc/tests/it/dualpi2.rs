@@ -432,8 +432,8 @@ fn within(seen: f64, expected: f64, share: f64) {
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
 /// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Arrivals above the rate are dropped: p_C = 1 -
-/// C/A. In L there is a stream of few packets, which wait for less than the time of two frames. They get only coupled marks,
-/// with probability k p'.
+/// C/A. The stream in L is sparse, and its packets wait for less than the transmission time of two frames. They get only
+/// coupled marks, with probability k p'.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {

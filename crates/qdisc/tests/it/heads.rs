@@ -1,4 +1,4 @@
-//! Tests of LRED and COBALT, which decide at the head: corners of the curves, and counts and steps worked out by hand.
+//! Tests of LRED and COBALT, which act on the packet at the head: corners of the curves, and counts and steps worked out by hand.
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::cobalt::{Cobalt, CobaltParams};

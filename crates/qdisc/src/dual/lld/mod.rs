@@ -258,7 +258,7 @@ impl DocsisLld {
     /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop it.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
-            // DOCSIS-PIE starts its clock again now, so a new interval for L's rate also begins
+            // DOCSIS-PIE's clock restarts now, so a new interval for L's rate begins too
             (self.interval_bits, self.interval_start) = (0, cx.now);
         }
         let backlog = self.c.ethernet();

@@ -1,8 +1,8 @@
 //! Queue protection: while the Low Latency queue is long, packets of the flows that make it long go to the Classic queue.
 //!
 //! ```text
-//! bucket     successive slices of the flow's hash name two of 32 buckets. The flow uses its own bucket if one of
-//!            them is, otherwise the first that has expired; if there is none, a 33rd, which all such flows share
+//! bucket     two slices of the flow's hash select two of 32 buckets. If the flow already owns one of them, it keeps that one;
+//!            otherwise it takes the first that has expired; if neither has, it uses a 33rd, which all such flows share
 //! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B per 2^30 ns), at most 5 s ahead
 //! score      t_exp - now                                               decreases by 1 s per s
 //! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
@@ -75,8 +75,8 @@ impl Protection {
         t_exp.since(now)
     }
 
-    /// Returns true if a packet must go to the Classic queue (`qprotect`). The packet has `size` bytes and arrives at a delay
-    /// of `qdelay`.
+    /// Returns true if a packet must go to the Classic queue (`qprotect`). `size` is the packet's size in bytes, and `qdelay` the
+    /// delay of the queue on its arrival.
     pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),
@@ -171,7 +171,7 @@ mod tests {
         }
         assert_eq!(q.pick(flow(1), now), 32, "the shared one");
         assert_eq!(q.buckets[32].owner, Some(flow(1)));
-        // the second bucket that the flow's hash names has expired, so the flow takes it, and keeps it
+        // the second bucket selected by the flow's hash has expired, so the flow takes it, and keeps it
         let h = hash(&flow(1), HashKey::FiveTuple, 0) as usize;
         let (first, second) = (h & 31, h >> 5 & 31);
         assert_ne!(first, second);
