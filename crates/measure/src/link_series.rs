@@ -14,7 +14,9 @@ struct Bin {
     longest: u64,
     /// Bytes on the wire that left.
     bytes: u64,
+    /// Packets dropped.
     dropped: u64,
+    /// Packets marked with CE.
     marked: u64,
     /// Packets that left.
     sent: u32,

@@ -92,8 +92,8 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
         let drops = (0..n).filter(|_| law.head(&packet, &view, &mut rng) == Verdict::Drop).count();
         drops as f64 / f64::from(n)
     };
-    // each row has DSCP, sojourn time (ms) and probability. DSCP 0 has no profile, so the probability
-    // rises from 200 to 400 ms, the default; 32 has the profile of precedence 4; 34 has its own profile, which overrides the profile of its precedence
+    // each row has DSCP, sojourn time (ms) and probability. DSCP 0 has no profile, so the probability rises from 200 to 400 ms, the
+    // default; 32 has the profile of precedence 4; 34 has a profile of its own, which overrides that of its precedence
     for (dscp, sojourn, expected) in
         [(0, 150, 0.0), (0, 400, 0.05), (32, 49, 0.0), (32, 75, 0.15), (32, 500, 0.2), (34, 599, 0.0), (34, 750, 0.03)]
     {
