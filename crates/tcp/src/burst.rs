@@ -18,7 +18,7 @@
 //!
 //! With `paced`, R also paces flows whose controller sets no rate. Linux computes R for every flow.
 //!
-//! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
+//! Source: Linux's ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3).
 //! Departs: small queues count bytes on the wire, whereas Linux counts the memory of its packet buffers, and a drop in the host's
 //! own queue is not reported to the sender. Retransmissions leave one by one as the window allows (but see `offload`). R is
@@ -30,14 +30,14 @@ use units::{Duration, Time};
 /// Pacing rate in windows per round trip: the first value for windows below half of ssthresh, the second value for all other
 /// windows.
 const RATIO: (f64, f64) = (2.0, 1.2);
-/// A burst holds the data of 1/PER_SECOND of a second at the pacing rate.
+/// A burst holds what the pacing rate sends in 1/PER_SECOND of a second.
 const PER_SECOND: f64 = 1024.0;
 /// Largest burst in bytes.
 const MOST: u32 = 65_536;
 /// The extra size of bursts at short RTTs halves with every 2^RTT_LOG microseconds of the minimum RTT.
 const RTT_LOG: u32 = 9;
-/// Largest number of bytes that an unpaced connection keeps in its host's device.   Source: Linux' tcp_limit_output_bytes, since
-/// 6.16.
+/// Largest number of bytes that an unpaced connection keeps in its host's device.   Source: Linux's tcp_limit_output_bytes,
+/// since 6.16.
 const LIMIT_OUTPUT: u64 = 4 << 20;
 /// Smallest burst in segments.
 const LEAST: u32 = 2;
@@ -64,17 +64,17 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
 }
 
-/// A sender waits for a larger burst only if an ACK is due within this time. Linux has had this rule since October 2025, also
-/// in later releases of 6.12 and 6.6.
+/// A sender waits for a larger burst only if an ACK is due within this time. Linux added this rule in October 2025, and
+/// backported it to 6.12 and 6.6.
 const SOON: Duration = Duration::from_millis(1);
 
-/// Inputs of the decision whether a burst waits.
+/// Inputs of [`Bursts::waits`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BurstInputs {
     pub(crate) now: Time,
     /// Bytes that both windows still allow.
     pub(crate) room: u64,
-    /// Bytes of the smaller window.
+    /// The smaller of the two windows, bytes.
     pub(crate) window: u64,
     /// Time since the oldest segment in flight was sent.
     pub(crate) oldest: Option<Duration>,

@@ -6,8 +6,8 @@
 //! when it is delivered:         bytes = delivered - D;  interval = max(sent - F, now - T);  rate = bytes / interval
 //! ```
 //!
-//! The longer interval limits the sample to the sending rate, so compressed ACKs do not inflate it. If an ACK delivers several
-//! segments, the segment that was sent last gives the sample.
+//! Taking the longer interval limits the sample to the sending rate, so compressed ACKs do not inflate it. If an ACK delivers
+//! several segments, the sample is taken from the one that was sent last.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
 //! Cost: 56 bytes per outstanding segment, at the same position as its scoreboard entry. The scoreboard reports which segments
@@ -65,8 +65,8 @@ pub(crate) struct Sampler {
 }
 
 impl Arrived {
-    /// Adds a segment to the data that the ACK delivers, and stores it if no other was sent later. A FIN without data delivers
-    /// nothing.
+    /// Adds a segment to the data that the ACK delivers. It becomes `newest` unless another was sent later. A FIN without data
+    /// delivers nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
             return;
@@ -231,7 +231,7 @@ mod tests {
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
         // the segment that was sent last left at 8 ms, when nothing had been delivered yet. Its flight began at 0. So the sample
-        // is all 4000 bytes delivered, over the 20 ms since 0
+        // covers all 4000 bytes delivered in the 20 ms since then
         assert_eq!(
             sample.unwrap(),
             RateSample {

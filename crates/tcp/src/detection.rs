@@ -150,8 +150,8 @@ impl Detection {
     }
 
     /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight.
-    /// Always true without limited transmit. With it (RFC 3042), a sender with DupThresh may send two segments beyond the
-    /// window. FACK and RACK need no such rule: they do not count SACKed bytes, so every SACK makes room.
+    /// Always true without limited transmit. With limited transmit (RFC 3042), a sender that uses DupThresh may send two segments
+    /// beyond the window. FACK and RACK need no such rule: they do not count SACKed bytes, so every SACK makes room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
@@ -276,7 +276,7 @@ impl Detection {
         self.with_rack(|rack| rack.unmark_lost(board));
     }
 
-    /// Counts the segments again, and asserts that the counters of the scoreboard and of RACK are correct.
+    /// Recounts the segments, and asserts that the counters of the scoreboard and of RACK are correct.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard, p: &TcpParams) {
         board.check(p.detection.dupthresh, p.wire.mss, self.rack().is_some());

@@ -286,8 +286,8 @@ impl Endpoint {
     }
 
     /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK or a segment with payload. `steps`
-    /// counts down to 0 as the segment comes nearer. Each step prefetches the lines to which the lines of the previous step
-    /// point. Changes no state.
+    /// counts down to 0 as its arrival approaches. Each step prefetches the lines to which the lines of the previous step point.
+    /// Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {
@@ -373,7 +373,7 @@ impl Endpoint {
         io.event(Event::Closed);
     }
 
-    /// Sends a pure ACK. Its `seq` is not set: no one reads it, and the sequence number is in a cache line that a receive-only
+    /// Sends a pure ACK. Its `seq` is not set: nothing reads it, and the sequence number is in a cache line that a receive-only
     /// endpoint would otherwise not need.
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
@@ -425,7 +425,7 @@ impl Endpoint {
         self.rx.ecn
     }
 
-    /// Counts the segments again, and asserts that the running counters are correct.
+    /// Recounts the segments, and asserts that the running counters are correct.
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
         self.tx.detection.check(&self.tx.board, p);

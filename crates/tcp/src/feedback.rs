@@ -1,7 +1,7 @@
 //! ECN feedback: how a receiver's ACKs report CE marks.
 //!
 //! ```text
-//! rfc3168   ECE is set from a mark on, until a segment with CWR arrives
+//! rfc3168   ECE is set after a mark, until a segment with CWR arrives
 //! dctcp     ECE = DCTCP.CE, the CE bit of the last segment.  When it changes, unacknowledged data is acknowledged at once with
 //!           the old ECE, then the segment itself with the new one
 //! accecn    the ECN bits are a counter, see `accecn.rs`

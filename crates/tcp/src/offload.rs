@@ -3,14 +3,14 @@
 //! ```text
 //! joins     a segment joins the packet if its data follows without a gap, all segments of the packet are full,
 //!           both are new or both retransmitted, both have the same ECN field, neither has SACK blocks, and CWR is only
-//!           in the first segment.  A packet has at most the segments of a burst, and 65535 bytes including all headers
+//!           in the first segment.  A packet holds at most one burst, and at most 65535 bytes including all headers
 //! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
 //! ```
 //!
 //! The scoreboard counts segments. If segments of a packet are lost, they are retransmitted alone, or together with the next
 //! segments.
 //!
-//! Source: Linux' net/ipv4/tcp_output.c.
+//! Source: Linux's net/ipv4/tcp_output.c.
 //! Departs: Linux retransmits the original packet, if the window has room and no SACK has split the packet. Here, adjacent
 //! segments of two packets may be combined. A segment with SACK blocks, which occurs if data flows in both directions, leaves
 //! alone.

@@ -9,8 +9,8 @@
 //! A burst is the number of segments that a host with offload would send as one packet: the controller's quantum, or the size
 //! computed in `burst.rs`.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux' internal pacing (see [`Pacing`]).
-//! Departs: the controller sets the burst size. For BBR, it is the data of 1/1024 s at the pacing rate, but at least one or two
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux's internal pacing (see [`Pacing`]).
+//! Departs: the controller sets the burst size. BBR's bursts hold what the pacing rate sends in 1/1024 s, but at least one or two
 //! segments. Linux uses larger bursts on paths with an RTT far below 4 ms (tcp_tso_rtt_log).
 
 use crate::cc::control::Drive;
@@ -31,9 +31,9 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Delay of the current burst that was not yet credited to the next burst.
+    /// Delay of the current burst that has not yet shortened a wait.
     credit: Duration,
-    /// Number of further segments that are not paced.
+    /// Number of segments that may still leave unpaced.
     unpaced: u32,
     forgiving: bool,
 }

@@ -89,8 +89,8 @@ presets! { p:
     /// and restarts the timer
     "ns2-cubic-2.6.22" {
         // The agent is one-way, has `timestamps_ true`, and sends 1460 bytes of payload in packets of 1510 bytes.
-        // Departs: ACKs have 50 bytes, whereas ns-2's sinks send 40. In ns-2, the first packet of the first window is a SYN of
-        // 40 bytes, and the second packet leaves before this packet is acknowledged.
+        // Departs: ACKs are 50 bytes long, whereas ns-2's sinks send 40. In ns-2, the first packet of the first window is a SYN
+        // of 40 bytes, and the second packet leaves before this SYN is acknowledged.
         ns2(p, Quirks::NS2_LINUX);
         p.opening.handshake = false;
         p.wire.timestamp_bytes = 10;

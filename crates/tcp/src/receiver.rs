@@ -84,7 +84,7 @@ pub(crate) struct Receiver {
     ts_recent: u32,
     /// Number of data segments since the last ACK.
     unacked: u8,
-    /// Number of further ACKs that are sent at once.
+    /// Number of quick ACKs left; these are sent at once.
     quick: u8,
     /// Number of ranges in `few`, or [`ON_HEAP`].
     held: u8,
@@ -273,7 +273,7 @@ impl Receiver {
         self.schedule_ack(p, now, segment.len);
     }
 
-    /// Counts every segment of a packet with several segments. The packet is acknowledged once (GRO).
+    /// Counts the segments of a GSO packet except one, which [`Receiver::on_data`] counts. The packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
         if segment.gso_size > 0 {
@@ -319,7 +319,7 @@ impl Receiver {
         many.insert(start, end)
     }
 
-    /// Removes the ranges that continue the data up to `next`; returns the new next byte.
+    /// Removes the ranges that adjoin or overlap the data below `next`; returns the new next byte.
     fn take(&mut self, next: u64) -> u64 {
         if self.held == ON_HEAP {
             let many = self.many.get_or_insert_default();

@@ -13,13 +13,13 @@
 //! ```
 //!
 //! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 9937 §6.
-//! Departs: PRR's shares are rounded up to whole segments. As in Linux, RecoverFS is the value of which ssthresh is a share:
+//! Departs: PRR's sndcnt is rounded up to whole segments. As in Linux, RecoverFS is the value from which ssthresh was computed:
 //! the window, or FlightSize with `reduce_from_flight`. RFC 9937 also subtracts the data already SACKed.
 
 use crate::cc::control::Window;
 use crate::params::{Reduction, TcpParams};
 
-/// Limits a number of bytes to 32 bits. No peer's window is larger.
+/// Clamps a byte count to 32 bits, which hold every peer's window.
 fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
@@ -28,18 +28,18 @@ fn narrow(bytes: u64) -> u32 {
 /// window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReductionState {
-    /// RecoverFS: the value of which ssthresh is a share.
+    /// RecoverFS: the window or FlightSize from which ssthresh was computed.
     flight: u32,
     /// prr_delivered: bytes delivered since the reduction began.
     delivered: u64,
     /// prr_out: bytes sent since the reduction began.
     out: u64,
-    /// In PRR, the bytes that may still be sent for this ACK. In held rate halving, the largest number of segments in flight.
+    /// In PRR, the bytes that may still be sent for this ACK. In held rate halving, the limit on segments in flight (`held`).
     sndcnt: u32,
 }
 
 impl ReductionState {
-    /// Begins a reduction, after a congestion event has set `w.ssthresh` to a share of `base` segments.
+    /// Begins a reduction, after a congestion event has set `w.ssthresh` to a fraction of `base` segments.
     pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, base: f64) {
         *self = Self { flight: narrow((base * f64::from(p.wire.mss)) as u64).max(1), ..Self::default() };
         match p.reduction.reduction {

@@ -21,7 +21,7 @@ pub(crate) struct Rtt {
     pub(crate) srtt: Duration,
     /// Variation of the round-trip time; zero before the first sample.
     pub(crate) rttvar: Duration,
-    /// RTO before backoff.
+    /// RTO without backoff.
     base: Duration,
     /// Number of doublings of the RTO: timeouts since the last sample, or since new data was acknowledged.
     backoff: u8,
@@ -86,7 +86,7 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(p.rto.backoff_doublings);
     }
 
-    /// Ends the SYN's backoff. If the handshake yielded no sample, a lost SYN raises the RTO to at least 3 s.
+    /// Ends the SYN's backoff. If the SYN was lost and the handshake yielded no sample, raises the RTO to at least 3 s.
     ///
     /// Source: RFC 6298 §5.7.
     pub(crate) fn after_syn(&mut self, lost: bool) {

@@ -9,10 +9,10 @@
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
-//! Three cursors are positions in the ring, which never move back to an earlier entry. Below `lost_to`, IsLost has been decided;
-//! above `lost_to`, SACKed data is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC 6675's
-//! HighRxt). `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so a
-//! repeated SACK block is skipped without visiting every entry.
+//! Three cursors mark positions in the ring, and never move back to an earlier entry. Entries below `lost_to` have been checked
+//! by IsLost; above it, SACKed data is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC
+//! 6675's HighRxt). `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so
+//! a repeated SACK block is skipped without visiting every entry.
 //!
 //! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
 //!
@@ -182,7 +182,8 @@ impl Scoreboard {
         size
     }
 
-    /// Decides IsLost for all entries that the current SACK information can decide. Returns true if an entry is newly lost.
+    /// Marks every entry as lost to which IsLost applies, given the SACK information so far. Returns true if an entry is newly
+    /// lost.
     ///
     /// Source: RFC 6675 §4; with `forward`, also FACK.
     pub(crate) fn mark_lost(&mut self, dupthresh: u8, mss: u32, forward: bool) -> bool {

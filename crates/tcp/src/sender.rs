@@ -75,8 +75,8 @@ impl PacingAndRate {
 /// Value of `end` for an endless stream.
 const ENDLESS: u64 = u64::MAX;
 
-/// The sending half of an endpoint. Every ACK uses four cache lines: the stream and its window, the clock, the controller with
-/// the head of the scoreboard, and the scoreboard's entries. Fields that few ACKs need come last.
+/// The sending half of an endpoint. Every ACK uses four cache lines: the stream and its window, the RTT estimate, the controller
+/// with the head of the scoreboard, and the scoreboard's entries. Fields that few ACKs need come last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
@@ -115,7 +115,7 @@ pub(crate) struct Sender {
     /// Largest number of bytes outstanding after a transmission in the current round (see `usage_until`).
     max_flight: u32,
     peer_rwnd: u32,
-    /// End of the current round, which is the low half of `next` when the round began.
+    /// End of the current round: `next` when the round began, as the low half of the offset.
     round_end: u32,
     /// Number of CE-marked packets reported by ACKs so far.
     pub(crate) ce_reported: u32,

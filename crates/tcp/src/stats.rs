@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-/// The sender's congestion state, with Linux' names.
+/// The sender's congestion state, with Linux's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
@@ -40,7 +40,7 @@ impl State {
 pub struct Probe {
     /// Congestion window in bytes. It is a whole number of segments in a stack with `whole_segments`.
     pub cwnd_bytes: u64,
-    /// Slow start threshold, bytes; `u64::MAX` stands for infinite.
+    /// Slow start threshold, bytes; `u64::MAX` if it is infinite.
     pub ssthresh_bytes: u64,
     /// Smoothed RTT; zero before the first sample.
     pub srtt: Duration,
@@ -69,9 +69,9 @@ pub struct Stats {
     pub ce_reported: u32,
     /// Number of segments received that contained nothing new.
     pub duplicates_received: u32,
-    /// Number of RFC 6675's rescue retransmissions.
+    /// Number of rescue retransmissions (RFC 6675).
     pub rescues: u32,
-    /// Number of RFC 8985's tail loss probes.
+    /// Number of tail loss probes (RFC 8985).
     pub probes: u32,
     /// Number of window reductions undone because they proved spurious.
     pub undone: u32,

@@ -5,7 +5,7 @@
 /// A new value for a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steer {
-    /// Congestion window, bytes; a smaller value than one segment counts as one segment.
+    /// Congestion window, bytes; a value below one segment is raised to one segment.
     Cwnd(u64),
     /// Slow start threshold, bytes; `None` if it is infinite.
     Ssthresh(Option<u64>),

@@ -31,7 +31,7 @@ use units::{Duration, Time};
 fn preset(name: &str) -> TcpParams {
     TcpParams::preset(name).unwrap()
 }
-/// Returns Linux' stack with exact timers.
+/// Returns Linux's stack with exact timers.
 fn exact() -> TcpParams {
     preset("linux-6").with(|p| p.rto.timer_tick = Duration::ZERO)
 }
@@ -79,7 +79,7 @@ fn a_connection_that_never_opens_fails() {
 
 #[test]
 fn handshake_request_answer_and_end() {
-    // the delay is 10 ms one way: the SYN leaves at 0 ms, the SYN-ACK at 10, the ACK with the request at 20, the answer at 30
+    // the one-way delay is 10 ms: the SYN leaves at 0 ms, the SYN-ACK at 10, the ACK with the request at 20, the answer at 30
     let p = preset("ns2-fulltcp-sack").with(|p| {
         p.window.nagle = false;
         p.quirks.fin_after_data = false;
@@ -107,7 +107,7 @@ fn handshake_request_answer_and_end() {
 
 #[test]
 fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
-    // the delay is 10 ms one way and the initial window 2. The answer has segments of 1460, 1460 and 1080 bytes. The first two
+    // the one-way delay is 10 ms and the initial window 2. The answer has segments of 1460, 1460 and 1080 bytes. The first two
     // leave at 30 ms and are acknowledged at 40 ms
     let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, pass);
     n.answer = Some((250, 4000));

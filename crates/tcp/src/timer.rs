@@ -5,9 +5,9 @@
 //! expires = now in whole ticks + wait rounded up to ticks;  fires = (expires / 8^n + 1) 8^n
 //! ```
 //!
-//! With a tick of 1 ms, waits below 63 ms end up to 1 ms late, waits below 504 ms up to 8 ms, below 4 s up to 64 ms, below 32 s
-//! up to 512 ms, and longer waits up to 4096 ms. All timers of a level expire at multiples of its bucket, so flows that back
-//! off retransmit together.
+//! With a tick of 1 ms, timers of less than 63 ms expire up to 1 ms late, those of less than 504 ms up to 8 ms, of less than 4 s
+//! up to 64 ms, of less than 32 s up to 512 ms, and longer ones up to 4096 ms. All timers of a level expire at multiples of its
+//! bucket size, so flows that back off retransmit together.
 //!
 //! Source: LWN, "Reinventing the timer wheel" (2015); Linux since 4.8, HZ 1000.
 
@@ -25,7 +25,7 @@ pub(crate) enum Timer {
     Reordering,
 }
 
-/// Longest wait on the lowest level, in ticks. From one level to the next, waits and buckets are eight times as long.
+/// Waits of fewer ticks than this are on the lowest level. On each further level, waits and buckets are eight times as long.
 const REACH: u64 = 63;
 /// Number of levels of the wheel with HZ 1000.
 const LEVELS: u32 = 9;

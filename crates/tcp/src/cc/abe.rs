@@ -53,7 +53,7 @@ mod tests {
         // a mark counts as a loss in slow start, and in every state if there is no beta_ecn
         assert_eq!(cut(&reno, f64::INFINITY), [50.0, 50.0]);
         assert_eq!(cut(&reno.with(|p| p.control.shared.beta_ecn = None), 50.0), [50.0, 50.0]);
-        // both forms of CUBIC keep 0.7 after a loss. In Linux' arithmetic, 100 * 717 / 1024 = 70.02 is rounded down to
+        // both forms of CUBIC keep 0.7 after a loss. In Linux's arithmetic, 100 * 717 / 1024 = 70.02 is rounded down to
         // whole segments
         for (cubic_form, loss) in [(CubicForm::Rfc9438, 70.0), (CubicForm::Linux, 70.0)] {
             let p = TcpParams::default().with(|p| {

@@ -12,7 +12,7 @@
 //!    any --RTprop not seen for 10 s--> ProbeRtt (1;  4 segments for 200 ms and a round) --> ProbeBw or Startup
 //! ```
 //!
-//! During a recovery, too, BBR sets the window: packet conservation for one round, then the model's window again.
+//! BBR also sets the window during a recovery: packet conservation for one round, then the model's window again.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5. The window's quanta,
 //! the allowance for aggregated ACKs and the margin of 1 % follow Linux, because at the small BDPs of CSC458 (3.3 packets) they
@@ -45,9 +45,9 @@ const CWND_GAIN: f64 = 2.0;
 /// The cycle of pacing gains in ProbeBw: a phase that probes, a phase that drains the queue built by the probe, and six that
 /// cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Time for which a minimum of the round-trip time is valid.
+/// Time for which a measured minimum RTT is valid.
 const RTPROP_WINDOW: Duration = Duration::from_secs(10);
-/// Time in ProbeRtt with the smallest window, in which the queue drains.
+/// Time spent in ProbeRtt at the smallest window, while the queue drains.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// The smallest window in segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
@@ -59,13 +59,13 @@ const FULL_ROUNDS: u32 = 3;
 const PACING_MARGIN: f64 = 0.99;
 /// Round-trip time assumed for the first pacing rate if the handshake gave no sample. Linux has the same value.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// Limit on the window's allowance for aggregated ACKs: the data of this many seconds at the estimated bandwidth.
+/// Limit on the window's allowance for aggregated ACKs: what the estimated bandwidth delivers in this time, seconds.
 const AGGREGATION_CAP: f64 = 0.1;
-/// Pacing rate below which a burst is one segment, bytes/s: 1.2 Mbit/s, as in Linux. At higher rates, a burst is the data of
-/// 1/1024 s, but at least two segments.
+/// Pacing rate below which a burst is one segment, bytes/s: 1.2 Mbit/s, as in Linux. At higher rates, a burst holds what the
+/// pacing rate sends in 1/1024 s, but at least two segments.
 const ONE_SEGMENT_BELOW: f64 = 150_000.0;
 
-/// State of the machine, named as in the draft.
+/// The states of BBR's state machine, named as in the draft.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Doubles the rate every round.
@@ -77,7 +77,7 @@ enum Mode {
     ProbeBw(u8),
     /// Keeps the window at four segments to measure the propagation time.
     ProbeRtt {
-        /// End of the state; set once the data in flight have dropped to four segments.
+        /// Time at which this state ends; set once the data in flight has dropped to four segments.
         done: Option<Time>,
         /// True once a round has passed since `done` was set.
         round: bool,
@@ -292,7 +292,7 @@ impl Bbr {
         }
     }
 
-    /// Adds to `cwnd` what must be in flight beyond a BDP to keep a path busy despite bursts and delayed ACKs.
+    /// Adds to `cwnd` the segments that must be in flight beyond a BDP to keep a path busy despite bursts and delayed ACKs.
     fn quanta(&self, cwnd: f64) -> f64 {
         let even = ((cwnd + 3.0 * f64::from(self.burst())) * 0.5).ceil() * 2.0;
         if self.mode == Mode::ProbeBw(0) { even + 2.0 } else { even }

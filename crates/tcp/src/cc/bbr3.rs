@@ -88,7 +88,7 @@ impl Bbr3 {
     fn gains(&self) -> (f64, f64) {
         let (drain, down) = match self.form {
             Bbr3Form::Draft => (0.5, 0.9),
-            // Linux' pacing gain in Drain is 1 / 2.885 = 0.347
+            // Linux's pacing gain in Drain is 1 / 2.885 = 0.347
             Bbr3Form::Linux => (0.347, 0.91),
         };
         match self.phase {

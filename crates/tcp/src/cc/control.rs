@@ -66,7 +66,7 @@ pub struct Drive {
     /// True if the controller itself reduces the window during a recovery, so that its output is also applied if
     /// [`AckSample::rests`] is set.
     pub converges: bool,
-    /// True if the window is small on purpose, so the delivery rates of the data in flight do not show the bandwidth.
+    /// True if the window is small on purpose, so the delivery rates of the data in flight do not reflect the bandwidth.
     pub probing_delay: bool,
 }
 
@@ -101,8 +101,8 @@ pub struct AckSample {
     pub delivered: u64,
     /// Bytes newly declared lost.
     pub lost: u64,
-    /// True if all data that was in flight when the last round ended is now acknowledged. A round is one round trip, counted in
-    /// data sent.
+    /// True if all data that was in flight when the last round ended is now acknowledged. A round is one round trip, measured by
+    /// sequence numbers.
     pub round_ended: bool,
     /// True if the ACK reports a CE mark.
     pub marked: bool,
@@ -355,7 +355,7 @@ pub(crate) trait Control: Sized {
     /// draws from a stream with a fixed seed.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
 
-    /// Passes the time of the following calls of `on_congestion`, `on_rto` and `on_undo`.
+    /// Sets the time of the calls of `on_congestion`, `on_rto` and `on_undo` that follow.
     fn at(&mut self, _now: Time) {}
 
     /// Starts a connection with window `w`.
@@ -368,7 +368,7 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Grows the window by an ACK. The default of [`Control::on_ack`] calls this method for ACKs that may grow the window.
+    /// Grows the window after an ACK. The default of [`Control::on_ack`] calls this method for ACKs that may grow the window.
     fn grow(&mut self, _w: &mut Window, _s: &AckSample) {}
 
     /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the window must not grow, and the result is

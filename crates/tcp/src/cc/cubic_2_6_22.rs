@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Source: Ha, Rhee & Xu 2008. Windows are whole segments.
-//! Departs: the cube root is exact before it is cut to 1024ths of a second, whereas the kernel's is 0.2 % off. HZ is 1000, as in
-//! ns-2.
+//! Departs: the cube root is exact before it is truncated to 1024ths of a second, whereas the kernel's is 0.2 % off. HZ is 1000,
+//! as in ns-2.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::cubic_rfc::Law;

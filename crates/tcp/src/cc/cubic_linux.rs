@@ -14,8 +14,8 @@
 //! W_max (§4.8 keeps it). Before the first loss, the window grows by at least 5 % per round trip (§4.10 has no such rule).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
-//! Departs: the cube root is exact before it is cut to 1024ths of a second, whereas the kernel's is 0.2 % off. C is 0.4, whereas
-//! the kernel's is 410/1024.
+//! Departs: the cube root is exact before it is truncated to 1024ths of a second, whereas the kernel's is 0.2 % off. C is 0.4,
+//! whereas the kernel's is 410/1024.
 
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::cubic_rfc::Law;
@@ -225,7 +225,7 @@ mod tests {
         let mut w = Window { cwnd: 14.0, ssthresh: c.growth.reduce(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
-        // in Linux' form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, above 20 as well as below.
+        // in Linux's form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, above 20 as well as below.
         // In 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, growth is 1 per round trip above 20: the window
         // takes 11 round trips from 14 to 20, and grows by 39 segments in the other 39 round trips
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);

@@ -31,9 +31,9 @@ use packet::Reading;
 
 /// g, the gain of alpha. Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
-/// The whole number that stands for alpha = 1 in Linux' form.
+/// The integer that represents alpha = 1 in Linux's form.
 const ONE: u32 = 1024;
-/// Linux' g, 1/16, as a shift.
+/// Linux's g, 1/16, as a shift.
 const SHIFT: u32 = 4;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
@@ -63,9 +63,9 @@ words! {
 pub(crate) struct Dctcp {
     reno: Reno,
     form: DctcpForm,
-    /// DCTCP.Alpha; in Linux' form, a whole number of 1024ths.
+    /// DCTCP.Alpha; in Linux's form, a whole number of 1024ths.
     alpha: f64,
-    /// Data delivered in the current round: in bytes, or in segments in Linux' form.
+    /// Data delivered in the current round: in bytes, or in segments in Linux's form.
     delivered: u64,
     /// Marked part of `delivered`.
     marked: u64,
@@ -184,7 +184,7 @@ mod tests {
         Dctcp::new(&p.control.dctcp, &stack(&p))
     }
 
-    /// Passes a round of `segments` segments, `marked` of them with CE, all reported by a single ACK.
+    /// Simulates a round of `segments` segments, `marked` of them with CE, all reported by a single ACK.
     fn round(c: &mut Dctcp, segments: u32, marked: u32) {
         let bytes = |n: u32| u64::from(n) * 1000;
         let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
@@ -209,7 +209,7 @@ mod tests {
             c.alpha = 0.0;
             (0..10).for_each(|_| round(&mut c, 10, 10));
             assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
-            // if 4 of 40 segments are marked, alpha converges to 0.1. In Linux' form, 64 * 4 / 40 = 6.4 is truncated to 6 per
+            // if 4 of 40 segments are marked, alpha converges to 0.1. In Linux's form, 64 * 4 / 40 = 6.4 is truncated to 6 per
             // round, so alpha stays where alpha >> 4 is 6, between 96 and 111
             (0..200).for_each(|_| round(&mut c, 40, 4));
             match form {

@@ -3,7 +3,7 @@
 //! ```text
 //! begin:          ssthresh = initial window, unless the stack sets an initial ssthresh
 //! cwnd < ssthresh:  cwnd += 1 per segment acknowledged, up to ssthresh (after a timeout, or at the start)
-//! otherwise:      cwnd stays
+//! otherwise:      cwnd does not change
 //! ```
 //!
 //! The window is held at ssthresh. A program that drives the run may set both from outside ([`crate::Steer`]): the program is

@@ -1,13 +1,13 @@
 //! HyStart: leaves slow start before the queue overflows.
 //!
 //! ```text
-//! ACK train:  since the round's start, ACKs at most 2 ms apart have lasted for more than (min_rtt + 1 ms) / 2,
-//!             or more than min_rtt + 1 ms if the sender paces
+//! ACK train:  all ACKs since the round's start are at most 2 ms apart, and the last one comes more than (min_rtt + 1 ms) / 2
+//!             after that start, or more than min_rtt + 1 ms if the sender paces
 //! delay:      after 8 samples of a round, its minimum RTT so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
 //! If one of the tests succeeds, ssthresh = cwnd.   Below a window of 16, rounds begin but neither test runs.
 //! ```
 //!
-//! Source: Ha & Rhee 2008 (Linux' constants).
+//! Source: Ha & Rhee 2008 (Linux's constants).
 
 use super::control::{AckSample, Stack, Window};
 use super::shared::HyStart as Axis;
@@ -18,9 +18,9 @@ use units::{Duration, Time};
 const LOW_WINDOW: f64 = 16.0;
 /// Number of samples in a round before the delay test.
 const MIN_SAMPLES: u8 = 8;
-/// Largest spacing of the ACKs of a train.
+/// Largest gap between two ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// Addition to the required length of a train. It allows for a sender's bursts at rates below 2 Gbit/s.
+/// Time added to the required length of a train, to allow for a sender's bursts at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Smallest and largest increase of the round trip that the delay test requires, microseconds.
 const DELAY_MIN: u32 = 4_000;

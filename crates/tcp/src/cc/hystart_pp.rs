@@ -131,7 +131,7 @@ mod tests {
 
     const NONE: f64 = f64::INFINITY;
 
-    /// Passes a round of `n` ACKs of one segment each, with this round-trip time. Meanwhile `sent` segments leave; they are
+    /// Simulates a round of `n` ACKs of one segment each, with this round-trip time. Meanwhile `sent` segments leave; they are
     /// acknowledged in the next round.
     fn round(h: &mut HyStartPp, w: &mut Window, una: &mut u64, (n, sent): (u64, u64), rtt_ms: f64) {
         let end = *una + n;

@@ -8,22 +8,22 @@
 //!                 the first ends once queuing_delay > 3/4 TARGET
 //! round trip:     cwnd += GAIN                                                    §4.3, if queuing_delay <= TARGET
 //!                 cwnd += max(GAIN - Constant cwnd (queuing_delay / TARGET - 1), -cwnd / 2)   otherwise
-//!                 each ACK makes the share acked / cwnd of this change
+//!                 each ACK makes acked / cwnd of this change
 //! slowdown:       ssthresh = cwnd, and cwnd = 2 segments for 2 round trips; then slow start up to ssthresh    §4.4
 //!                 the first begins 2 round trips after the first slow start; each later one begins after 9 times the time from
 //!                 the beginning of the previous one to the end of its slow start
 //! loss:           as LEDBAT
 //! ```
 //!
-//! The constant growth and the proportional reduction lead several flows to equal windows. In the slowdowns, each flow sees
-//! the empty path, which a latecomer never sees with LEDBAT. They cost at most a tenth of the link.
+//! The constant growth and the proportional reduction make competing flows converge to equal windows. During slowdowns, each flow
+//! sees the empty path, which a latecomer never sees with LEDBAT. Slowdowns cost at most a tenth of the link's capacity.
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not at hand,
 //! and version 06 (January 2026) was not compared.
-//! Departs: none known from the quotations, which leave four points open. Decided here: the round trips of a slowdown take the
-//! smoothed round-trip time at its beginning. The slow start after a slowdown is that of §4.1, so GAIN applies. The window
-//! grows only if it limited the sender (the stack's `cwnd_validation`), in place of LEDBAT's ALLOWED_INCREASE. ACKs that arrive
-//! during fast recovery do not enter the filters.
+//! Departs: none known from the quotations, which leave four points open. Decided here: a slowdown counts its round trips with the
+//! SRTT at its beginning. The slow start after a slowdown is that of §4.1, so GAIN applies. The window grows only if it limited
+//! the sender (the stack's `cwnd_validation`), in place of LEDBAT's ALLOWED_INCREASE. ACKs that arrive during fast recovery do not
+//! enter the filters.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::delay_filters::DelayFilters;

@@ -42,7 +42,7 @@ use units::{Problem, Time};
 /// Defines the enum of all controllers, and `each!`, which evaluates an expression for the controller of a flow.
 macro_rules! define {
     ($d:tt $($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
-        /// The state of one flow's controller. It is boxed, so a flow needs no memory for the largest of all controllers.
+        /// The state of one flow's controller. It is boxed, so that a flow does not need memory for the largest controller.
         #[derive(Clone, Debug)]
         pub(crate) enum Controller {
             $($Name(Box<$file::$Machine>),)*

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms.
-//! Unlike in Linux' DCTCP, the window also grows in rounds with marks.
+//! Unlike in Linux's DCTCP, the window also grows in rounds with marks.
 //!
 //! Without AccECN, Prague does not send ECT, and behaves as Reno.
 //!
@@ -37,7 +37,7 @@ use units::{Duration, Time};
 
 /// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// Shorter round-trip times count as this time.
+/// Round-trip times shorter than this count as this long.
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// Number of rounds after slow start before short round trips count as [`TARGET_RTT`] (version 0.7).
 const TRANSITION: u32 = 4;
@@ -55,8 +55,8 @@ const LEAST_RATE: f64 = 12_500.0;
 const BURSTS: f64 = 4096.0;
 /// Up to this window, in segments, pacing alone limits the flow.
 const RATE_MODE: f64 = 4.0;
-/// Share by which pacing is faster than W per round trip in the first half of a virtual round trip, and slower in the second
-/// half. Used with RTT independence after the first CE mark, for windows up to [`RATE_MODE`].
+/// Fraction by which pacing exceeds W per round trip in the first half of a virtual round trip, and falls short of it in the
+/// second half. Used with RTT independence after the first CE mark, for windows up to [`RATE_MODE`].
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {
@@ -116,7 +116,7 @@ pub(crate) struct Prague {
     mss: f64,
     /// Rounds after slow start before short round trips count as 25 ms.
     transition: u32,
-    /// W: the window with its fraction, segments.
+    /// W: the window before it is rounded to whole segments.
     w: f64,
     alpha: f64,
     /// True once a mark has been received.
@@ -176,7 +176,7 @@ impl Prague {
         }
     }
 
-    /// Grows the window by segments without a mark.
+    /// Grows the window for segments that were delivered without a mark.
     fn grow(&mut self, w: &mut Window, unmarked: f64, srtt: Duration) {
         let mut left = unmarked;
         if w.slow_start() {

@@ -6,7 +6,7 @@
 //! each ACK:            cwnd += N, the segments newly acknowledged
 //! at the end of a bin: curr_delv = bytes delivered in the last W bins
 //!                      prev_delv = bytes delivered in W bins that ended one round trip (the newest sample) earlier;
-//!                                  a round trip that is not a whole number of bins takes a share of the two outer bins
+//!                                  a round trip that is not a whole number of bins takes a fraction of both outer bins
 //!                      norm_diff = (2 prev_delv - curr_delv) / (2 prev_delv)
 //!                      norm_diff >= 0.35 --> cwnd -= bytes delivered in the last floor(2 INITIAL_RTT / bin) bins;  ssthresh = cwnd
 //! ```
@@ -36,8 +36,8 @@ const WINDOW_PERCENT: u64 = 350;
 const W: usize = 10;
 /// EXTRA_BINS: longest round trip for which the test runs, in bins.
 const EXTRA_BINS: usize = 15;
-/// Number of bins stored: enough for a window that ended EXTRA_BINS bins ago, and for one bin before this window, of which a
-/// share may count.
+/// Number of bins stored: enough for a window that ended EXTRA_BINS bins ago, and for one bin before this window, part of which
+/// may count.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
 /// THRESH: smallest norm_diff that ends slow start.
 const THRESH: f64 = 0.35;
@@ -50,7 +50,7 @@ pub(super) struct Search {
     initial_window: f64,
     /// INITIAL_RTT; zero before the first sample.
     initial_rtt: Duration,
-    /// Newest sample of the round trip.
+    /// Newest RTT sample.
     rtt: Duration,
     /// End of the current bin; `NEVER` before the first sample.
     bin_end: Time,
@@ -84,7 +84,7 @@ impl Search {
         Duration((self.initial_rtt.0 * WINDOW_PERCENT / 100 / W as u64).max(1))
     }
 
-    /// Takes the first round trip, `us` microseconds, and begins the first bin.
+    /// Takes the first RTT sample, `us` microseconds, and begins the first bin.
     pub(super) fn begin(&mut self, now: Time, us: u32) {
         if self.bin_end == Time::NEVER {
             self.initial_rtt = Duration::from_micros(u64::from(us));

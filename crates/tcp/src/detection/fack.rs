@@ -1,10 +1,10 @@
 //! Loss detection by forward acknowledgement as in ns-2's Agent/TCP/Linux, which also detects lost retransmissions.
 //!
 //! ```text
-//! lost, if sent once:     fack - seq >= DupThresh segments,  fack = the highest SACKed segment
-//! lost, if sent again:    fack >= the first segment not yet sent when it was sent again,
-//!                         or  n + DupThresh < m,  retransmissions are numbered in sending order:  n is this one, and m
-//!                         one that an earlier ACK, or the ACK number of this ACK, has reported as delivered
+//! lost, if sent once:      fack - seq >= DupThresh segments,  fack = the highest SACKed segment
+//! lost, if retransmitted:  fack >= the first segment that was still unsent at the time of the retransmission,
+//!                          or  n + DupThresh < m.  Retransmissions are numbered in sending order:  n is the number of this one,
+//!                          m that of one that an earlier ACK, or the ACK number of this ACK, has reported as delivered
 //! ```
 //!
 //! A condition that holds for a retransmission also holds for all earlier retransmissions. So the undecided retransmissions

@@ -6,8 +6,8 @@
 //! lost          if sent before this segment, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
 //! reo_wnd       0 if no reordering was seen, and losses are being repaired or DupThresh segments are SACKed;
 //!               otherwise min(reo_wnd_mult * min RTT / 4, SRTT)                                   §6.2 step 4
-//! reo_wnd_mult  1 at first;  one more in every round with a D-SACK that is not for a probe;
-//!               1 again after 16 recoveries without a D-SACK
+//! reo_wnd_mult  1 at first;  increased by 1 in every round with a D-SACK that is not for a probe;
+//!               reset to 1 after 16 recoveries without a D-SACK
 //! ```
 //!
 //! First transmissions are scanned in sequence order. Retransmissions have a queue in sending order. Both scans go from the
@@ -53,8 +53,7 @@ struct Resent {
 
 /// RACK.reo_wnd_persist: number of recoveries without D-SACK that reset the reordering window.   Source: RFC 8985 §6.2.
 const PERSIST: u8 = 16;
-/// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, the window is limited by SRTT, which is
-/// less.
+/// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, SRTT is the tighter limit on the window.
 const MOST_QUARTERS: u32 = 255;
 
 /// RACK's and TLP's variables. Times are microseconds modulo 2^32, sequence numbers the low halves of offsets.
@@ -189,8 +188,8 @@ impl Rack {
     }
 
     /// Processes the segments that an ACK delivers, once they are on the scoreboard. Returns true if a segment may be lost. `open`
-    /// is true in the state Open: then no segment is marked lost, and if none is SACKed, everything sent earlier is acknowledged,
-    /// too.   Source: RFC 8985 §6.2.
+    /// is true in the state Open, in which no segment is marked lost; if none is SACKed either, everything sent earlier has been
+    /// acknowledged.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -368,7 +367,7 @@ impl Rack {
         wait
     }
 
-    /// Counts the segments again, and asserts that RACK's counters are correct.
+    /// Recounts the segments, and asserts that RACK's counters are correct.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard) {
         let count = |f: fn(&Entry) -> bool| board.iter().filter(|e| f(e)).count() as u32;

@@ -1,4 +1,4 @@
-//! Applies the settings of a sender from outside.
+//! Changes settings of a sender while it runs (see [`Steer`]).
 
 use super::Endpoint;
 use crate::params::TcpParams;
@@ -18,7 +18,7 @@ impl Endpoint {
         Steerable { mss: p.wire.mss, pacing_rate: self.tx.can_pace(p) }
     }
 
-    /// Sets a value of the sender, and sends the segments that the new value allows.
+    /// Applies one setting, and sends the segments that the new value allows.
     pub fn steer(&mut self, p: &TcpParams, now: Time, set: Steer, io: &mut impl Io) {
         let segments = |bytes: u64| bytes as f64 / f64::from(p.wire.mss);
         match set {

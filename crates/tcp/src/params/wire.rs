@@ -16,7 +16,7 @@ group! {
         /// ns-2.
         pub timestamp_bytes: u16 = 12,
         /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
-        // Linux' options have 20 bytes: MSS 4, SACK permitted 2, time stamps 10, NOP 1, window scale 3
+        // Linux's options take 20 bytes: MSS 4, SACK permitted 2, time stamps 10, NOP 1, window scale 3
         pub syn_option_bytes: u16 = 20,
         /// SACK blocks take bytes on the wire: 4 + 8 n for n blocks.
         pub sack_on_wire: bool = true,

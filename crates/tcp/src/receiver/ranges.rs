@@ -10,7 +10,7 @@ const RECENT: usize = SackBlocks::MAX;
 pub(crate) struct OutOfOrder {
     /// The ranges: sorted, disjoint, not adjacent.
     pub(crate) ranges: Vec<SackBlock>,
-    /// One byte offset in each of the most recently extended ranges, newest first.
+    /// The offset of one byte in each of the most recently extended ranges, newest first.
     pub(crate) recent: [u64; RECENT],
     pub(crate) count: u8,
     /// The block that the next ACK reports as a duplicate (D-SACK).
@@ -61,7 +61,7 @@ impl OutOfOrder {
         self.count = n as u8;
     }
 
-    /// Removes the ranges that continue the data up to `next`; returns the new next byte.
+    /// Removes the ranges that adjoin or overlap the data below `next`; returns the new next byte.
     pub(crate) fn take(&mut self, mut next: u64) -> u64 {
         let n = self.ranges.partition_point(|r| r.start <= next);
         if n > 0 {

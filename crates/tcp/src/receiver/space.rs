@@ -1,4 +1,4 @@
-//! A tuned receive buffer (dynamic right-sizing).
+//! An autotuned receive buffer (dynamic right-sizing).
 //!
 //! ```text
 //! rtt     minimum round trip, by time stamps (a longer sample raises it by an eighth) or by the arrival of a whole window
@@ -22,7 +22,7 @@
 use crate::params::{Rmem, TcpParams};
 use crate::segment::Segment;
 
-/// RTT in microseconds below which the buffer grows less.   Source: tcp_rcvbuf_low_rtt.
+/// RTT in microseconds below which the buffer grows more slowly.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
 /// Smallest payload that raises `limit`, bytes.   Source: Linux.
 const LEAST_PAYLOAD: u32 = 128;

@@ -15,8 +15,8 @@ pub(crate) struct Entry {
     pub(crate) start: u32,
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
-    /// In the first entry of a SACKed run: a lower bound of the run's length in entries. In a retransmission, for FACK: the
-    /// number of the retransmission.
+    /// In the first entry of a SACKed run: a lower bound of the run's length in entries. In a retransmitted entry, for FACK: the
+    /// serial number of the retransmission.
     pub(crate) skip: u32,
     /// Payload bytes.
     pub(crate) len: u16,

@@ -10,8 +10,8 @@ impl Watch for () {
 }
 
 impl Scoreboard {
-    /// Computes every counter again from the entries, and asserts that the stored counters are the same. `by_time` is true if
-    /// RACK decides which segments are lost, so that IsLost does not apply.
+    /// Recomputes every counter from the entries, and asserts that the stored counters are the same. `by_time` is true if RACK
+    /// decides which segments are lost, so that IsLost does not apply.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
@@ -32,7 +32,7 @@ impl Scoreboard {
         }
         assert_eq!(self.runs, runs, "runs");
         for (i, e) in all.iter().enumerate() {
-            // IsLost, computed by its definition
+            // IsLost, as the RFC defines it
             let bytes: u64 = all.iter().skip(i + 1).filter(sacked).map(Entry::bytes).sum();
             let above = (i + 1..all.len()).filter(|&j| all[j].has(SACKED) && !all[j - 1].has(SACKED)).count();
             let is_lost = bytes > u64::from(dupthresh - 1) * u64::from(mss) || above >= usize::from(dupthresh);

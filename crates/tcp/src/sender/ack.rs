@@ -80,7 +80,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if an ACK that newer ACKs have overtaken may still SACK data above the hole, as in Linux. (RFC 9293
+    /// Returns true if an ACK older than one already received may still SACK data above the hole, as in Linux. (RFC 9293
     /// §3.10.7.4 allows a sender to ignore such an ACK.)
     #[cold]
     fn may_sack(&self, p: &TcpParams, segment: &Segment) -> bool {
@@ -157,8 +157,8 @@ impl Sender {
         (newly, segments, once)
     }
 
-    /// Takes the RTT samples of an ACK, as the stack's `rtt_source` defines. Returns the sample for the controller: the round trip
-    /// of the newest segment. It does not include the time for which the receiver delayed the ACK.
+    /// Takes the RTT sample of an ACK from the stack's `rtt_source`. Returns the sample for the controller: the round trip of the
+    /// newest segment, which does not include the time for which the receiver delayed the ACK.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
@@ -207,7 +207,7 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // only ACKs with the highest ACK number are used, because the counter of an overtaken ACK is old
+            // only ACKs with the highest ACK number are used, because an ACK that arrives out of order has an old counter
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }

@@ -13,7 +13,7 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// Kind of the segment sent when there is neither lost nor new data to send.
+/// The segment sent when there is neither lost nor new data to send.
 #[derive(PartialEq)]
 enum Hole {
     None,
@@ -168,7 +168,7 @@ impl Sender {
     }
 
     /// Records how much of the window a round uses, because a window that is not used must not grow.   Source: RFC 7661 §4.2;
-    /// Linux' cwnd_validate.
+    /// Linux's cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
         let flight = self.next - self.una;
@@ -202,8 +202,7 @@ impl Sender {
         Hole::None
     }
 
-    /// Returns true if HighACK is above RescueRxt. Then the first retransmission has arrived, and no rescue has been sent
-    /// since.
+    /// Returns true if HighACK is above RescueRxt: the first retransmission has arrived, and no rescue has been sent since.
     /// Source: RFC 6675 §4.
     fn may_rescue(&self) -> bool {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0

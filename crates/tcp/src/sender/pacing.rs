@@ -9,7 +9,7 @@ use crate::segment::{Io, Segment, micros};
 use packet::Flags;
 use units::{Duration, Time};
 
-/// The decision about a new segment.
+/// The result of [`Sender::next_of_burst`]: the new segment leaves now, or waits.
 pub(super) enum Burst {
     /// The segment is sent now, with PSH if it ends a burst or all written data.
     Leaves(Flags),
@@ -143,7 +143,7 @@ impl Sender {
         io.flush();
     }
 
-    /// Returns true if the host's own queue and device hold enough of this connection's data (TCP small queues).
+    /// Returns true if the host's own queue and device already hold all they may of this connection's data (TCP small queues).
     #[cold]
     pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
         let (mss, flight) = (u64::from(p.wire.mss), self.next - self.una);
@@ -159,8 +159,8 @@ impl Sender {
         self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
     }
 
-    /// Decides about a new segment of `len` bytes. `burst` is the number of segments left in the current burst, and the size
-    /// of the burst.
+    /// Decides if a new segment of `len` bytes leaves now. `burst` is a pair: the number of segments left in the current burst,
+    /// and its size.
     #[inline(never)]
     pub(super) fn next_of_burst(&mut self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Burst {
         if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
@@ -185,7 +185,7 @@ impl Sender {
         let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
         let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
         let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
-        // only Nagle's algorithm holds back a single segment, and the end of a stream does not wait for more data
+        // a single segment is held back only by Nagle's algorithm, and the end of a stream does not wait for more data
         let last = self.closing && left <= room;
         if left <= mss || last || self.state.repairs() {
             return size;

@@ -8,9 +8,9 @@
 //! if segments remain within the reordering window after an ACK, the timer waits for the end of that window
 //! ```
 //!
-//! Source: RFC 8985 §6.2 to §8. Three rules follow Linux. The 2 ms prevent a probe just when the last ACK of a flight is due.
-//! After a probe or a reordering window, the RTO counts from the latest transmission of the first segment. If a retransmission
-//! is lost after a timeout, a fast recovery begins.
+//! Source: RFC 8985 §6.2 to §8. Three rules follow Linux. The extra 2 ms keep a probe from leaving just when the last ACK of a
+//! flight is due. After a probe or a reordering window, the RTO counts from the latest transmission of the first segment. If a
+//! retransmission is lost after a timeout, a fast recovery begins.
 //!
 //! Without D-SACK, a pure duplicate ACK shows that the probe was not necessary. If the duplicate ACK is lost, the window is reduced
 //! although no segment was lost.
@@ -81,19 +81,20 @@ impl Sender {
         left.max(Duration::from_micros(1))
     }
 
-    /// Arms the timer for a timeout: a whole RTO, or the rest of the current RTO if the timer served another purpose.
+    /// Arms the timer for a timeout: a full RTO, or the rest of the current RTO if the timer was set for a probe or a reordering
+    /// window.
     pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
         let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p.rto.max_rto) };
         self.set_timer(Timer::Rto, p.rto.expiry(now, wait));
     }
 
-    /// Arms the timer for a whole RTO.
+    /// Arms the timer for a full RTO.
     pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
         self.detection.begin_rto(micros(now));
         self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
     }
 
-    /// Restarts the RTO with RACK, after a retransmission of the first segment.
+    /// Restarts the RTO after a retransmission of the first segment, if RACK is in use.
     #[inline]
     pub(super) fn on_head_resent(&mut self, p: &TcpParams, now: Time) {
         if self.timer != Timer::Reordering && self.detection.rto_began().is_some() {

@@ -11,8 +11,8 @@ use crate::segment::{Io, micros};
 use crate::stats::State;
 use units::Time;
 
-/// Largest number of segments by which the window may exceed the data in flight after the repair of a timeout: `tcp_max_burst` of
-/// Linux 2.6.
+/// Largest number of segments by which the window may exceed the data in flight at the end of the repair after a timeout:
+/// `tcp_max_burst` of Linux 2.6.
 const MAX_BURST: u64 = 3;
 
 impl Sender {
@@ -93,7 +93,7 @@ impl Sender {
     fn reduction_base(&self, p: &TcpParams) -> f64 {
         let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
         if p.reduction.reduce_from_flight {
-            // the number is limited to the window, because segments sent by limited transmit do not count (RFC 3042 §2)
+            // FlightSize is capped at the window, because segments sent by limited transmit do not count (RFC 3042 §2)
             cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
         } else if p.quirks.whole_segments {
             cwnd.floor()
@@ -249,7 +249,7 @@ impl Sender {
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
-        // segments that are not yet overdue are still in flight, and the window allows one segment more than these
+        // segments that are not yet overdue are still in flight, so the window covers them and one segment more
         self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;

@@ -30,8 +30,8 @@ impl Io for Out {
     }
 }
 
-/// Decides the fate of a segment, from the sending end, the number of segments that it has sent before, and the segment. It is
-/// boxed, because otherwise the pipe would be compiled for every test.
+/// Decides the fate of a segment. The arguments are the sending end, the number of segments that it has sent before, and the
+/// segment. It is boxed, because otherwise the pipe would be compiled for every test.
 type Fates<'a> = Box<dyn FnMut(usize, usize, &Segment) -> Fate + 'a>;
 
 /// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 is the active end.

@@ -34,8 +34,8 @@ fn presets_are_valid_and_round_trip() {
 
 #[test]
 fn wire_sizes_of_the_sources() {
-    // CableLabs 2012: SYN and ACK have 50 bytes, including ten of ns-2's time stamps. Data packets of Agent/TCP/Linux have 1510
-    // bytes with time stamps (measured in ns-2 2.35)
+    // CableLabs 2012: a SYN and an ACK are 50 bytes long, including ten bytes of ns-2's time stamps. Data packets of
+    // Agent/TCP/Linux are 1510 bytes long with time stamps (measured in ns-2 2.35)
     let full = preset("ns2-fulltcp-sack");
     let syn = Segment { flags: Flags::SYN, ..Segment::default() };
     let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -45,7 +45,7 @@ fn wire_sizes_of_the_sources() {
     assert_eq!(cubic.wire.packet_size(&data), 1510);
     let reno = preset("ns2-reno");
     assert_eq!((reno.wire.packet_size(&data), reno.wire.packet_size(&ack)), (1500, 40));
-    // Linux: a SYN has 60 bytes, an ACK 52, a full data packet 1500, an ACK with one SACK block 64
+    // Linux: a SYN is 60 bytes long, an ACK 52, a full data packet 1500, and an ACK with one SACK block 64
     let linux = preset("linux-6");
     assert_eq!((linux.wire.packet_size(&syn), linux.wire.packet_size(&ack)), (60, 52));
     assert_eq!(linux.wire.packet_size(&Segment { len: 1448, ..data }), 1500);

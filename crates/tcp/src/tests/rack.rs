@@ -9,7 +9,7 @@ use super::net::{Fate, Net};
 use super::{pass, preset};
 use units::Duration;
 
-/// Returns Linux' stack with an initial window of ten that idle periods do not reduce, exact timers, and an ACK for every
+/// Returns Linux's stack with an initial window of ten that idle periods do not reduce, exact timers, and an ACK for every
 /// segment.
 pub(super) fn stack() -> TcpParams {
     let timer_tick = Duration::ZERO;

@@ -125,7 +125,7 @@ fn an_overtaken_ack_still_reports_arrivals() {
         // the ACK of 3 arrives after the ACK of 5, but its SACK block is new and shows that segment 5 is lost
         assert_eq!(s.ack(101_000, 3, &[(6, 10)]), [5], "{name}");
         assert_eq!(s.in_flight(), 1, "{name}");
-        // an overtaken ACK without new blocks has no effect
+        // an ACK that arrives out of order and has no new blocks has no effect
         assert!(s.ack(102_000, 3, &[(6, 10)]).is_empty(), "{name}");
         assert_eq!(s.end.probe(&s.p).state, State::Recovery);
     }

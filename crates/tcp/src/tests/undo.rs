@@ -89,7 +89,7 @@ fn the_reordering_window_grows_by_d_sack() {
         }
         n.run(9.0);
         assert_eq!(n.received[1], 20 * 1448);
-        // a reordering window of 25 ms, plus Linux' 2 ms, is too short for a delay of 40 ms. After a D-SACK the window is two
+        // a reordering window of 25 ms, plus Linux's 2 ms, is too short for a delay of 40 ms. After a D-SACK the window is two
         // quarters of 100 ms, which is long enough
         assert_eq!(n.ends[0].stats().retransmits, retransmits, "dsack {dsack}");
     }

@@ -8,7 +8,7 @@ use units::{Bytes, Duration, Time};
 
 const MSS: u64 = 1448;
 
-/// Returns Linux' stack with a tuned window. `default` and `max` are the initial and the maximum memory of the buffer, in bytes.
+/// Returns Linux's stack with a tuned window. `default` and `max` are the initial and the maximum memory of the buffer, in bytes.
 fn tuned(default: u64, max: u64) -> TcpParams {
     let rmem = Some(Rmem { default: Bytes(default), max: Bytes(max) });
     exact().with(|p| {

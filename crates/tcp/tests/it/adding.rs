@@ -41,8 +41,8 @@ fn one_line_makes_the_word() {
     assert!(CongestionControl::ALL.contains(&p.control.congestion_control));
 }
 
-/// Returns the number of segments delivered in a minute over a path with 6 Mbit/s, an RTT of 40 ms, and random loss of one packet
-/// in a hundred.
+/// Returns the number of segments delivered in a minute over a 6 Mbit/s path with an RTT of 40 ms and random loss of one packet in
+/// a hundred.
 fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
     let p = TcpParams::preset("reno").unwrap().with(|p| p.control.congestion_control = congestion_control);
     let mut dice = Rng::named(seed, "air");
@@ -58,8 +58,8 @@ fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
 
 #[test]
 fn losses_that_no_queue_causes_cost_westwood_less_than_reno() {
-    // The path can carry 500 segments per second, which are 30 000 in a minute. By its response function, Reno sends at most
-    // 12.2 segments per RTT of 45 ms, which are 16 300 in a minute.
+    // The path can carry 500 segments per second, or 30 000 in a minute. According to its response function, Reno sends at most
+    // 12.2 segments per RTT of 45 ms, or 16 300 in a minute.
     let sum = |control| (1..=3).map(|seed| delivered(control, seed)).sum::<u64>() / 3;
     let (reno, westwood) = (sum(CongestionControl::Reno), sum(CongestionControl::Westwood));
     assert!((10_000..18_000).contains(&reno), "{reno}");

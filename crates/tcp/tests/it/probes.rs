@@ -21,8 +21,8 @@ fn read(end: &Endpoint, p: &TcpParams, now: Time) -> Vec<(String, String)> {
     columns
 }
 
-/// Returns the state of the sender every 100 ms of a transfer of 20 s. The path has 6 Mbit/s and an RTT of 40 ms, and one
-/// packet in five hundred is lost.
+/// Returns the state of the sender every 100 ms during a transfer of 20 s. The path carries 6 Mbit/s with an RTT of 40 ms, and
+/// loses one packet in five hundred.
 fn rows_of(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
     let mut dice = Rng::named(3, "air");
     let fate = move |from: usize, s: &Segment| {

@@ -1,10 +1,10 @@
-//! A filter for the largest delivery rate of the last rounds.
+//! A filter for the largest delivery rate of recent rounds.
 
 /// Number of rounds that the maximum covers.
 const BW_WINDOW: u64 = 10;
 
-/// The maximum over the last [`BW_WINDOW`] rounds. Keeps three values, each with its round: the largest, the largest after the
-/// first, and the largest after the second.
+/// The maximum over the last [`BW_WINDOW`] rounds. Keeps three values, each with its round: the largest, the largest measured
+/// after that one, and the largest measured after the second.
 ///
 /// Source: Nichols' windowed filter, as in the draft §4.1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

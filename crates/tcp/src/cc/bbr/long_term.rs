@@ -115,7 +115,7 @@ mod tests {
     use crate::cc::control::RateSample;
     use units::Duration;
 
-    /// Passes round `k`: within 10 ms, ten segments of 1000 bytes are delivered and `lost` segments are lost.
+    /// Simulates round `k`: within 10 ms, ten segments of 1000 bytes are delivered and `lost` segments are lost.
     fn round(l: &mut LongTerm, k: u64, lost: u64) -> bool {
         let rate = RateSample {
             bytes: 10_000,

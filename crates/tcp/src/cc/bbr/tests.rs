@@ -147,7 +147,7 @@ fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     }
     let (first, last) = (first.unwrap(), last.unwrap());
     assert_eq!(first, 10_002);
-    // ProbeRtt lasts for 200 ms after the data in flight have dropped to four segments
+    // ProbeRtt lasts for 200 ms after the data in flight has dropped to four segments
     assert!((last - first).abs_diff(200) <= 15, "{first} {last}");
     assert_eq!(b.rt_prop, Some(12_000));
     assert!(w.cwnd >= before, "{} {before}", w.cwnd);

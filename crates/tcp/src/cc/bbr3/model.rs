@@ -43,7 +43,7 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateMaxBw(): updates the rounds, and max_bw from a rate sample.
+    /// UpdateMaxBw(): updates the round count, and max_bw from a rate sample.
     pub(super) fn update_max_bw(&mut self, rs: &RateSample) {
         self.update_round(rs);
         let rate = delivery_rate(rs);

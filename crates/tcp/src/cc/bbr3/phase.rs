@@ -1,4 +1,4 @@
-//! The states of the machine, and the values restored after a spurious loss.
+//! The states of BBR's state machine, and the values restored after a spurious loss.
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3 and §5.5.11.
 

@@ -50,7 +50,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckDrainDone(): leaves Drain once the data in flight fit into the BDP, or after three rounds.
+    /// CheckDrainDone(): leaves Drain once the data in flight fits into the BDP, or after three rounds.
     pub(super) fn check_drain_done(&mut self, s: &AckSample) {
         if self.phase == Phase::Drain
             && (s.in_flight as f64 <= self.inflight(self.path.bw, 1.0)
@@ -181,7 +181,7 @@ impl Bbr3 {
         self.bdp_multiple(self.path.bw, super::PROBE_RTT_CWND_GAIN).max(super::MIN_PIPE_CWND * self.mss)
     }
 
-    /// HandleProbeRTT(): waits until the data in flight are at most the window of ProbeRTT, and then for 200 ms and a round.
+    /// HandleProbeRTT(): waits until the data in flight fits into the window of ProbeRTT, and then for 200 ms and a round.
     fn handle_probe_rtt(&mut self, cwnd: &mut f64, s: &AckSample) {
         if self.cycle.probe_rtt_done_stamp.is_none() {
             if s.in_flight as f64 <= self.probe_rtt_cwnd() {

@@ -187,7 +187,7 @@ fn cruising_leaves_fifteen_percent() {
     assert_eq!(b.cwnd_cap(), 4000.0);
 }
 
-/// Passes a round with a loss, in which `bytes` bytes are delivered in 10 ms.
+/// Simulates a round with a loss, in which `bytes` bytes are delivered in 10 ms.
 fn lossy_round(b: &mut Bbr3, bytes: u64) {
     b.note_loss(80_000.0);
     b.bounds.loss_round_delivered = 0;
