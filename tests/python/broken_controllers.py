@@ -6,13 +6,13 @@ from bloatlab.controllers import Drive
 
 
 class Sound:
-    """AIMD as in RFC 5681, with CUBIC's factor after a loss."""
+    """AIMD as in RFC 5681, but with CUBIC's decrease factor."""
 
     increase = 1.0
     kept = 0.7
 
     def on_ack(self, sample):
-        """Doubles the window per round trip in slow start; after that, adds `increase` segments per round trip."""
+        """Doubles the window every round trip in slow start; then adds `increase` segments per round trip."""
         if sample.rests or not sample.cwnd_limited:
             return None
         slow_start = sample.cwnd < sample.ssthresh
@@ -30,7 +30,7 @@ class NoBackoff(Sound):
 
 
 class DeafToMarks(Sound):
-    """Keeps its window after an ECN mark, and responds to losses."""
+    """Responds to losses, but not to ECN marks."""
 
     def on_congestion(self, moment, kind, base):
         """Returns the window after congestion."""
@@ -58,7 +58,7 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: After a round that loses more than the share `loss_threshold`, the share `beta` of a bound remains.
+    #: A round that loses more than the share `loss_threshold` multiplies a bound by `beta`.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):
@@ -159,7 +159,7 @@ class SmallBbr:
         return moment.ssthresh
 
     def probe(self):
-        """Reports the state by the names of the draft."""
+        """Reports the state under the names of the draft."""
         pacing_gain, cwnd_gain = self.gains[self.phase]
         return {
             "phase": self.phase,

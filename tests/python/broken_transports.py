@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-#: Acknowledged datagrams before which the window doubles per round trip.
+#: Initial slow-start threshold in datagrams.
 SLOW_START = 64.0
 
 
 class Aimd:
-    """Sends numbered datagrams without end. Per round trip, its window grows by one and halves at most once.
+    """Sends numbered datagrams endlessly. Its window grows by one per round trip, and is halved at most once per round
+    trip.
 
     A receiver returns the number of each datagram and whether it was marked. A datagram whose number is missing is
     lost, because the paths of the tests keep the order. After a second without acknowledgements, all datagrams in

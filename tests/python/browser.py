@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-#: Arguments that suppress messages and everything that uses the network by itself.
+#: Arguments that suppress messages and keep the browser itself from using the network.
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -67,7 +67,7 @@ def opened(
     found.page.on("console", lambda m: found.errors.append(m.text) if m.type in {"error", "warning"} else None)
     found.page.on("pageerror", lambda e: found.errors.append(str(e)))
     found.page.on("dialog", lambda d: (found.errors.append(f"dialog: {d.message}"), d.dismiss()))
-    # addresses that begin with blob: are memory of the page itself
+    # blob: addresses refer to data that the page itself has made
     own = (file.as_uri(), "blob:")
     found.page.on("request", lambda r: found.requests.append(r.url) if not r.url.startswith(own) else None)
     try:

@@ -91,7 +91,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def digest(folder: Path) -> str:
-    """SHA-256 of those files of a result folder that are the same for equal runs."""
+    """Returns the SHA-256 of the files of a result folder, without the provenance, which differs between equal runs."""
     sha = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != PROVENANCE):
         sha.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
@@ -130,7 +130,7 @@ traffic.voip = {}
 
 
 def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Presses Ctrl-C and returns the output of the process. A process that does not end is killed."""
+    """Sends SIGINT, as Ctrl-C does, and returns the output of the process; kills a process that does not end."""
     process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=60)
@@ -179,7 +179,7 @@ METRICS = (LOST, LATE, PLR, MOS, MEDIAN, MAD, PAGES, FTP)
 
 @pytest.fixture(scope="session", autouse=True)
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Makes tests keep results in a folder of their own, so that the user's store is not used."""
+    """Makes tests keep results in a temporary folder instead of the user's store."""
     folder = tmp_path_factory.mktemp("store")
     before = os.environ.get("BLOATLAB_STORE")
     os.environ["BLOATLAB_STORE"] = str(folder)

@@ -1,4 +1,4 @@
-"""Determines the capabilities of this machine's kernel, from the kernel itself and not from the bench under test."""
+"""Finds out what this machine's kernel permits, without using the bench under test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-#: A program that exits with 0 if a process like this one may have a network namespace with a TUN device that is up.
+#: A program that exits with 0 if it can create a network namespace and bring up a TUN device in it.
 PROBE = """
 import ctypes, fcntl, os, socket, struct, sys
 
@@ -32,7 +32,7 @@ except OSError as error:
 
 @cache
 def why_no_bench() -> str:
-    """Returns the reason why the live bench cannot run here, or an empty text."""
+    """Returns the reason why the live bench cannot run here, or an empty string."""
     done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=False)
     return done.stderr.strip().splitlines()[-1] if done.returncode else ""
 

@@ -73,12 +73,12 @@ def runs(found: Opened) -> int:
     return int(found.page.evaluate("document.body.dataset.runs"))
 
 
-#: Holds once the current experiment has been run and drawn, or refused.
+#: True once the current experiment has been run and drawn, or refused.
 SETTLED = "document.body.dataset.state === 'settled'"
 
 
 def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Performs an act that changes the experiment, and waits until the page has run and drawn the new experiment."""
+    """Performs an action that changes the experiment, and waits until the page has run and drawn the new experiment."""
     before = int(found.page.evaluate("document.body.dataset.asked"))
     act()
     until(found, f"Number(document.body.dataset.asked) > {before} && {SETTLED}")

@@ -20,7 +20,7 @@ from bloatlab.scenario import ScenarioError, parse, problems, toml_value
 from bloatlab.simulation import run
 from conftest import DUMBBELL
 
-#: Examples are derived from the test and not from chance, so every run of a test has the same examples.
+#: Hypothesis derives the examples from the test instead of drawing them at random, so every run uses the same ones.
 ATTACK = settings(
     max_examples=40,
     deadline=None,

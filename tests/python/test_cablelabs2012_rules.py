@@ -162,8 +162,8 @@ def test_interval_over_seeds(as_published):
     for n, seed in enumerate(runs["C05"], start=1):
         seed[PAGES] = float(60 + n)
     pages = find(STUDY.scorecard(runs), "C05", PAGES)
-    # the ten seeds have 61, 62, ... 70 pages: the median is 65.5, and the 10th and 90th percentiles are the values at
-    # the ranks 0.9 and 8.1, counted from 0
+    # the ten seeds have 61, 62, ... 70 pages: the median is 65.5, and the 10th and 90th percentiles are interpolated at
+    # ranks 0.9 and 8.1, counted from 0
     assert (pages.ours, pages.low, pages.high) == (65.5, pytest.approx(61.9), pytest.approx(69.1))
 
 

@@ -41,8 +41,8 @@ def test_the_whole_interval_must_keep_to_it(expected: str, low: float, high: flo
 
 
 def test_several_seeds_are_judged_by_the_worse_end():
-    # three values with a mean of 4 and a standard deviation of 1: half the interval is t / sqrt(3) = 4.303 / sqrt(3) =
-    # 2.484, where t has 2 degrees of freedom
+    # three values with a mean of 4 and a standard deviation of 1: half the width of the interval is t / sqrt(3) = 4.303
+    # / sqrt(3) = 2.484, where t has 2 degrees of freedom
     rows = [{"mos": 3.0}, {"mos": 4.0}, {"mos": 5.0}]
     (kept,) = judge("", {"mos": ">= 1.5"}, rows)
     (not_kept,) = judge("", {"mos": ">= 1.6"}, rows)
@@ -166,7 +166,8 @@ def test_a_sweep_is_judged_with_the_seeds_and_the_warm_up_that_it_asks_for(scena
 
 
 def test_no_interval_of_a_count_reaches_below_nothing():
-    # the mean is 1 and t(1, 97.5 %) = 12.7, so without the limit of 0 the interval would begin at -11.7
+    # the mean and the standard error are 1, and t(1, 97.5 %) = 12.7, so without the limit of 0 the interval would begin
+    # at -11.7
     (kept,) = judge("", {"links.up.dropped_packets": ">= 0"}, [{"links.up.dropped_packets": n} for n in (0, 2)])
     assert (kept.low, kept.kept) == (0.0, True)
     assert kept.high == pytest.approx(1.0 + 12.7062, abs=1e-3)

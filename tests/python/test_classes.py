@@ -1,4 +1,4 @@
-"""Classes of the user in a run with several threads."""
+"""Parsing users' classes in several threads at once."""
 
 import gc
 import sys
@@ -10,13 +10,13 @@ import pytest
 
 from bloatlab.classes import parsed
 
-#: A text whose syntax tree is so large that garbage is collected while the tree is built.
+#: Source code so long that garbage is collected while its syntax tree is built.
 TEXT = Path(__file__).with_name("broken_controllers.py").read_text(encoding="utf-8") * 4
 
 
 @pytest.fixture
 def switching() -> Iterator[None]:
-    """Lets the interpreter switch threads as often as possible, also while garbage is collected."""
+    """Makes the interpreter switch threads as often as possible, even during garbage collection."""
 
     def anything(_phase: str, _about: dict[str, int]) -> None:
         sum(range(50))

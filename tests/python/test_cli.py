@@ -81,7 +81,9 @@ def test_an_application_that_never_starts_is_told(say, scenario_file: Path):
 
 
 def test_a_pipe_that_nobody_reads_is_no_failure():
-    """The reader of the pipe has closed the pipe before the command writes its first word."""
+    """If the reader closes the pipe before the command writes anything, the command still succeeds and prints no
+    error.
+    """
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:
@@ -231,7 +233,7 @@ def test_list_measures_says_what_a_summary_has(say):
     assert "links.*.sojourn_ms.p99_9" in out
     found = json.loads(say("list", "measures", "-f", "json")[1])["measures"]
     assert {"links.*.utilisation", "apps.*.voip.mos", "latency.induced_ms"} <= {of["name"] for of in found}
-    # finds the application and the scale, but not the measures, whose names end in rpm
+    # finds the application and the grading scale, but not the measures whose names end in rpm
     assert list(json.loads(say("list", "rpm", "-f", "json")[1])) == ["apps", "grades"]
     code, _, err = say("list", "measures", "sojurn_ms")
     assert (code, 'did you mean "sojourn_ms"?' in err) == (2, True)

@@ -123,7 +123,7 @@ def client_of(machines: Cluster, workers: int = 1) -> Generator[Any]:
 
 
 def busy(client: Any) -> int:
-    """Returns the number of workers that have work."""
+    """Returns the number of workers that are processing a task."""
     return sum(map(bool, client.processing().values()))
 
 

@@ -27,7 +27,7 @@ def openssl(folder: Path, *words: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a folder with ca.pem, me.pem and me.key, by the commands of docs/cluster.md."""
+    """Makes a folder with ca.pem, me.pem and me.key, using the commands in docs/cluster.md."""
     if OPENSSL is None:
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("certificates")

@@ -1,4 +1,4 @@
-"""Every command in README and the pages is run. It is only parsed if it needs something that a test does not have."""
+"""Every command in the README and the docs is run, or only parsed if it needs something that a test cannot provide."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from bloatlab.cli.main import app, call
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "python").glob("**/README.md"))]
 
-#: Commands that are only parsed here, because they need root, a cluster, a browser or minutes; each with the file that
-#: tests it.
+#: Commands that are only parsed here, because they need root, a cluster or a browser, or take minutes; each with the
+#: file that tests it.
 PARSED = {
     "live": "test_live.py",
     "compare": "test_compare.py",

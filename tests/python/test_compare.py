@@ -1,4 +1,4 @@
-"""Comparison of simulated and live results: the rule by hand, and one real comparison if the bench can run."""
+"""Comparison of simulated and live results: the rule, checked by hand, and one real comparison if the bench can run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def agrees(simulated: float, real: float, least: float = 3.0, *, valid: bool = T
 
 
 def test_the_larger_of_a_share_and_3_ms():
-    # of 10 ms, 15 % are 1.5 ms, so the minimum of 3 ms applies; of 100 ms, 15 % are 15 ms
+    # 15 % of 10 ms is 1.5 ms, so the minimum of 3 ms applies; 15 % of 100 ms is 15 ms
     assert [agrees(x, 10.0) for x in (7.0, 13.0, 6.9, 13.1)] == [True, True, False, False]
     assert [agrees(x, 100.0) for x in (85.0, 115.0, 84.9, 115.1)] == [True, True, False, False]
     # a throughput has no minimum difference, only the 15 %
@@ -73,8 +73,8 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
     assert found == {"back": as_written, "down": None, "nic": None, "up": as_written}
     nothing: dict[str, float | None] = dict.fromkeys(measured)
     assert late(ideal, as_if_live(ideal, nothing, "h1", "h2")) == ideal
-    # a link for both directions leads to either host, so it also gets the lateness; a link that may reorder packets
-    # does not
+    # a link used in both directions delivers to both hosts, so it also gets the lateness; a link that may reorder
+    # packets does not
     both: Any = load(scenario_file).data
     up = both["link"]["up"]
     up["both_ways"] = True

@@ -22,7 +22,7 @@ EXAMPLES = ROOT / "examples" / "controllers"
 HOME = EXAMPLES / "home.toml"
 DOC = ROOT / "docs" / "adding-a-controller-in-python.md"
 
-#: A scenario whose TCP `mine` uploads to a server, over 10 Mbit/s and a round trip of 40 ms.
+#: A scenario in which the TCP stack `mine` uploads to a server over a 10 Mbit/s link with a round trip of 40 ms.
 PLAIN = """
 duration = "10s"
 [link.up]
@@ -47,7 +47,7 @@ start_spread = "0s"
 traffic.ftp = {}
 """
 
-#: Changes of `PLAIN` by name. Each is run twice: with the core's controller, and with its copy in Python.
+#: Changes to `PLAIN`, by name. Each is run twice: with the core's controller, and with its copy in Python.
 TWINS: dict[str, dict[str, Any]] = {
     "one flow": {},
     "loss": {"link.up.loss": 0.01},
@@ -129,8 +129,8 @@ def test_the_window_is_the_one_that_it_returns(written: Write):
     upload = bloatlab.run(
         file, sets={"tcp.mine.python": {"controller": "fixed"}, "link.up.rate": "100mbit"}, controllers={"fixed": Fixed}
     ).summary["apps"]["upload"]
-    # in 10 s, a window of 10 segments of 1448 bytes arrives every round trip of 40.2 ms: 40 ms of delay, and
-    # transmission
+    # for 10 s, a window of 10 segments of 1448 bytes is delivered per round trip of 40.2 ms (40 ms of delay, the rest
+    # transmission)
     assert upload["goodput_bytes"] == pytest.approx(10 * 1448 * 10 / 0.0402, rel=0.03)
 
 

@@ -1,4 +1,4 @@
-"""Every recipe of docs/cookbook.md is run, and must print the numbers of the page."""
+"""Every recipe of docs/cookbook.md is run, and must print the numbers given on the page."""
 
 from __future__ import annotations
 

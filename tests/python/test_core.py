@@ -193,8 +193,8 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
     assert result.summary["apps"]["file"]["goodput_bytes"] > 2_000_000
     series = result.table("queue_series").filter(pl.col("link") == "up")
     on_the_wire = series["sent_bytes"].sum() - result.summary["links"]["up"]["delivered_bytes"]
-    # the bytes that are sent but not delivered are at most those of 10 ms of propagation, and the packet that is being
-    # sent
+    # the bytes sent but not yet delivered are at most those sent in the 10 ms of propagation, plus the packet that is
+    # being sent
     assert 0 <= on_the_wire <= 0.010 * 5e6 / 8 + 1500
     with pytest.raises(KeyError, match=r"expected .*queue_series"):
         result.table("nothing")
@@ -203,7 +203,7 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
 def test_books_balance(result: bloatlab.Result):
     """Packets offered are delivered, dropped, queued or on the wire.
 
-    The wire holds at most the 40-byte packets of 10 ms, and one more packet.
+    The wire holds at most the 40-byte packets sent in 10 ms, plus one.
     """
     for name, rate in (("up", 5e6), ("down", 20e6)):
         link = result.summary["links"][name]

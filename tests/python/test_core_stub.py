@@ -14,7 +14,7 @@ from bloatlab import _core
 
 STUB = Path(_core.__file__).with_name("_core.pyi")
 
-#: A default that the stub or the module abbreviates; it agrees with any default.
+#: Placeholder for a default that the stub or the module abbreviates; it matches any default.
 SOME = "..."
 
 
@@ -23,7 +23,7 @@ def module_names(of: Any) -> set[str]:
 
 
 def stub_defs(body: list[ast.stmt]) -> dict[str, ast.FunctionDef | ast.ClassDef]:
-    """Returns functions and classes by name, without those that only annotations use."""
+    """Returns functions and classes by name, without those used only in annotations."""
     found = {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     typed = {
         n for n, node in found.items() if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)

@@ -76,7 +76,7 @@ def test_packets_bound_the_round_trip_as_equation_2_says(ran: dict[str, Result],
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno x2", 52), ("Q=100 reno x2", 244)])
 def test_super_segments_double_it(ran: dict[str, Result], key: str, ms: float):
-    """A place in the queue has at most two segments, but some places have a ping or only one segment."""
+    """Each entry in the queue holds up to two segments, but some hold a ping or only one segment."""
     assert 0.94 * ms <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
 
@@ -151,7 +151,9 @@ def test_a_value_that_no_case_can_have_is_one_line(tmp_path: Path, capsys: pytes
 
 
 def test_a_ranking_needs_its_margin():
-    """In claims, "lower" means lower by 5 % of the larger value, and "mostly" means for 60 % of the time."""
+    """In claims, "lower" means lower by at least 5 % of the larger value, and "mostly" means for at least 60 % of the
+    time.
+    """
 
     def held(ident: str, runs: Runs) -> bool | None:
         (found,) = check_all([c for c in CLAIMS if c.ident == ident], runs)
@@ -175,8 +177,8 @@ def test_claims_say_whose_they_are():
 
 
 def test_a_queue_that_climbs_by_hand():
-    # the saw rises for 9 s and falls for 1 s, so it climbs for 90 % of the time, or a little less because of the edges
-    # of the averaging span
+    # the sawtooth rises for 9 s and falls for 1 s, so it climbs for 90 % of the time, or slightly less because of
+    # averaging around its turning points
     t = np.arange(0.0, 100.0, 0.1)
     saw = pl.DataFrame({"t_s": t, "packets": np.where(t % 10.0 < 9.0, t % 10.0, 9.0 * (10.0 - t % 10.0))})
     assert climb_share(saw) == pytest.approx(0.85, abs=0.06)

@@ -214,7 +214,7 @@ def test_tables_of_measures_are_current():
 def test_examples_run(path: Path, tmp_path: Path):
     scenario = bloatlab.load(path)
     changes = scenario.data["link"].get("up", {}).get("changes")
-    seconds = "90s" if changes else "30s"  # a scenario's changes must not be after its end
+    seconds = "90s" if changes else "30s"  # changes must not come after the end of the run
     assert call(["run", str(path), "--set", f"duration={seconds}", "-q", "-o", str(tmp_path / "r")]) == 0
     summary = bloatlab.open_result(tmp_path / "r").summary
     assert all(app["packets"] > 0 for app in summary["apps"].values())
@@ -267,7 +267,9 @@ def on_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
 
 
 def test_readme_scenario_prints_what_readme_shows(tmp_path: Path):
-    """The output equals the README exactly: on a pipe, and by `show` on a terminal of 80 columns."""
+    """The output of the run on a pipe, and that of `show` on a terminal of 80 columns, are exactly those in the
+    README.
+    """
     text, command, shown = blocks("A scenario")
     (tmp_path / "upload.toml").write_text(text)
     assert command == ".venv/bin/bloatlab run upload.toml -o runs/upload\n"
@@ -313,7 +315,7 @@ def number(text: str) -> tuple[float, int]:
 
 
 def test_tables_of_the_low_latency_guide_are_what_the_example_computes():
-    """Every number of both tables, computed with the `--set` options at the head of the example and on the page."""
+    """Every number in both tables follows from the `--set` options at the head of the example and on the page."""
     example = ROOT / "examples" / "low-latency-docsis.toml"
     text = (ROOT / "docs" / "low-latency-docsis.md").read_text()
     options = re.findall(r"^#   --set '(.*?)'(?: |$)", example.read_text(), flags=re.MULTILINE)

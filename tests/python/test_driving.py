@@ -1,4 +1,6 @@
-"""Simulations driven step by step: without changes the bytes of `bloatlab.run`; changes act like a scenario's."""
+"""Simulations driven step by step: without changes they give the bytes of `bloatlab.run`; changes act as in a
+scenario.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +216,7 @@ def test_values_that_are_not_valid_are_named():
         _ = flow.cwn
     with pytest.raises(AttributeError, match="rate cannot be set"):
         sim.link("up").rate = 3
-    # these reads have not changed the run
+    # reading has not changed the run
     assert digest(sim.finish()) == digest(bloatlab.run(bloatlab.parse(HOME)))
 
 

@@ -46,8 +46,8 @@ def drops(run: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("control", ["cubic", "reno"])
 def test_search_ends_slow_start_when_the_closed_form_says(control: str):
-    # by the closed form in the module of SEARCH, slow start ends 5.30 round trips after the link is full, and up to one
-    # bin of 0.35 later
+    # by the closed form in SEARCH's module, slow start ends 5.30 round trips after the link is full, and up to one bin
+    # of 0.35 later
     run = start_of("search", 8.0, congestion_control=control, ack_every=1)
     flow = run["result"].trace("flows").filter(pl.col("direction") == "forward")
     cwnd = flow["cwnd_bytes"].to_numpy() / 1448
@@ -82,8 +82,8 @@ def shares(
 
 
 def test_ledbat_pp_shares_with_a_late_comer_that_takes_the_link_from_ledbat():
-    # in LEDBAT, the second flow takes the queueing delay of the first flow for a part of the path's delay (RFC 6817
-    # §4.2). In LEDBAT++, slowdowns empty the queue, so the second flow measures the delay of the path alone
+    # in LEDBAT, the second flow mistakes the queueing delay that the first flow causes for part of the base delay (RFC
+    # 6817 §4.2). In LEDBAT++, slowdowns empty the queue, so the second flow measures the delay of the path alone
     (first, second), wait = shares("ledbat", 30.0)
     assert second > 2.0 * first
     assert wait > 100.0

@@ -81,7 +81,7 @@ def test_equal_seeds_give_equal_bytes(name: str):
     assert bits(first) == bits(episode(two, 7, wave))
     assert bits(second) == bits(episode(two, None, wave)), "the episode that follows a seed belongs to it"
     assert len({bits(first), bits(second), bits(third)}) == 3
-    # an episode that is left early does not change the next episode
+    # an episode that is abandoned early does not change the next one
     two.reset(seed=1)
     two.step(REST)
     assert bits(episode(two, 7, wave)) == bits(first)
@@ -91,7 +91,7 @@ def test_equal_seeds_give_equal_bytes(name: str):
 def test_vectors_give_what_single_environments_give(name: str):
     single = made(name)
     with warnings.catch_warnings():
-        # Python 3.12 warns of forks in a process that has threads; the environments have no threads
+        # Python 3.12 warns about forks in a process that has threads; the environments start none
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         vectors = [gymnasium.make_vec(name, num_envs=2, vectorization_mode=mode) for mode in ("sync", "async")]
     assert isinstance(vectors[1], AsyncVectorEnv)
@@ -190,7 +190,7 @@ def test_a_pacing_rate_below_the_line_keeps_the_queue_empty():
 
 
 def test_losses_are_the_agents_to_answer():
-    # one packet in a hundred is lost on the wire; the window stays as the agent has set it
+    # one packet in a hundred is lost on the wire; the window stays where the agent has set it
     env = made(CC, scenario=ROOT / "examples/gym/lossy.toml", stack={"initial_window": {"segments": 40}})
     seen = episode(env, 1)
     windows = [one[4]["cwnd"] for one in seen[1:]]
@@ -263,8 +263,8 @@ def test_ranges_are_drawn_evenly():
     for seed in range(60):
         _, info = env.reset(seed=seed)
         rates.append(np.log(float(info["axes"]["link.line.rate"].removesuffix("mbit")) / 2) / np.log(25))
-    # 60 uniform shares have a mean of 1/2 with a standard deviation of sqrt(1 / 12 / 60) = 0.037; the test allows three
-    # of these, 0.11
+    # the mean of 60 uniform samples is 1/2 with a standard deviation of sqrt(1 / 12 / 60) = 0.037; the test allows
+    # three standard deviations, 0.11
     assert 0.39 < np.mean(rates) < 0.61
     assert min(rates) >= 0
     assert max(rates) <= 1

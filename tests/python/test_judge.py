@@ -1,4 +1,4 @@
-"""`bloatlab judge`: verdicts, moments, what does not apply, and controllers that must fail."""
+"""`bloatlab judge`: verdicts, moments, cases that do not apply, and controllers that must fail."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:
     assert (one.figure, one.measured) == (0.5, "0.5 (1 / 2)")
     none = [{"apps.x.rate": 0.0}, {"apps.x.rate": 0.0}]
     assert ruling(criterion, [own], [none], []).word == "cannot be judged here"
-    # 0.5 and 0.7 have a mean of 0.6, but the interval of the mean reaches below 0.5
+    # 0.5 and 0.7 have a mean of 0.6, but the confidence interval of the mean reaches below 0.5
     over = ruling(criterion, [own, own | {"apps.x.rate": 1.4}], [rivals, rivals], [])
     assert (over.figure, over.word) == (pytest.approx(0.6), "not met")
 
@@ -146,7 +146,7 @@ def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
     code, text, err = say("judge", "--suite", "aqm", "--queue", "pie", "--case", "RFC 7928 8.2.3", "--no-store")
     assert (code, err) == (0, "")
     assert text.startswith("pie: 1 met")
-    # drop-tail is compared with itself, so its queue is not shorter than the other
+    # drop-tail is compared with itself, so its queue cannot be shorter than its rival's
     code, text, _ = say("judge", "--suite", "aqm", "--queue", "droptail", "--case", "RFC 7928 8.2.3", "--no-store")
     assert (code, text[:24]) == (1, "droptail: 0 met, 1 not m")
 

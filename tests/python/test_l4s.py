@@ -30,7 +30,7 @@ from bloatlab.tables import Spread
 
 def test_closed_forms_by_hand():
     # at a base round trip of 10 ms, the classic flow has 10 + 15 ms with its queue, and Prague 10 + 1 ms: the ratio of
-    # rates is 25 / 11 / 1.2247. With RTT scaling, Prague grows as at 25 ms, which gives 25 / 25 / 1.2247
+    # rates is 25 / 11 / 1.2247. With RTT scaling, Prague grows as it would at 25 ms, which gives 25 / 25 / 1.2247
     assert theory.scalable_over_classic(10.0, scaled=False) == pytest.approx(1.856, abs=0.001)
     assert theory.scalable_over_classic(20.0, scaled=False) == pytest.approx(1.361, abs=0.001)
     assert theory.scalable_over_classic(80.0, scaled=False) == pytest.approx(0.958, abs=0.001)
@@ -38,8 +38,8 @@ def test_closed_forms_by_hand():
     # in a round trip of 20 ms and a queue of 15 ms, a link of 20 Mbit/s sends 58.33 packets
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
-    # of a flood of 1.1 times the rate, 9.09 % of the packets exceed the rate. So p' = sqrt(0.0909) = 0.3015, and 60.3 %
-    # of the packets in L are marked
+    # in a flood at 1.1 times the link's rate, 9.09 % of the packets are in excess. So p' = sqrt(0.0909) = 0.3015, and
+    # 60.3 % of the packets in L are marked
     assert theory.excess(1.1) == pytest.approx(0.0909, abs=1e-4)
     assert theory.coupled(theory.excess(1.1)) == pytest.approx(0.603, abs=1e-3)
     # each of ten flows grows by a 25th of a segment per round trip of 5 ms, and by 0.64 segments per round trip of 20
@@ -89,14 +89,14 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     # HTB counts 1514 bytes for an IP packet of 1500, so IP packets have 1500 / 1514 of 50 Mbit/s
     assert data["link"]["bottleneck"]["rate"] == "49538kbit"
     assert "htb" in data["link"]["bottleneck"]["shaper"]
-    # both flows request AccECN, and Prague has the form of version 0.5
+    # both flows request AccECN, and Prague behaves as in version 0.5
     prague, cubic = data["tcp"]["prague"], data["tcp"]["cubic"]
     assert (prague["prague_rtt"], prague["prague_cut"]) == ("own", "marks")
     assert (cubic["ecn"], cubic["ecn_feedback"]) == (True, "accecn")
     assert data["link"]["bottleneck"]["queue"]["dualpi2"]["min_qlen_step"] == 2
     shared = build(c.SHARED[0], 1).data
     assert (shared["duration"], shared["record"]["warm_up"]) == ("58s", "18s")
-    # all other cases have the current form of Prague, and count only the IP header
+    # all other cases use the current form of Prague, and do not count Ethernet headers
     ours = build(c.beside(50.0, 1), 1).data
     assert not {"prague_rtt", "prague_cut"} & set(ours["tcp"]["prague7"])
     assert ours["link"]["bottleneck"]["shaper"] is None
@@ -215,8 +215,8 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     none: Runs = {}
     limits = Band(0.0, 2.0)
     assert reason(case, "first_wait_p99_ms", limits, 4.0, none) == ""
-    # the ratio is 0.1 if packets arrive at the same times, and 0.6 if arrivals are shifted by the time of a packet; the
-    # tests measured 0.35, which is between these
+    # the ratio is 0.1 if packets of both flows arrive at the same times, and 0.6 if arrivals are jittered; the tests
+    # measured 0.35, which lies between the two
     (fifo,) = [x for x in c.JITTERED if str(x) == "pfifo(1000): cubic 20 / prague 20 at 50, jittered"]
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})

@@ -1,4 +1,4 @@
-"""The layers of both languages: imports go down only."""
+"""The layers of both languages: a module imports only from layers below it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def departures(arrivals: list[tuple[float, int]], lines: list[int], start: int, 
     """
     queue: list[tuple[float, int]] = list(arrivals)
     left: list[float] = []
-    part = 0  # bytes already sent of the first packet in the queue
+    part = 0  # how many bytes of the first queued packet are already sent
     schedule = [turn * lines[-1] + line - start for turn in range(end // lines[-1] + 2) for line in lines]
     for time in (t for t in schedule if 0 <= t < end):
         room = 1504

@@ -300,8 +300,8 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 
 @bench
 def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
-    """A person types into the shell. The run lasts as long as the shell, although the scenario's duration is shorter,
-    and ends with the shell's exit code.
+    """A run with a shell lasts until the shell exits, although the scenario's duration is shorter, and returns the
+    shell's exit code.
     """
     before = live_torture.host_state()
     pid, terminal = pty.fork()

@@ -1,4 +1,4 @@
-"""A discipline and a TCP sender, driven step by step, against arithmetic."""
+"""A discipline and a TCP sender, driven step by step and compared with arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of runs: each is computed from a series for which the right number has a closed form."""
+"""Measures of runs: each is computed from a series for which the right value has a closed form."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def made_up(
 
 
 def test_full_burst_lasts_five_and_a_third_seconds():
-    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of the bucket are used 0.107 s earlier, which
+    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of the bucket is used 0.107 s earlier, which
     is detected at the end of a bin.
     """
     rate = np.full(300, 20.0)
@@ -55,7 +55,7 @@ def test_full_burst_lasts_five_and_a_third_seconds():
 
 
 def test_slow_ramp_refills_nothing_beyond_the_bucket():
-    """After 10 s at 5 Mbit/s the bucket is still full, so the burst begins at 10 s; 98 % of the bucket are used 5.227 s
+    """After 10 s at 5 Mbit/s the bucket is still full, so the burst begins at 10 s; 98 % of the bucket is used 5.227 s
     later.
     """
     rate = np.concatenate([np.full(100, 5.0), np.full(200, 20.0)])

@@ -60,7 +60,9 @@ def test_a_controller_uses_the_line_without_a_standing_queue(control: str) -> No
 
 
 def test_gcc_takes_key_frames_for_overuse() -> None:
-    """A key frame is a burst above the line's rate, whose packets arrive further and further apart."""
+    """A key frame is a burst above the line's rate, so its packets arrive further apart than they were sent, which GCC
+    takes for overuse.
+    """
     sizes = {"app.video.traffic.media.key_size": "1"}
     rates = {cc: [series(run(cc, **sets), 30)["received_mbit"] for sets in (sizes, {})] for cc in ("gcc", "screamv2")}
     assert rates["gcc"][1] < 0.8 * rates["gcc"][0]
@@ -134,7 +136,9 @@ def test_the_controller_is_traced() -> None:
 
 
 def test_rfc_8867_tells_controllers_apart() -> None:
-    """A flow that keeps 0.3 Mbit/s fails the rates of case 5.1; SCReAM follows the available rate in 5.1 and 5.3."""
+    """A flow that stays at 0.3 Mbit/s fails the rate requirements of case 5.1; SCReAM follows the available rate in 5.1
+    and 5.3.
+    """
     cases = suite("rfc8867")
     assert [case.section for case in cases.cases] == [f"5.{n}" for n in range(1, 9)]
     verdicts = {

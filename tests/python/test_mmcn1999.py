@@ -59,7 +59,7 @@ def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
     # The law assumes that all classes wait equally long. The flood arrives in bursts, which are accepted while its
     # average is low, so packets of the flood wait a tenth less. The flood has only a seventeenth of the link, so its
     # share of the rate and its share of the queue differ by half a percentage point. The law holds for every class if
-    # sources have no bursts: tests/class.rs.
+    # sources do not send in bursts: tests/class.rs.
     assert ours["blast_kbs"] / total == pytest.approx(ours["share_udp_percent"] / 100.0, abs=0.01)
     assert ours["tcp_kbs"] == pytest.approx(1030.0, rel=0.05)
     assert ours["mm_drop_percent"] < 2.0
@@ -75,7 +75,7 @@ def test_every_row_of_the_slides_has_its_place_and_reason():
     assert all(c.reason for c in cells)
     assert Counter(c.verdict for c in cells) == {
         Verdict.PARAMETER: 14,  # values that are read back from the scenario
-        Verdict.OUTSIDE: 23,  # values of the chart, from which the constant of 1 kB/s is far away
+        Verdict.OUTSIDE: 23,  # values of the chart, which are far from the constant 1 kB/s
         Verdict.UNTESTED: 5,  # two axes and a list of names; the two small networks were not run here
     }
     charts = [c for c in cells if c.metric.startswith("TCP throughput")]
@@ -122,7 +122,7 @@ def test_the_illustration_and_the_theory_are_run():
     # flows of 10 and 1 Mbit/s share a link of 10 Mbit/s with equal loss, so each keeps 10/11 of its rate
     assert small["two flows, red"]["fast_mbit"] == pytest.approx(100 / 11, rel=0.02)
     assert small["two flows, red"]["slow_mbit"] == pytest.approx(10 / 11, rel=0.05)
-    # FRED drops nothing of the slow flow
+    # FRED drops none of the slow flow's packets
     assert small["two flows, fred"]["slow_drop_percent"] == 0.0
     # three classes that always have packets get a third each
     assert small["equal classes"]["least_share"] == pytest.approx(1 / 3, abs=0.005)

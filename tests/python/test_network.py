@@ -126,7 +126,7 @@ def test_a_run_in_steps_is_the_same_run():
     for time in (0, "1ms", 0.5, 1.2345, "3s", 3):
         stepped.run_until(time)
     assert (stepped.now, two.sent) == (3, 600)
-    # a result before the end has the datagrams sent so far
+    # a result taken before the end counts the datagrams sent so far
     assert stepped.result().summary["apps"]["client"]["datagrams_sent"] == 600
     assert digest(straight.finish()) == digest(stepped.finish())
     assert one.log == two.log
@@ -164,7 +164,7 @@ def test_a_result_is_saved_and_opened_again_but_not_run_from_its_scenario(tmp_pa
 
 
 def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
-    """A network whose sender misbehaves, and the one line of the error."""
+    """Returns a network whose sender misbehaves, and the one line of the error."""
     network = Network(bloatlab.parse(LINE))
     sender = of(network.add_endpoint("server", Ticker()))
     sender.fault = fault
@@ -183,7 +183,7 @@ def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
 
 
 def line_of(text: str) -> int:
-    """The number of the first line of this file that contains `text`."""
+    """Returns the number of the first line of this file that contains `text`."""
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     return next(i for i, line in enumerate(lines, 1) if text in line)
 
@@ -328,7 +328,7 @@ def test_whole_packets_and_laws_in_python():
     receiver = Ticker()
     network.add_endpoint("client", Whole(network.add_endpoint("server", receiver)))
     network.finish()
-    # the header also has the mark
+    # the header carries the mark as well
     assert {(ecn, data[1] & 3, len(data)) for _, _, ecn, data in receiver.log} == {(3, 3, 40)}
 
 

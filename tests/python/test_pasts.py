@@ -74,7 +74,7 @@ def measured(scenarios: Sequence[Scenario], **options: Any) -> list[tuple[Mappin
 
 
 def alone(scenarios: Sequence[Scenario], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Like `measured`, but with runs that share nothing."""
+    """Does the same as `measured`, but with runs that share nothing."""
     with monkeypatch.context() as patched:
         patched.setattr(pasts, "planned", lambda of: [(index, None) for index in range(len(of))])
         return measured(scenarios)
@@ -208,7 +208,7 @@ def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
 
 
 class Counted:
-    """Counts how often pasts are simulated, and until when."""
+    """Counts how often pasts are simulated, and records up to what time."""
 
     def __init__(self, past: Any, log: list[float]) -> None:
         self.past, self.log = past, log

@@ -1,4 +1,4 @@
-"""The playground's essays: every step runs in Chromium, and its claims and numbers agree with the native core's."""
+"""The playground's essays: every step runs in Chromium, and its claims and numbers agree with the native core."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def press(found: Any, label: str) -> None:
 
 
 def frames(found: Any) -> str:
-    """A letter for each frame of the call that the page draws."""
+    """Returns a letter for each frame of the call that the page draws."""
     return found.page.get_attribute("#call-figure", "data-frames")
 
 
@@ -107,7 +107,7 @@ def test_the_colours_of_flows_stand_out(scheme: str, page: Open):
 
 
 def contrast(one: list[int], other: list[int]) -> float:
-    """The contrast ratio of two colours (WCAG 2.2)."""
+    """Returns the contrast ratio of two colours (WCAG 2.2)."""
 
     def luminance(colour: list[int]) -> float:
         linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in (c / 255 for c in colour)]

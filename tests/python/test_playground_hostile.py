@@ -24,7 +24,7 @@ MARKUP = "\"><img src=x onerror=alert(1)><svg onload=alert(2)>'`${alert(3)}"
 
 
 def bomb() -> str:
-    """A short fragment that holds 300 MB of blanks."""
+    """Returns a short fragment that unpacks to 300 MB of blanks."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     parts = [packer.compress(b" " * 1_000_000) for _ in range(300)]
     return "#1=" + base64.urlsafe_b64encode(b"".join(parts) + packer.flush()).decode().rstrip("=")
@@ -52,7 +52,7 @@ REFUSED = {
 
 
 def notice_after(found: Opened, act: Callable[[], object]) -> str:
-    """Clears the notice, performs an act that the page refuses, and returns the new notice."""
+    """Clears the notice, performs an action that the page refuses, and returns the new notice."""
     found.page.evaluate("document.getElementById('notice').replaceChildren()")
     act()
     until(found, "document.getElementById('notice').textContent !== ''")
@@ -64,7 +64,7 @@ def goes_to(found: Opened, end: str) -> None:
     found.page.evaluate("end => { location.hash = end; }", end)
 
 
-#: For each message there is an address that causes it, opened as the first address of the page.
+#: Each message with an address that causes it when the page is opened with it.
 @pytest.mark.parametrize("name", ["cut", "a bomb", "a preset that is not there"])
 def test_an_address_is_refused_in_a_line(name: str, page: Open):
     end, line = REFUSED[name]

@@ -23,7 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def native(scenario: dict[str, Any]) -> Any:
-    """The summary as the core gives it."""
+    """Returns the summary as the core gives it."""
     return json.loads(_core.run(scenario_of(scenario).text)["summary"])
 
 
@@ -105,7 +105,7 @@ def test_a_script_is_told_what_is_wrong(page: Open):
         "() => { bloatlab.set('link.up.rate', '5mbi'); return bloatlab.run().then(() => '', (e) => e.message); }"
     )
     assert line.startswith("link.up.rate: ")
-    # scripts get copies, and no path in `set` leads to an object of the page
+    # scripts get copies, and no path given to `set` reaches an object of the page
     found.page.evaluate("() => { bloatlab.set('__proto__.polluted', 1); bloatlab.scenario().seed = 9; }")
     assert found.page.evaluate("({}).polluted === undefined && bloatlab.scenario().seed === undefined")
 
@@ -125,7 +125,7 @@ def test_the_index_names_every_preset_and_essay(page: Open):
 
 
 def framed(browser: Any, tmp_path: Path, end: str, width: int = 640) -> Any:
-    """A course page with the playground in a frame; returns the frame."""
+    """Opens a course page with the playground in a frame, and returns the frame."""
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     course = tmp_path / "course.html"

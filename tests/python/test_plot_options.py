@@ -55,7 +55,7 @@ def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
         assert x.max() <= 900.0
     drawn = plot(*pair, kind="ellipse").axes[0]
     most = max(float(np.max(np.asarray(of.get_ydata(), dtype=float))) for of in drawn.lines)
-    assert most <= 2.0 * 1.05  # the line's rate; a window may have the end of a packet that began before it
+    assert most <= 2.0 * 1.05  # the line's rate; a window may include the end of a packet that began before it
 
 
 def test_the_scale_is_logarithmic_where_values_span_two_decades():
@@ -118,7 +118,7 @@ def test_lines_of_different_rates_do_not_compete():
     assert isinstance(found, Sweep)
     both = chosen(found, ())
     assert both is not None
-    # chosen are the wait and the goodput of the upload, not the constant rate of the call
+    # the wait and the goodput of the upload are chosen, not the constant rate of the call
     assert both == ("links.up.sojourn_ms.p99", "apps.up.goodput_mbit")
     fronts = {line: [spot.name for spot in spots if spot.best] for line, spots in lines_of(found, both, [-1, 1])}
     # at 1 Mbit/s, a is better than b in both measures. At 9 Mbit/s, both are better than at 1 Mbit/s, and each of a and

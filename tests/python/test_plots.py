@@ -1,4 +1,4 @@
-"""Figures: their contents, and that a figure that is drawn twice has the same bytes."""
+"""Figures: their contents, and that drawing a figure twice gives the same bytes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def overlap(drawn: Figure) -> list[tuple[str, str]]:
 
 
 def test_no_label_of_a_mark_lies_over_another():
-    """Two marks are two seconds apart, as in Figure 4 of cablelabs2012, and two levels are close to each other."""
+    """Labels do not overlap if two marks are two seconds apart, as in Figure 4 of cablelabs2012, and two levels are
+    close.
+    """
     near = (Mark("10 s", 10.0, "x"), Mark("12 s", 12.0, "x"), Mark("75 %", 15.0), Mark("peak", 16.0))
     assert overlap(figure([lines("a", 20.0, marks=near), lines("a", 20.0)], size=(4.3, 2.7))) == []
 

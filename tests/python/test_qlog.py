@@ -70,7 +70,7 @@ EVENTS: dict[str, dict[str, tuple[Any, bool]]] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved run with traces, and its qlog files."""
+    """Makes a saved run with traces and its qlog files."""
     place = tmp_path_factory.mktemp("qlog")
     (place / "bottleneck.toml").write_text(SCENARIO)
     assert call(["run", str(place / "bottleneck.toml"), "-o", str(place / "out"), "-q"]) == 0

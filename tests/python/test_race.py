@@ -1,4 +1,6 @@
-"""The race of `recommend`: its intervals are valid after every round, and most runs go to options that are close."""
+"""The race of `recommend`: its intervals are valid after every round, and most runs are spent on options that are
+close.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from bloatlab.advice.score import Judged
 from bloatlab.always_valid import bounds
 from bloatlab.statistics import interval
 
-#: The scatter that the sequences assume in these tests, and the probability with which they may miss the mean.
+#: The standard deviation that the sequences assume in these tests, and the probability with which they may miss the
+#: mean.
 SCATTER, ERROR = 2.0, 0.05
 
 Draw = Callable[[np.random.Generator, int], Any]
@@ -40,7 +43,7 @@ KNOWN: Mapping[str, Draw] = {
 
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_the_sequence_holds_the_mean_at_every_look(name: str):
-    """Of 400 sequences, tested after each of 30 values, at most 5 % (plus 3 standard errors) ever miss the mean."""
+    """At most 5 % (plus 3 standard errors) of 400 sequences, tested after each of 30 values, ever miss the mean."""
     rng, missed = np.random.default_rng(22), 0
     for _ in range(400):
         values = KNOWN[name](rng, 30).tolist()
@@ -63,8 +66,8 @@ def test_the_sequence_narrows_and_knows_no_scatter_for_many_values():
     values = rng.normal(3.0, 0.5, 400).tolist()
     widths = [b.high - b.low for n in (1, 2, 5, 20, 100, 400) for b in [bounds(values[:n], ERROR, 1.5)]]
     assert widths == sorted(widths, reverse=True)
-    # the assumed scatter is three times the true scatter; even after many values, at least half of the assumed scatter
-    # is used
+    # the assumed standard deviation is three times the true one; even after many values, at least half of the assumed
+    # one is used
     assert widths[-1] < 9.0 * 0.75 / math.sqrt(400)
     assert widths[0] > 2.0 * 1.96 * 1.5
 
@@ -81,8 +84,8 @@ def test_nothing_to_bound_is_refused(values: list[float], error: float, scatter:
 class Course:
     """Options with known means.
 
-    The points of an option with a seed are the sum of the option's mean, the seed's effect on all options, and the
-    seed's effect on this option.
+    With a given seed, an option scores the sum of its mean, the seed's effect on all options, and the seed's effect on
+    this option.
     """
 
     def __init__(self, means: Sequence[float], scatter: float, seed: int = 1, device: str = "docsis3.0") -> None:
@@ -116,7 +119,7 @@ def test_clearly_different_options_end_a_race_early():
     assert done.end == "separated"
     assert done.lead.option is course.options[0]
     assert {c.verdict for c in done.others} == {"behind"}
-    assert list(course.seeds.values()) == [2, 1, 1, 1, 1, 1]  # the leader has two seeds, which its own interval needs
+    assert list(course.seeds.values()) == [2, 1, 1, 1, 1, 1]  # the leader needs two seeds for its own interval
 
 
 def test_near_equals_go_on_while_the_beaten_stop():
@@ -272,5 +275,5 @@ def test_the_objective_counts_what_the_uploads_wait_and_half_a_line_as_half():
     gamer = asked(up="20mbit", rtt="20ms", device="linux", load="gamer")
     assert {m.name for m in gamer.wanted} == {"call", "game", "wait", "upload", "download"}
     home = asked(up="20mbit", rtt="20ms", device="linux", load="home")
-    # the rate of a video is fixed, so the use of the downstream does not count
+    # the rate of a video is fixed, so the utilisation of the downstream does not count
     assert {m.name for m in home.wanted} == {"call", "pages", "wait", "upload"}

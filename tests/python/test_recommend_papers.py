@@ -19,12 +19,12 @@ CABLELABS: dict[str, Any] = {
 }  # fmt: skip
 ARRIS: dict[str, Any] = {"up": "5mbit", "rtt": "50ms", "load": "scte2013", "objective": "scte2013"}
 
-#: All cases of a paper take a minute or two. `BLOATLAB_SLOW=1 make test` runs them.
+#: Running all cases of a paper takes a minute or two. `BLOATLAB_SLOW=1 make test` runs them.
 slow = pytest.mark.skipif(not os.environ.get("BLOATLAB_SLOW"), reason="takes minutes: BLOATLAB_SLOW=1")
 
 
 def check_cablelabs(done: Recommendation):
-    """Checks that an AQM or 50 ms is better than 417 packets, in MOS and in seconds."""
+    """Checks that an AQM or a 50 ms buffer beats 417 packets, in MOS and in seconds."""
     at = by_discipline(done)
     assert done.best.option.name in {"codel 417 p", "droptail 21 p"}
     assert "droptail 417 p" in {b.judged.option.name for b in done.behind}
@@ -39,8 +39,8 @@ def test_cablelabs_2012_in_short():
 
 
 def test_arris_2013_in_short():
-    """For type C the choice is near the bandwidth-delay product (50 ms), and not a second. For type A, a law in the
-    queues of SFQ is better than no law.
+    """For type C, the chosen buffer is near the bandwidth-delay product (50 ms), far below a second. For type A, a law
+    in the queues of SFQ is better than none.
     """
     tail = recommend(**ARRIS, device="scte2013-c", seeds=4, seconds=60.0)
     assert 25.0 <= tail.best.option.ms <= 200.0
@@ -53,7 +53,7 @@ def test_arris_2013_in_short():
 
 @slow
 def test_the_examples_choice_is_the_same_with_other_seeds():
-    """The example of docs/recommend.md makes the same choice in 50 repetitions with different seeds."""
+    """The example in docs/recommend.md leads to the same choice in 50 repetitions with different seeds."""
     question = asked(up="10mbit", peak="20mbit", burst="10MB", rtt="20ms..200ms", device="docsis3.0", load="home")
     found = Counter(
         answered(replace(question, first=1 + n * question.seeds), jobs=1).best.option.name for n in range(1, 51)

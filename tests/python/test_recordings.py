@@ -164,7 +164,7 @@ def test_what_a_trace_is_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "a.down").write_text("1\n1\n150\n200\n")
     assert call(["links", "show", str(tmp_path / "a.down")]) == 0
     said = capsys.readouterr().out
-    # 4 x 1504 x 8 bit in 200 ms are 0.241 Mbit/s
+    # 4 x 1504 x 8 bit in 200 ms is 0.241 Mbit/s
     assert "4 opportunities of 1504 bytes in 0.2 s, 0.241 Mbit/s" in said
     assert "longest gap 149 ms; 1 gap over 100 ms" in said
     (tmp_path / "a.down").write_text("1\nx\n")

@@ -1,5 +1,5 @@
-"""The study `scte2013`: every statement has a rule, the network is the paper's, readings computed by hand, and a part
-of its runs with fixed values.
+"""The study `scte2013`: every statement has a rule, the network is the paper's, readings are computed by hand, and some
+of its runs have fixed values.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def test_every_place_of_every_grid_resolves():
         places = grid.places()
         assert places
         assert len({key(at) for at in places}) == len(places), experiment.name
-        # to resolve all places would take long, so only the first, the middle and the last place are resolved
+        # resolving all places would take long, so only the first, the middle and the last one are resolved
         for at in (places[0], places[len(places) // 2], places[-1]):
             assert grid.build(**at, seed=1).name.endswith(key(at))
 
@@ -145,7 +145,7 @@ def test_readings_by_hand():
     twice = np.where(sizes == 500, 4.0, 2.0)
     assert worst_ratio(twice, np.full(20, 2.0)) == 2.0
     assert typical_ratio(twice, np.full(20, 2.0)) == 1.0
-    # the values 2 and 4 have mean 3 and standard deviation 1, and the variation is their quotient
+    # the values 2 and 4 have mean 3 and standard deviation 1, so their coefficient of variation is 1/3
     assert variation(np.array([2.0, 4.0])) == pytest.approx(1 / 3)
     assert place("fig2", 960) == "figures fig2 960"
 
@@ -215,7 +215,7 @@ def test_a_viewer_and_a_swarm():
     seen = measure(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5
     assert (seen["video_stalls"], seen["video_stalled_s"]) == (0.0, 0.0)
-    # ten Reno uploads fill the buffer of half a second; LEDBAT uploads do not fill it in the first minute
+    # ten Reno uploads fill the half-second buffer; LEDBAT uploads do not fill it within the first minute
     grid = ASKED["swarm"].grid((1,), 60)
     reno, ledbat = (
         measure(bloatlab.run(grid.build(discipline="droptail", swarm=swarm, seed=1))) for swarm in ("reno", "ledbat")
@@ -226,7 +226,7 @@ def test_a_viewer_and_a_swarm():
 
 
 def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
-    """Returns the measures of one place of an experiment about the text, in a short run."""
+    """Returns the measures of one place of an experiment on the paper's text, in a short run."""
     return measure(bloatlab.run(ASKED[name].grid((1,), seconds).build(**at, seed=1)))
 
 
@@ -291,7 +291,7 @@ def test_every_explanation_names_an_experiment_that_computes_it():
         # without runs nothing is explained
         assert entry.words({}) == f"{NOT_EXPLAINED}: -e {entry.experiment} was not run"
     assert explain("set-assoc 64x4, 20 sessions", "P(collision)", {}) == NOT_EXPLAINED
-    # runs whose value does not support the cause give no explanation
+    # runs whose value does not support the suspected cause explain nothing
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 205.0}] for p in (0.01, 0.05, 0.2, 1.0)}
     assert explain("Fig12 x", "latency range", runs).startswith("not explained: -e sharpness shows p99 205 ms with 1%")
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 227.0}] for p in (0.01, 0.05, 0.2, 1.0)}

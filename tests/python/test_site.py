@@ -54,7 +54,7 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds the site, with one figure of a study and with a page in place of the playground."""
+    """Builds the site, with one figure of a study and a placeholder for the playground."""
     folder = tmp_path_factory.mktemp("site")
     figures = folder / "runs/mmcn1999/figures"
     figures.mkdir(parents=True)

@@ -129,7 +129,7 @@ def drawn(pane: dict[str, Any]) -> dict[str, Any]:
     return {"waiting": waiting, "travels": travels}
 
 
-#: The last run has more packets than one window of the stage.
+#: The last run has more packets than fit into one window of the stage.
 CASES = [
     (DROPTAIL, "5mbit"),
     ('"codel"', "5mbit"),

@@ -124,7 +124,7 @@ HARMS = ("torn", "folder", "error", "mode")
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Makes a folder that another user may enter, unlike those of pytest."""
+    """Makes a folder that other users may enter, unlike pytest's own."""
     place = Path(tempfile.mkdtemp(prefix="bloatlab-test-"))
     place.chmod(0o755)
     yield place
@@ -133,8 +133,8 @@ def open_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def harmed(part: Path, harm: str, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Harms a part in one of four ways: it is cut in half, replaced by a folder, on a disk with an error, or unreadable
-    for this user.
+    """Damages a part in one of four ways: it is cut in half, replaced by a folder, on a disk with an error, or
+    unreadable for this user.
     """
     match harm:
         case "torn":
@@ -246,7 +246,7 @@ MANY = range(250)
 
 
 def write(folder: Path) -> None:
-    """Acts as a writer until it is killed: each run that is not stored yet takes 2 ms and is then stored."""
+    """Writes until it is killed: each run that is not stored yet takes 2 ms and is then stored."""
     one = shelf(Store(folder, lambda _: None))
     for seed in MANY:
         if one.get(scenario(seed)) is None:

@@ -1,5 +1,5 @@
-"""The files of a store: journals become parts, even if processes are killed, files damaged or disks full; SQL returns
-each run once.
+"""The files of a store: journals become parts, even if processes are killed, files are damaged or disks are full; SQL
+returns each run once.
 """
 
 from __future__ import annotations

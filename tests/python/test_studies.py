@@ -273,7 +273,7 @@ def printed(done: Results, width: int, *, full: bool = False) -> list[str]:
 
 
 def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path, buffers: Study):
-    """With `reproduce --set`, the value is set in every scenario, and the study gives no verdict, as after a quick
+    """With `reproduce --set`, the value is set in every scenario, and the study gives no verdict, as with a quick
     look.
     """
     console = Console(file=StringIO())
@@ -287,7 +287,7 @@ def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path
 
 
 class _Every(dict[str, Any]):
-    """The runs of every case, with a value for every measure: a number from 1 to 2 that depends on the case and the
+    """Stands for the runs of all cases, and has every measure: a number from 1 to 2 that depends on the case and the
     measure.
     """
 

@@ -55,7 +55,7 @@ def test_each_kind_of_application_has_its_table_and_no_other_has_it(traffic: str
 def test_a_ping_is_printed_with_its_round_trips():
     pings = printed(LINK + app("p", '{ ping = { interval = "1s" } }'))["Pings"]
     assert (column(pings, "lost %"), column(pings, "answered")) == (["0.00"], column(pings, "sent"))
-    # the smallest round trip is 10 ms of propagation and the time of 98 bytes at 2 Mbit/s, both twice
+    # the smallest round trip is twice the sum of 10 ms of propagation and 98 bytes at 2 Mbit/s
     assert [float(v) for v in column(pings, "min")] == [pytest.approx(20.784, abs=0.01)]
 
 
@@ -95,7 +95,7 @@ def test_grade_and_fairness_are_printed():
 
 
 def test_the_grade_is_of_what_a_person_feels():
-    # two equal pings: one has its own band, and the other waits far longer, in the band of a transfer
+    # two equal pings: one has a band to itself, and the other shares the band of a transfer, where it waits far longer
     filters = "[{ match = { dscp = [1, 8] }, band = 1 }]"
     classifier = f"{{ prio = {{ bands = 2, priomap = {[0] * 16}, filters = {filters} }} }}"
     bands = f'queue = {{ fair = {{ classifier = {classifier}, scheduler = "strict_priority" }} }}\n'

@@ -16,7 +16,9 @@ from bloatlab.sweep import Cancelled, Point, RunError, Watch, pool, sweep
 
 @pytest.fixture
 def fake_run(monkeypatch: pytest.MonkeyPatch):
-    """Replaces runs by sleeps, shorter for later runs; each result has the scenario and the seed of its call."""
+    """Replaces runs with sleeps, which are shorter for later runs; each result has the scenario and the seed of its
+    call.
+    """
 
     def run(scenario: Scenario, seed: int, progress, trace: bool):
         for step in range(5):

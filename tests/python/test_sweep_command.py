@@ -138,7 +138,7 @@ def test_bad_flags_are_said_in_a_line(grid: Path, capsys: pytest.CaptureFixture[
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(grid: Path, tmp_path: Path):
-    """Ctrl-C interrupts a sweep in another process; the runs that were stored before are not run again."""
+    """After Ctrl-C interrupts a sweep in another process, runs that were already stored are not repeated."""
     grid.write_text(GRID.replace('"2s"', '"400s"').replace("seeds = 2", "seeds = 4"))
     command = [COMMAND, "sweep", str(grid), "--jobs", "1"]
     store = tmp_path / "store"

@@ -117,8 +117,8 @@ QUEUES = (
 
 
 def _in_a_namespace(script: str) -> str:
-    """Returns the output of `script`, run by a shell as root of a new network namespace; skips the test if such a
-    namespace is not possible.
+    """Returns the output of `script`, run by a shell as root of a new network namespace; skips the test if the
+    namespace cannot be created.
     """
     programs = [shutil.which(name) for name in ("unshare", "tc", "ip", "bash")]
     if None in programs:
@@ -147,5 +147,5 @@ def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
     said = _in_a_namespace(script)
     complaints = [line for line in said.splitlines() if "qdisc kind is unknown" not in line]
     assert complaints == [], said
-    # a wrong word is detected
+    # tc detects a misspelt word
     assert "What is" in _in_a_namespace("tc qdisc replace dev eth0 root fq_codel limmit 5")

@@ -156,7 +156,7 @@ def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand
     assert verdicts(slow, 280.0)["Low Latency, shared and slow"] is Verdict.OUTSIDE
     low = considered(Equipment.LLD, Stack.PRAGUE, Consideration.LOW_RATE)
     assert verdicts(low, 360.0)["Low Latency, shared, 1 Mbit/s"] is Verdict.OUTSIDE
-    # TCPs other than Prague do not use the queue of the game
+    # TCPs other than Prague do not share the queue of the game
     assert "Low Latency, shared" not in verdicts(Case(Equipment.LLD, Stack.CUBIC, 6), 4.0)
 
 
@@ -175,7 +175,9 @@ def lost_percent(game: dict[str, Any]) -> float:
 
 
 def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_its_target():
-    """N uploads take N x 2.573 ms to send one packet each. From 12 uploads on, this exceeds 20 ms + 4 x 2.55 ms."""
+    """N uploads take N x 2.573 ms to send one packet each. With 12 uploads or more, this exceeds 20 ms + 4 x 2.55
+    ms.
+    """
 
     def goodput(changes: dict[str, str]) -> float:
         return fifty(changes)["ftp"]["goodput_mbit"]
@@ -193,15 +195,14 @@ def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_
 
 @pytest.mark.parametrize("preset", ["ns2-cubic-2.6.22", "bbr3"])
 def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(preset: str):
-    """A turn of the scheduler is 300 / 50 = 6 bytes, so a packet of 146 bytes takes 25 turns."""
+    """In each round, the scheduler gives a flow 300 / 50 = 6 bytes, so a packet of 146 bytes needs 25 rounds."""
     sender = {"tcp.sender.preset": preset}
     assert lost_percent(fifty(sender)["game"]) > 5.0
     for change in ({"app.game.from": "console"}, {"link.up.queue.cake.isolation": "flows"}):
         game = fifty(sender | change)["game"]
         assert game["dropped_packets"] == 0
         if preset != "bbr3":  # for CAKE, flows of bbr3 are sometimes new and come before the game
-            # 10 ms are propagation, 0.25 ms the transmission of the packet, and 2.57 ms the transmission of the packet
-            # before it
+            # 10 ms of propagation, 0.25 ms to transmit the packet, and 2.57 ms to transmit the packet before it
             assert game["delay_ms"]["max"] < 10.0 + 0.25 + 2.57
 
 

@@ -146,7 +146,7 @@ def test_every_column_is_explained():
 
 
 class Counting:
-    """A law that drops nothing and counts heads."""
+    """A law that drops nothing and counts calls of `head`."""
 
     def __init__(self) -> None:
         self.heads = 0

@@ -1,4 +1,4 @@
-"""`bloatlab validate`: tc's syntax, the network of METHOD.md, metrics computed by hand, and a part of the real
+"""`bloatlab validate`: tc's syntax, the network of METHOD.md, metrics computed by hand, and part of the real
 comparison.
 """
 
@@ -195,7 +195,7 @@ def test_the_network_is_the_kernels():
     starts = {a["start"] for a in flows}
     assert len(starts) == 30
     assert starts != {a["start"] for n, a in build(ENTRIES["sf-d-red-reno"], 4).data["app"].items() if n[:4] == "flow"}
-    # datagrams of 1000 B of payload have 1042 B with headers, so 10 Mbit/s of payload are 10.42 Mbit/s
+    # datagrams with 1000 B of payload are 1042 B long with headers, so 10 Mbit/s of payload is 10.42 Mbit/s on the link
     udp = apps["udp0"]
     assert (udp["traffic"]["cbr"]["rate"], udp["traffic"]["cbr"]["size"]) == ("10420kbit", "1042B")
     assert (udp["traffic"]["cbr"]["arrivals"], udp["traffic"]["cbr"]["randomize"]) == ("random_walk", 0.1)
@@ -216,8 +216,8 @@ def test_cake_in_the_place_of_the_shaper_shapes_by_itself():
 
 
 def test_a_lone_ping_takes_the_base_round_trip():
-    """HTB sends a lone ping at once. The round trip is the time of 98 B at 1.02 R, twice the time of 98 B at 1 Gbit/s,
-    and 4 ms.
+    """HTB sends a lone ping at once. The round trip is 4 ms, plus the time of 98 B at 1.02 R, plus twice the time of 98
+    B at 1 Gbit/s.
     """
     given = entry("sf-a-pfifo5-reno", group="x", duration_s=6, warmup_s=2)
     quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
@@ -277,8 +277,8 @@ def test_a_discipline_of_h1_paces_or_not():
 
 
 def test_the_state_of_the_law_is_looked_at():
-    """A flood of 1.1 times the rate through dualpi2 holds p' at sqrt(1 - C/A), and the age of C's first packet near the
-    target.
+    """A flood of 1.1 times the rate through dualpi2 holds p' at sqrt(1 - C/A), and the sojourn time of C's first packet
+    near the target.
     """
     given = entry(
         "sf-A-40M-40-cu1",

@@ -12,7 +12,8 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.warm_up import asked, find
 
-#: For 4 s nothing is sent. Then a constant overload fills a queue of 20 packets of 10 ms in 0.4 s, and keeps it full.
+#: Nothing is sent for 4 s. Then a constant overload fills a queue of 20 packets, 10 ms each, within 0.4 s and keeps it
+#: full.
 LATE = """
 duration = "20s"
 record.interval = "20ms"

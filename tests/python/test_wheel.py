@@ -1,4 +1,5 @@
-"""A wheel as users install it: in an empty environment without Rust, README's commands do what README says.
+"""A wheel as users install it: in an empty environment without Rust, the README's commands give the results shown
+there.
 
 By itself, this test uses the build of `make venv` and the packages of its environment. `make test-wheel` uses the wheel
 that `make wheel` wrote to dist/ (BLOATLAB_DIST) and installs it with its packages from the package index, in an
@@ -26,7 +27,7 @@ from kernel import why_no_bench
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
-#: README and the pages that a newcomer reads after it.
+#: The README and the pages that a newcomer reads next.
 SHOWN = "\n".join([README, *((ROOT / "docs" / name).read_text() for name in ("tour.md", "overview.md"))])
 PAGE = "bloatlab/playground/index.html"
 
@@ -124,8 +125,8 @@ def test_the_sdist_has_what_a_build_needs(sdist: Path):
 
 
 def pythons() -> dict[str, Path]:
-    """Returns every Python from 3.11 on that can make an environment, keyed by its version. Of equal versions, the
-    first on the path is used.
+    """Returns every Python from 3.11 on that can make an environment, keyed by version; of several with the same
+    version, the first on PATH.
     """
     names = [shutil.which(f"python3.{minor}") for minor in range(11, 31)]
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -142,7 +143,7 @@ PYTHONS = pythons() if DIST is not None else {"%d.%d" % sys.version_info[:2]: Pa
 
 
 class Place:
-    """An environment with the wheel, and a folder to work in. Its path has no Rust."""
+    """An environment with the wheel, and a folder to work in. Its PATH has no Rust."""
 
     def __init__(self, folder: Path, python: Path, wheel: Path) -> None:
         self.folder, self.bin = folder, folder / ".venv" / "bin"

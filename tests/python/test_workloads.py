@@ -111,7 +111,8 @@ def test_probes_over_time_say_more_of_the_queue_than_samples():
     # each sample is weighted by its own duration, so the mean is the sum of squares divided by the sum
     assert ping["rtt_over_time_ms"]["mean"] == pytest.approx(sum(x * x for x in rtts) / sum(rtts), rel=0.01)
     assert ping["rtt_over_time_ms"]["mean"] > 1.1 * ping["rtt_ms"]["mean"]
-    # the median over time, computed by hand; a histogram with bins of 2 % may count one sample more or fewer below it
+    # the median over time, computed by hand; because the histogram's bins are 2 % wide, it may count one sample more or
+    # fewer below the median
     ordered = sorted(rtts)
     at = next(n for n, seen in enumerate(accumulate(ordered)) if seen >= sum(ordered) / 2)
     assert ordered[at - 1] * 0.98 <= ping["rtt_over_time_ms"]["p50"] <= ordered[at + 1] * 1.02
