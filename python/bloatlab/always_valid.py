@@ -24,7 +24,7 @@ from bloatlab.statistics import Interval
 #: The r and c of the formulas above, chosen to make the intervals narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
-#: The deviation of the sample counts as at least the assumed deviation divided by this number.
+#: The sample's deviation is raised to at least the assumed deviation divided by this number.
 LEAST_SHARE = 2.0
 
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from bloatlab.errors import InputError
 
-#: Names of the browser on PATH, in this order.
+#: Names of the browser on PATH, in the order in which they are tried.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 #: Options for a browser that makes no network requests of its own, such as updates.
 ARGUMENTS = (
@@ -35,7 +35,7 @@ class NoBrowser(InputError):  # noqa: N818  a missing browser is no error of blo
 
 
 class Page:
-    """A page of the browser. Messages are JSON, each with a zero byte at its end."""
+    """A page of the browser. Messages are JSON, each terminated by a zero byte."""
 
     def __init__(self, to: IO[bytes], back: io.BufferedReader) -> None:
         self._to, self._back = to, back

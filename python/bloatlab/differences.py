@@ -122,7 +122,7 @@ class Difference:
         ]
 
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
-        """Makes the tables for people: the settings, then the first `top` of the measures that differ (None: all).
+        """Makes the tables to print: the settings, then the first `top` of the measures that differ (None: all).
 
         Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
         then all others. Within each group, the application or link that changed most comes first. With `every`,
@@ -264,7 +264,7 @@ _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted"
 
 
 def _ordered(changes: Sequence[Change]) -> list[Change]:
-    """Sorts changes for people, and drops duplicates.
+    """Sorts changes for display, and drops duplicates.
 
     The measures that are reported first come before the others. Within both parts, applications come before the whole
     run, and the whole run before links. The application or link that changed most comes first, and its measures are in

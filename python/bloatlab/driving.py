@@ -81,7 +81,7 @@ def _explained(factories: outside.Factories) -> Generator[None]:
 
 
 class Core(Generic[Run]):
-    """A run in the core, for one call at a time. A simulation shares it with its links and flows."""
+    """A run in the core, which serves one call at a time. A simulation shares it with its links and flows."""
 
     def __init__(self, run: Run, factories: outside.Factories) -> None:
         self.run, self.factories = run, factories

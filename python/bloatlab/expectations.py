@@ -129,7 +129,7 @@ def check(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Checked:
-    """Runs a scenario or a sweep and judges its expectations; judges a result folder without a run.
+    """Runs a scenario or a sweep and judges its expectations; judges a result folder without running anything.
 
     `seeds` replaces the file's own seeds with 1 to `seeds`; a sweep's `until` may add seeds. Raises
     `NothingExpectedError`, and the errors of reading.

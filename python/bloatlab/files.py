@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polars import DataFrame
 
-#: Largest file in bytes (scenarios, grids, traces, flent data files). A delivery trace of one day has 20 MB.
+#: Largest file in bytes (scenarios, grids, traces, flent data files). A delivery trace of one day takes 20 MB.
 MOST_BYTES = 256 << 20
 
 #: The suffix of a file that is being written.
@@ -72,7 +72,7 @@ def beside(path: Path) -> Generator[Path]:
 
 
 def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:
-    """Writes a file atomically; with `flush`, the data are on the disk before the file is renamed. Raises `OSError`."""
+    """Writes a file atomically; with `flush`, the data is on disk before the file is renamed. Raises `OSError`."""
     with beside(path) as aside:
         try:
             with aside.open("wb") as file:

@@ -39,7 +39,7 @@ from bloatlab.workloads import SILENCE, WORKLOADS
 VERSION = 4
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".json.gz")
 
-#: Largest data file in bytes, decompressed: an hour of rrul at 20 ms has 30 MB.
+#: Largest data file in bytes, decompressed: an hour of rrul at 20 ms takes 30 MB.
 MOST_BYTES = 128 << 20
 
 #: Largest time in a data file in s: thirty years.

@@ -7,7 +7,7 @@
                                     pacing_rate (bit/s): those that changed, from the trace of flows
     quic:congestion_state_updated   slow_start, congestion_avoidance, cwr, recovery, loss; with BBR its mode
     quic:packet_sent                each packet of the sender at its first link, from the trace of packets
-    quic:packet_lost                a segment that is sent again, at that time
+    quic:packet_lost                a segment that is retransmitted, at the time of the retransmission
     quic:packets_acked              segments below the cumulative acknowledgement
 
 Source: draft-ietf-quic-qlog-main-schema (QlogFileSeq, JSON Text Sequences); draft-ietf-quic-qlog-quic-events-12.

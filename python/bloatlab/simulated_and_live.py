@@ -14,8 +14,8 @@ in the live run (`late`):
 
     lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 
-drawn for each packet. It is not a tuning parameter: only the live run's clock determines it. The simulations do not
-have the values above the last percentile, nor the clusters of late packets that arise when the machine stalls.
+drawn for each packet. It is not a tuning parameter: only the live run's clock determines it. The simulations reproduce
+neither the values above the last percentile nor the clusters of late packets that arise when the machine stalls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The summary of a run as tables for people, without empty parts.
+"""The summary of a run as human-readable tables, without empty parts.
 
 A table is printed if the run has data for it, and a column if one of its rows has a value. The same numbers are in
 `summary.json` under the same names; docs/results.md explains them.
@@ -159,7 +159,7 @@ def _called(of: Result | str | Path) -> str:
     return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
 
 
-#: The part of the summary from which each kind of row of `frame` is made.
+#: For each kind of row in `frame`, the part of the summary that it is made from.
 _PARTS = {"link": "links", "app": "apps"}
 
 

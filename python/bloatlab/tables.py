@@ -1,4 +1,4 @@
-"""Tables for people, and the data behind figures. This module neither simulates nor draws."""
+"""Human-readable tables, and the data behind figures. This module neither simulates nor draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tone = Literal["plain", "good", "bad", "muted", "marked"]
 
 @dataclass(frozen=True, slots=True)
 class TextCell:
-    """A cell of a table for people: its text, its tone, and a `hint` that a page shows on demand.
+    """A cell of a human-readable table: its text, its tone, and a `hint` that a page shows on demand.
 
     `word` is the tone as a word ("within", "best"), shown in addition to the colour if the text is only a number.
     `link` is the address of another page, relative to this one.
@@ -41,7 +41,7 @@ def row(*fields: str | TextCell) -> list[TextCell]:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table for people.
+    """A human-readable table.
 
     Each row has a cell for each of `columns`. Columns are numbers, flush right, except that the first `left` columns
     are text, and with `words_last` also the last column. With `below`, a page puts the last column under its row, over
@@ -176,7 +176,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Formats a number for people: thin-spaced thousands, "-" for None, "never" for infinity."""
+    """Formats a number for display: thin-spaced thousands, "-" for None, "never" for infinity."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):

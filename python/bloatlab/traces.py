@@ -42,7 +42,7 @@ class Traces:
         self._frames: dict[str, list[pl.DataFrame]] = {}
 
     def __call__(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Takes a chunk. Raises `OSError` if the chunk cannot be written."""
+        """Stores a chunk of a table. Raises `OSError` if the chunk cannot be written."""
         frame = pl.DataFrame([_series(name, values) for name, values in columns.items()])
         if table != PACKETS:
             self._frames.setdefault(f"trace_{table}", []).append(frame)

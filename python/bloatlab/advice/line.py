@@ -34,8 +34,7 @@ TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 #: Smallest and largest valid round trip, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
 
-#: A scenario in which the value of a flag is inserted, so that the core parses a flag exactly like a value in a
-#: scenario.
+#: A scenario into which the value of a flag is inserted, so that the core parses it exactly like a value in a file.
 _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},
@@ -60,7 +59,10 @@ def amount(flag: str, text: str, kind: str) -> float:
 
 
 def rtts(text: str) -> list[float]:
-    """Parses round trips to s, ascending. A range gives its ends and, if these are far apart, their geometric mean."""
+    """Parses round-trip times to s, in ascending order.
+
+    A range gives its ends and, if these are far apart, also their geometric mean.
+    """
     given = [amount("--rtt", part, "a duration") for part in text.replace("..", ",").split(",")]
     ranged = ".." in text
     if ranged and len(given) != 2:

@@ -176,5 +176,5 @@ def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list
 
 
 def _band(of: Sequence[Interval]) -> tuple[list[float], list[float]]:
-    """The question: which line and device, under which load, for which objective."""
+    """Returns the lower and the upper ends of intervals."""
     return [one.ends[0] for one in of], [one.ends[1] for one in of]

@@ -9,8 +9,9 @@ Every round adds a seed to the leader and to all settings that are not separated
 separated, at the limit of seeds, or before a round that would exceed the limit of runs.
 
 The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. With k
-settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So it
-is called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the best, Hsu 1984).
+settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So
+the best setting is called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the
+best, Hsu 1984).
 """
 
 from collections.abc import Callable, Mapping, Sequence

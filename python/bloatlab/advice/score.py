@@ -131,7 +131,7 @@ def points_of(wanted: Sequence[Wanted], row: Row, load: Load, line: Line) -> flo
 
 
 def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objective, load: Load, line: Line) -> Judged:
-    """Judges a setting by its runs.
+    """Judges a setting from its runs.
 
     `rows` has, for each round trip, one row per seed; all round trips use the same seeds.
     """

@@ -28,7 +28,7 @@ _HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 
 
 def _version() -> str:
-    from bloatlab.scenario import version  # noqa: PLC0415  --help does without the core
+    from bloatlab.scenario import version  # noqa: PLC0415  --help works without the core
 
     return version()
 
@@ -50,7 +50,7 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: `_FILES`: modules of commands whose module has a different name. `_APPS`: commands that have subcommands.
+#: `_FILES`: the modules of commands whose names differ from the command's. `_APPS`: commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
@@ -159,7 +159,7 @@ def _interrupted(error: BaseException) -> bool:
 
 def _bad_input(error: BaseException) -> list[str]:
     """Returns the message, a line per problem, if the input, the system or memory caused the error; empty for a bug."""
-    from bloatlab._core import LiveError  # noqa: PLC0415  --help does without the core
+    from bloatlab._core import LiveError  # noqa: PLC0415  --help works without the core
     from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
 
     sweep = sys.modules.get("bloatlab.sweep")  # None if no sweep has run
