@@ -1,6 +1,6 @@
 //! The charts of a result: series merged into few enough bins for a screen, and distributions as curves.
 //!
-//! All data come from the result's tables. Merging bins keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean without values
+//! All data comes from the result's tables. Merging bins keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean without values
 //! is null.
 
 use crate::calls::calls;

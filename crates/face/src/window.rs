@@ -1,4 +1,4 @@
-//! Runs a scenario from its start, and returns the packets of a time window as a table in bytes.
+//! Runs a scenario from its start, and returns the packets of a time window as a binary table.
 //!
 //! ```text
 //! length of the head (4 bytes, little-endian), head (JSON, padded with spaces to 8 bytes), columns one after the other
@@ -75,7 +75,7 @@ impl Window {
         lives(&self.world).found().map(|t| t.0)
     }
 
-    /// Returns the table of the window as bytes.
+    /// Returns the window's table in binary form.
     pub fn table(&self) -> Vec<u8> {
         let lives = lives(&self.world);
         let rows = Rows::new(lives);
@@ -230,7 +230,7 @@ impl Columns {
     fn u8(&mut self, name: &str, values: impl Iterator<Item = u8>) {
         self.put(name, "u8", values.map(|v| [v]));
     }
-    /// Returns the table as bytes: the head, then the columns.
+    /// Returns the table in binary form: the head, then the columns.
     fn after(self, head: &Value) -> Vec<u8> {
         let mut text = head.to_string();
         while !(text.len() + 4).is_multiple_of(8) {

@@ -141,7 +141,7 @@ pub struct Bench<S: Sink = ()> {
     entered: Vec<(Time, u16)>,
     /// Future tasks, latest first.
     tasks: Vec<(Time, Task)>,
-    /// Buffer, reused, for the packets that leave a port in one poll.
+    /// Reusable buffer for the packets that leave a port in one poll.
     scratch: Vec<PacketMeta>,
     /// Drops that the caller has not yet processed.
     pub drops: Vec<DroppedPacket>,
@@ -247,8 +247,7 @@ impl<S: Sink> Bench<S> {
     /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so every deadline either serves a packet or is a timer. At a stopped link, timers may continue for
-        // ever
+        // no packet enters, so every deadline either serves a packet or is a timer. At a stopped link, timers may go on forever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

@@ -95,7 +95,7 @@ struct Departure {
 #[derive(Debug, Default)]
 struct Exit {
     packet: Joined,
-    /// The packets that are joined in it.
+    /// The packets that were joined into it.
     parts: Vec<Departure>,
 }
 
@@ -129,7 +129,7 @@ impl Exits {
         }
     }
 
-    /// Takes a packet that leaves. Consecutive packets of a connection are joined; before a packet that cannot be joined, the
+    /// Accepts a departing packet. Consecutive packets of a connection are joined; before a packet that cannot be joined, the
     /// packets joined so far are written.
     fn leave(&mut self, clock: Clock, p: &Leaving<'_>) {
         if !self.exits[p.side.index()].packet.add(p.bytes) {

@@ -233,7 +233,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Segments of one connection in sequence, joined into one packet.
+/// Consecutive segments of one connection, joined into one packet.
 #[derive(Debug)]
 pub(crate) struct Joined {
     /// The header, and the packet if there is one.

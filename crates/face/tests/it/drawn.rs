@@ -1,4 +1,4 @@
-//! Charts agree with the summary.
+//! Tests that charts agree with the summary.
 
 use face::Run;
 use scenario::read;

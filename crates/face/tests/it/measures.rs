@@ -1,4 +1,4 @@
-//! Every key of a summary has one declaration, and every declaration is a key of some summary.
+//! Tests that every key of a summary has one declaration, and that every declaration is a key of some summary.
 
 use measure::{Declared, declared};
 use packet::Unit;

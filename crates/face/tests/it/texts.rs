@@ -1,4 +1,4 @@
-//! Scenarios written as TOML are read back as the same scenarios.
+//! Tests that scenarios written as TOML are read back as the same scenarios.
 
 use face::toml;
 use scenario::{Scenario, read};

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt}
 use traffic::{ConnId, Role};
 use units::Time;
 
-/// Data of all connections; its content does not matter.
+/// The payload sent on every connection; its content does not matter.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// Largest number of reads or writes per event, so that one connection does not starve others.

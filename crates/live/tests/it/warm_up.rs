@@ -22,7 +22,7 @@ rate = "1mbit"
 to = "a"
 "#;
 
-/// Sends a datagram of 1250 B (10 ms) every 5 ms, from 0 to `until`; returns the bench.
+/// Sends a datagram of 1250 B, which takes 10 ms to transmit, every 5 ms from 0 to `until`; returns the bench.
 fn overload(until: Time) -> Bench {
     let s = scenario(TEXT, Format::Toml, &[]).unwrap();
     let plan = Plan::new(&s, None, BitRate(1_000_000_000)).unwrap();
