@@ -279,10 +279,8 @@ mod tests {
         // packet A arrives in an empty queue at 1.0 ms, B behind it at 3.5 ms, C in an empty queue at 20.5 ms; times in ms
         //   free-running, recorded: granted at the next MAP (2, 4, 22) + 4 ms, so at 6, 8, 26
         //   free-running, live: granted at the next MAP + 2 ms, so at 4, 6, 24
-        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9; A is requested at 1 and granted at 5, B requested at 5 and
-        // granted at 9
-        //   from the first packet, live: MAPs at 3, 5, 7; A is requested at 3 and granted at 5, B requested at 5 and granted at
-        // 7
+        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9; A is requested at 1 and granted at 5, B at 5 and 9
+        //   from the first packet, live: MAPs at 3, 5, 7; A is requested at 3 and granted at 5, B at 5 and 7
         use {MapClock::*, RequestVector::*};
         for (map_clock, request_vector, leaves) in [
             (FreeRunning, Recorded, [6000, 8000, 26_000]),
@@ -305,10 +303,12 @@ mod tests {
     #[test]
     fn request_vector_by_hand() {
         // A (1500 B) arrives at 0.5 ms, B (1000 B) at 2.5 ms and C (50 B) at 4.5 ms. Grants are at most 1200 B, and the channel's
-        // rate is 12 Mbit/s. Times are in ms   MAP 2: REQ = (0, 1500)   MAP 4: REQ = (1500, 1000)   MAP 6: grant 1200; REQ = (300
-        // + 1000, 50)             sends A's first 1200 B   MAP 8: grant 1200; REQ = (100 + 50, 0)                sends A's last
-        // 300 B by 8.2 ms, and B's first 900 B   MAP 10: grant 150                                     sends B's last 100 B by
-        // 10.0667 ms, and C by 10.1 ms
+        // rate is 12 Mbit/s. Times are in ms:
+        //   MAP at 2   REQ = (0, 1500)
+        //   MAP at 4   REQ = (1500, 1000)
+        //   MAP at 6   grant 1200, REQ = (300 + 1000, 50)   sends A's first 1200 B
+        //   MAP at 8   grant 1200, REQ = (100 + 50, 0)      sends A's last 300 B by 8.2, and B's first 900 B
+        //   MAP at 10  grant 150                            sends B's last 100 B by 10.0667, and C by 10.1
         let mut mac = Mac::new(&DocsisParams { max_grant: Some(Bytes(1200)), ..params() }, Some(BitRate(12_000_000)));
         let mut rng = Rng::named(1, "mac");
         let mut out = Vec::new();

@@ -41,7 +41,7 @@ pub struct VoipMeter {
     width: u64,
     /// Number of delays in (late_after + i width, late_after + (i+1) width].
     bins: Vec<u32>,
-    /// Number of delays above the last bin, which are late for certain.
+    /// Number of delays above the last bin, which are certainly late.
     above: u64,
     last_delay: u64,
     /// Interarrival jitter in 1/16 ns.

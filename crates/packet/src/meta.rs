@@ -72,7 +72,7 @@ impl Flags {
     /// Push: the last segment of a burst, or of the data that the application has written.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
     /// The packet holds several segments, and may be split by a device (TSO) or a queue. Its size includes the headers of every
-    /// segment. Source: Linux' SKB_GSO_TCPV4.
+    /// segment. Source: Linux's SKB_GSO_TCPV4.
     pub const GSO: Self = Self(8192);
     /// The socket counts this packet while it is in the queue or the device of its own host (TCP small queues). Not a bit on the
     /// wire.

@@ -1,4 +1,4 @@
-//! The data that pass between a world and the endpoints of the program.
+//! The data that passes between a world and the endpoints that a program supplies.
 
 use packet::Ecn;
 use units::Time;

@@ -152,7 +152,7 @@ pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))
 }
 
-/// Ends the recording. The output is the table of the window in bytes, see [`Window`].
+/// Ends the recording. The output is the window's binary table, see [`Window`].
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_finish() {
     let table = WINDOW.take().map(|window| window.table()).unwrap_or_default();

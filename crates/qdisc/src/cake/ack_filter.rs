@@ -12,7 +12,7 @@
 //!
 //! The new ACK stays at the tail. Normal mode keeps two ACKs per flow, which preserves duplicates and the sender's ACK clock.
 //!
-//! Source: tc-cake(8); Linux' sch_cake.c (facts only).
+//! Source: tc-cake(8); Linux's sch_cake.c (facts only).
 //! Departs: a queue does not see the ranges of SACK blocks. Blocks count as covered if both ACKs list everything that the
 //! receiver holds ([`Flags::SACK_WHOLE`]). An ACK carried by a data segment makes no queued ACK redundant. Time stamps are not
 //! compared, because queued ACKs of a flow are in order.

@@ -15,7 +15,7 @@
 //! gets a sixtieth of a quantum per turn. A packet may then need many rounds, so the code computes their number instead of
 //! iterating.
 //!
-//! Source: Piece of CAKE; Linux' sch_cake.c (facts only); RFC 8290 for DRR++.
+//! Source: Piece of CAKE; Linux's sch_cake.c (facts only); RFC 8290 for DRR++.
 //! Departs: a share of a quantum keeps its fraction of a byte (CAKE rounds it up or down at random).
 
 use super::hosts::{Ends, Hosts};

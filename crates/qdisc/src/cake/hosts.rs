@@ -8,7 +8,7 @@
 //! Sources and destinations each have a table of 1024 hosts, set-associative like the table of flows. A host keeps its place while
 //! it has bulk flows.
 //!
-//! Source: Piece of CAKE; Linux' sch_cake.c (facts only).
+//! Source: Piece of CAKE; Linux's sch_cake.c (facts only).
 
 use super::params::Isolation;
 use super::table::{Table, place_of};

@@ -17,7 +17,7 @@
 //! file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT
 //! (`law/cobalt.rs`). `mq` has several instances that share a rate.
 //!
-//! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts
+//! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux's sch_cake.c (facts
 //! only).
 //! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, about 50 % more. `limit`
 //! counts packets; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. The host splits

@@ -14,7 +14,7 @@
 //! A share of the rate is a threshold, not a cap: tins that send less than their share go first, then the tin whose clock is
 //! earliest.
 //!
-//! Source: tc-cake(8); Linux' sch_cake.c (facts only); RFC 4594, RFC 8622 (LE).
+//! Source: tc-cake(8); Linux's sch_cake.c (facts only); RFC 4594, RFC 8622 (LE).
 
 use super::params::{CakeParams, Diffserv};
 use super::shaper::Pace;

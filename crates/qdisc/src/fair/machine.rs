@@ -276,7 +276,7 @@ impl QueueDiscipline for Fair {
     }
 
     /// Updates the laws of active queues. The law of an idle queue runs its missed updates on the next arrival. The result is
-    /// the same as in Linux' fq_pie, which updates all queues at every tick.
+    /// the same as in Linux's fq_pie, which updates all queues at every tick.
     fn wake(&mut self, cx: &mut Context<'_>) {
         self.soonest = None;
         let active = self.in_line();

@@ -25,7 +25,7 @@ BLAST_S = (20, 60)
 PROPAGATION_MS = 20.2
 LINK = "bottleneck"
 SESSIONS = 6
-#: The TCP of the senders: ns-2's Reno without limited transmit (RFC 3042, 2001), which is younger than the slides.
+#: The TCP of the senders: ns-2's Reno without limited transmit (RFC 3042, 2001), which was published after the slides.
 RENO = {"preset": "ns2-reno", "limited_transmit": False}
 #: The senders' TCP in the second reading, with the limited transmit of ns-2 2.35 (README, "Changed after looking").
 RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}

@@ -5,7 +5,7 @@
     two ftp        two FTPs on 45 Mbit/s, as in Floyd and Jacobson's figure: queue and throughput, RED beside drop-tail
     thirty ftp     the slides' transfers without sessions and blast: do they cut their windows together?
 
-Floyd and Jacobson's network is from memory of their paper of 1993 (45 Mbit/s, 1000-byte packets, windows up to 240 packets,
+Floyd and Jacobson's network is recalled from their paper of 1993 (45 Mbit/s, 1000-byte packets, windows up to 240 packets,
 thresholds of 5 and 15 packets, max_p 1/50, starts at 0.2 and 0.6 s); the slide shows a picture without numbers.
 """
 
