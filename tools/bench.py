@@ -3,7 +3,7 @@
 
 Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
-ratio to the floor. Cases with a thousand flows or more also have the memory as the allocator counts it: bytes per flow
+ratio to the floor. Cases with a thousand flows or more also show the memory counted by the allocator: bytes per flow
 without its segments in flight, bytes that both ends keep for each segment in flight, and bytes per flow in total. If
 ns-2 and ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratio is to our result in the
 same run. Every line is also written as JSON to the file of -o.
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benches" / "peers"
 SPEED = ROOT / "target" / "release" / "speed"
-#: Disciplines of S4 that bloatlab and the peers run, and disciplines that only the peers run.
+#: Disciplines of S4: those that bloatlab and the peers run, and those that only the peers run.
 S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
-#: The case of a peer is stopped after this number of CPU seconds, because with ten thousand flows it would take many
-#: minutes.
+#: CPU seconds after which a peer's case is stopped; with ten thousand flows it would take many minutes.
 PEER_CPU_SECONDS = 120
 PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100,1000", "--runs", "1", "--cpu-limit", str(PEER_CPU_SECONDS)]
 
@@ -87,7 +86,7 @@ def ns3_program() -> str | None:
 
 
 def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
-    """Returns a peer's row: nanoseconds per forwarded packet and the ratio to ours, or the reason for their absence."""
+    """Returns a peer's row: nanoseconds per forwarded packet and the ratio to ours, or why they are missing."""
     case = f"{o['peer']:<18} {o['scenario']:<4} {o['n']:>6}"
     if "cpu_ns_per_pkt" not in o:
         return f"{case}  not run: more than {PEER_CPU_SECONDS} s of CPU time, or {o.get('failed', 'no result')}"
@@ -97,7 +96,7 @@ def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
 
 
 def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
-    """Runs ns-2 and ns-3; if one is not installed, prints a line that says so."""
+    """Runs ns-2 and ns-3; prints a line for each one that is not installed."""
     names, extra = [], []
     if shutil.which("ns"):
         names.append("ns2-sack")
@@ -105,7 +104,7 @@ def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
         say("ns-2: not installed (apt-get install ns2)")
     if program := ns3_program():
         names.append("ns3-reno")
-        # Debian's build of ns-3 has logging compiled in; a build without logging takes about 0.6 of the time
+        # Debian's build of ns-3 has logging compiled in; a build without it takes about 60 % of the time
         extra = ["--ns3", f"{program}:as-packaged"]
     else:
         say("ns-3: not installed (apt-get install libns3-dev g++)")

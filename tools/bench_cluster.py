@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def points(duration: str, runs: int) -> list[Point[int]]:
-    """Returns `runs` points of home-upload with this duration, which differ in the seed."""
+    """Returns `runs` points of home-upload with this duration and different seeds."""
     model = bloatlab.load(ROOT / "examples" / "home-upload.toml", [("duration", duration)])
     return [Point(seed, model.with_sets(("seed", str(seed))), seed) for seed in range(1, runs + 1)]
 

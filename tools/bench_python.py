@@ -51,7 +51,7 @@ LAWS: dict[str, Any] = {
     "sfq_hss + codel.py": {"sfq_hss": {"law": {"python": {"law": "codel.py:CoDel"}}}},
 }
 
-#: `CONTROLLERS`: the compared stacks by name, each a change of `STACK`. Those of the core are marked.
+#: `CONTROLLERS`: the compared stacks by name, each a change to `STACK`. The core's own are marked.
 STACK = {"preset": "linux-6", "ack_every": 1, "quick_acks": 0}
 CONTROLLERS: dict[str, Any] = {
     "reno (core)": STACK | {"congestion_control": "reno"},
@@ -62,7 +62,7 @@ CONTROLLERS: dict[str, Any] = {
     "westwood.py": STACK | {"python": {"controller": "westwood.py:Westwood"}},
 }
 
-#: The runs of each kind: the scenario, the cases, the place of a case in the scenario, and further settings.
+#: The runs of each kind: the scenario, the cases, the key of the scenario that a case sets, and further settings.
 KINDS: dict[str, tuple[Path, dict[str, Any], str, dict[str, Any]]] = {
     "laws": (EXAMPLES / "laws" / "home.toml", LAWS, "link.up.queue", {}),
     "controllers": (
@@ -89,7 +89,7 @@ def main() -> int:
     for kind in sys.argv[1:] or KINDS:
         file, queues, place, more = KINDS[kind]
         cases = {name: bloatlab.load(file, {**FASTER, **more, place: case}) for name, case in queues.items()}
-        # the cases take turns, so that a busy time of the machine affects all of them
+        # the cases alternate, so that a busy period of the machine affects all of them
         rounds = [{name: cost(scenario, kind) for name, scenario in cases.items()} for _ in range(ROUNDS)]
         found = {name: min(costs[name] for costs in rounds) for name in cases}
         sys.stdout.write(f"{kind:<26} {'packets':>8} {'ns/packet':>10} {'more':>6} {'times':>6}\n")

@@ -5,8 +5,8 @@
 
 STUDY is a folder that `bloatlab reproduce` wrote; the default is runs/cablelabs2012. A plot is timed in CPU seconds in
 two ways: in a Python process that has drawn before, as in a notebook, and as a command, which first loads Python,
-polars and matplotlib. A page is timed by the clock, in a running Chromium, from its opening to the first chart that
-responds to the pointer. The table has the median of the rounds. Exit code 2 if Chromium or a study is missing.
+polars and matplotlib. A page is timed in wall-clock seconds, in a running Chromium, from its opening to the first chart
+that responds to the pointer. The table has the median of the rounds. Exit code 2 if Chromium or a study is missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import bloatlab
 from bloatlab.plots.kinds import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Kinds of plots that a run without a capture can have.
+#: Kinds of plots that need no capture and no sweep.
 KINDS = [name for name in NAMES if name not in {"sequence", "lines", "heatmap", "pareto"}]
 
 

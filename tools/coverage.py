@@ -26,7 +26,7 @@ from bloatlab.sweep.over_seeds import intervals
 RHO, SERVICE_MS = 0.5, 1.0
 WAIT_MS = RHO * SERVICE_MS / (2.0 * (1.0 - RHO))
 
-#: A datagram of 1500 bytes takes 1 ms. The relaxation time of the queue is 12 ms, a small part of the warm-up.
+#: A datagram of 1500 bytes takes 1 ms to send. The relaxation time of the queue is 12 ms, a small part of the warm-up.
 QUEUE = f"""
 duration = "11s"
 record.warm_up = "1s"

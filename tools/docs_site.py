@@ -124,8 +124,8 @@ KEYS = """
 }
 </style>
 """
-#: The search is a web worker, which browsers refuse to start from a file on disk; from disk, this script contains its
-#: source.
+#: The search is a web worker, which browsers refuse to start from a file on disk; this script contains the worker's
+#: source for pages opened from disk.
 SHIM = """if (location.protocol === "file:") {
   const source = SOURCE;
   window.Worker = class extends Worker {
@@ -181,12 +181,12 @@ def discipline_file(name: str) -> Path | None:
 
 
 def cell(text: object) -> str:
-    """Returns the text as the cell of a table."""
+    """Returns the text in a form that fits into a table cell."""
     return " ".join(str(text or "").split()).replace("|", "\\|")
 
 
 def parameters(entry: dict[str, Any]) -> str:
-    """Returns the table of an entry's parameters, with meanings and defaults, or with the values of a preset."""
+    """Returns the table of an entry's parameters, with their meanings and defaults, or with a preset's values."""
     params = entry.get("params") or []
     if isinstance(params, dict):
         rows = [
@@ -345,7 +345,7 @@ def search_worker() -> str:
 
 
 def answer(folder: Path, name: str, runs: Path | None) -> str:
-    """Returns a study's answer with a figure, from the report of a stored run. Copies all its figures."""
+    """Returns a study's answer with a figure, from the report of a stored run; copies all the figures in the report."""
     kept, target = (runs or Path()) / name, folder / "studies" / name
     for file in [*kept.glob("report.html"), *(kept / "figures").glob("*.svg")] if runs else []:
         target.mkdir(parents=True, exist_ok=True)
@@ -366,7 +366,7 @@ def answer(folder: Path, name: str, runs: Path | None) -> str:
 
 
 def figures(folder: Path, name: str) -> str:
-    """Returns the section with the figures of a study except that of the answer; empty if there are none."""
+    """Returns the section with a study's figures other than the answer's; empty if there are none."""
     found = sorted((folder / "studies" / name).glob("*.svg"))
     shown = [f"![{f.stem.replace('_', ' ')}]({name}/{f.name})" for f in found if f.stem != "answer"]
     return "\n\n".join(["", "## Figures", *shown, ""]) if shown else ""
@@ -401,7 +401,7 @@ def felt(result: Result) -> str:
 
 
 def example(folder: Path, page: Page, playground: Path | None) -> str:
-    """Returns a figure of a discipline beside a plain buffer, a paragraph, and a link to both in the playground."""
+    """Returns a figure that compares a discipline with a plain buffer, a paragraph, and a playground link to both."""
     name = page.title
     if name == "python":
         return f"{page.about}. It has no defaults to show: [a law in Python](../adding-a-law-in-python.md) is yours."
@@ -429,7 +429,7 @@ def toggle(to: str) -> dict[str, str]:
 
 
 def config(menu: dict[str, list[Page]]) -> str:
-    """Returns the configuration in the form of MkDocs, as JSON, which is valid YAML."""
+    """Returns the configuration in MkDocs' format, as JSON, which is valid YAML."""
     nav: list[Any] = [{page.title: page.place} for page in menu[""]]
     nav.extend({heading: [{page.title: page.place} for page in menu[heading]]} for heading in MENU)
     return json.dumps(
@@ -449,8 +449,8 @@ def config(menu: dict[str, list[Page]]) -> str:
                 ],
                 "icon": {"logo": "material/router-wireless"},
             },
-            # for the search from disk, the offline plugin makes the index a script; it would also download
-            # a shim, unless a file of this name is listed here
+            # for the search from disk, the offline plugin turns the index into a script; it would also download a shim
+            # unless a file of this name is listed here
             "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
             "plugins": ["search", "offline"],

@@ -1,4 +1,4 @@
-"""Measures the cost of a fork of a simulation in time and in memory: the table of docs/driving.md."""
+"""Measures how much time and memory a fork of a simulation costs: the table in docs/driving.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import bloatlab
 SCENARIO = Path(__file__).resolve().parents[1] / "examples" / "home-upload.toml"
 NO_SERIES = {"record.apps": [], "record.links": []}
 
-#: The measured cases, each with the values that it changes in the scenario.
+#: The measured cases, each with the values that it sets in the scenario.
 CASES = {
     "as it is": {},
     "bins of 100 ms": {"record.interval": "100ms"},
@@ -28,7 +28,7 @@ def resident() -> int:
 
 
 def measure(case: str) -> str:
-    """Returns the shortest time of 300 forks, and the mean memory of 400 that are kept."""
+    """Returns the shortest time of 300 forks, and the mean memory per fork of 400 that are kept."""
     sim = bloatlab.open(SCENARIO, sets=CASES[case])
     sim.run_until(10)
     times: list[float] = []

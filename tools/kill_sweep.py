@@ -1,10 +1,10 @@
-"""Kills sweeps with -9 at random times, resumes them, and compares their table with an undisturbed sweep's.
+"""Kills sweeps with SIGKILL at random times, resumes them, and compares their table with that of an undisturbed sweep.
 
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
-With --sweeps 2, two commands share the store and are killed together. Each kill comes a random time after
-the first run that the commands have stored since they were started. Exit code 1 if the tables differ in a byte or a
-stored run was lost.
+With --sweeps 2, two commands share the store and are killed together. Each kill comes a random time after the first run
+that the commands have stored since they were started. Exit code 1 if the tables differ in any byte or a stored run was
+lost.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def disturbed(given: argparse.Namespace, folder: Path, grid: Path) -> int:
     before = 0
     for kill in range(given.kills):
         children = [sweep(grid, store, folder / f"{i}.csv", given.jobs) for i in range(given.sweeps)]
-        # each kill waits for the first new run, and then for a random time that is short enough to leave work for the
-        # last kills
+        # each kill waits for the first new run, and then for a random time short enough that work remains for the last
+        # kills
         until(store, before + 1, children)
         time.sleep(chance.uniform(0.0, 0.8 * given.points / given.kills / rate))
         alive = sum(child.poll() is None for child in children)

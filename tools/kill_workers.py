@@ -1,11 +1,11 @@
-"""Kills Dask workers with -9 every few seconds during a sweep, and compares its table with an undisturbed sweep's.
+"""Kills Dask workers with SIGKILL every few seconds during a sweep, and compares its table with an undisturbed sweep's.
 
     .venv/bin/python tools/kill_workers.py [--points 2000] [--every 3] [--workers 2] [--seed 1]
 
-The cluster is that of `--dask local`: Dask's LocalCluster with single-threaded worker processes, which nannies restart.
-About every `--every` seconds, a random worker that has work is killed. At least one run is stored between two kills,
-because on a busy machine a process may need longer than that to start. Exit code 1 if the two tables differ in a byte,
-or if no worker was killed.
+The cluster is the same as with `--dask local`: Dask's LocalCluster with single-threaded worker processes, which nannies
+restart. About every `--every` seconds, a random worker that has work is killed. At least one run is stored between two
+kills, because on a busy machine a process may need longer than `--every` to start. Exit code 1 if the two tables differ
+in any byte, or if no worker was killed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def disturb(child: subprocess.Popen[str], client: Any, store: Path, every: float
 
 
 def kill(client: Any, address: str) -> bool:
-    """Kills the worker at this address with -9; returns whether there was one."""
+    """Kills the worker at this address with SIGKILL; returns whether there was one."""
     pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.worker_address == address and nanny.pid]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Refuses a crate that imports upwards or sideways.
 
-The shelves are those of docs/architecture.md. A crate may depend, in any way (build and test included), only on crates
-of a lower shelf, so that each crate can be understood, tested and replaced without those above it. Reads
-`cargo metadata --no-deps`, which needs no network and builds nothing.
+The shelves are those of docs/architecture.md. A crate may depend only on crates of a lower shelf, even for builds and
+tests, so that each crate can be understood, tested and replaced without those above it. Reads `cargo metadata
+--no-deps`, which needs no network and builds nothing.
 
-The files of a crate must not import one another in a cycle, directly or through other files. An import is a path in
-the code (`use crate::a::B`, `super::b()`), followed through re-exports to the file that defines the name; tests do not
-count.
+The files of a crate must not import one another in a cycle, directly or through other files. An import is a path in the
+code (`use crate::a::B`, `super::b()`), followed through re-exports to the file that defines the name; imports in tests
+do not count.
 
 The same rule applies to the modules of the Python package. Every `import` counts, at the top of a file, inside a
 function or only for type checkers, and so does a string that is passed to `importlib.import_module`. lint-imports
-checks that the imports of the package go down only (`pyproject.toml`).
+checks that the package's imports only go down (`pyproject.toml`).
 
 Exit code 0: all imports go down. 1: at least one import does not, or there is a cycle; prints a line for each. 2:
 cargo could not be run.
@@ -63,7 +63,7 @@ INLINE = re.compile(r"\b(?:crate|super)(?:::\w+)+")
 
 
 def leaves(tree: str) -> Iterator[tuple[Module, str]]:
-    """Yields the path and the name in scope of each item of a `use`: `a::{b, c as d}` gives a::b as b and a::c as d."""
+    """Yields the path and local name of each item of a `use`: `a::{b, c as d}` gives a::b as b and a::c as d."""
     tree = tree.strip()
     if tree.endswith("}"):
         head, _, inner = tree.partition("{")
@@ -85,7 +85,7 @@ def leaves(tree: str) -> Iterator[tuple[Module, str]]:
 
 
 def sources(root: Path) -> dict[Module, str]:
-    """Returns the code of each file of a crate's `src`, by module, without comments and tests."""
+    """Returns the code of each file in a crate's `src`, by module, without comments and tests."""
     found: dict[Module, str] = {}
     tests: set[Module] = set()
     for path in sorted(root.rglob("*.rs")):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Disturbs live runs by errors at every step and by signals at random times, and checks that the host is unchanged.
+"""Disturbs live runs with errors at every step and signals at random times, and checks that the host is unchanged.
 
     make live-torture N=100 SEED=1
 
-Each run has one of these: an error or a panic injected at a step of the set-up; SIGINT, SIGTERM or SIGKILL at a random
-time; or an undisturbed end. After the run (after a SIGKILL, also after `bloatlab live --clean`), links, addresses,
+Each run either has an error or a panic injected at a step of the set-up, or gets SIGINT, SIGTERM or SIGKILL at a random
+time, or ends undisturbed. After the run (after a SIGKILL, also after `bloatlab live --clean`), links, addresses,
 routes, rules, namespaces, mounts and processes are compared with those before it, and differences are printed. Needs
 root and TUN.
 
@@ -65,7 +65,7 @@ def host_state() -> State:
             lines = Path(path).read_text().splitlines()
         except OSError:
             lines = []
-        # without the counters of packets, which always change
+        # without the packet counters, which always change
         state[what] = [line.split(":")[0].strip() for line in lines] if what == "links" else lines
     state["routes of IPv6"] = [
         " ".join(w for i, w in enumerate(r.split()) if i not in {6, 7}) for r in state["routes of IPv6"]
@@ -90,7 +90,7 @@ def _ip(what: str) -> list[str]:
 
 
 def _latency() -> list[str]:
-    """Returns the time that processors may take to wake up, in us: the lowest of all requests."""
+    """Returns the time in us that processors may take to wake up: the lowest value that any process has requested."""
     try:
         return [str(int.from_bytes(Path("/dev/cpu_dma_latency").read_bytes(), sys.byteorder, signed=True))]
     except OSError:
@@ -124,7 +124,7 @@ def _ours(pid: int) -> bool:
 
 
 def differences(before: State, after: State) -> list[str]:
-    """Returns one line per difference of two states. A namespace of another program may disappear, but not appear."""
+    """Returns one line per difference between two states. A namespace may disappear (another program's), not appear."""
     lines: list[str] = []
     for what in before:
         was, is_ = set(before[what]), set(after[what])
@@ -169,7 +169,7 @@ def main() -> int:
         return 2
     # a program that a shell starts in the background ignores SIGINT, and so would its children
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    chance = random.Random(arguments.seed)  # noqa: S311  the choice of disturbances is no secret
+    chance = random.Random(arguments.seed)  # noqa: S311  not used for secrets
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "torture.toml"

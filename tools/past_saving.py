@@ -1,4 +1,4 @@
-"""Measures the CPU time that common pasts save in a sweep: the table of docs/sweeps.md.
+"""Measures the CPU time that sharing common pasts saves in a sweep: the table in docs/sweeps.md.
 
     .venv/bin/python tools/past_saving.py [GRID.toml]
 
@@ -18,7 +18,7 @@ from bloatlab.scenario import Scenario
 from bloatlab.sweep import gather, grid_file, pasts
 
 GRID = Path(__file__).resolve().parents[1] / "examples" / "sweeps" / "falling-rate.toml"
-#: Number of measurements with common pasts, and without them; the shortest time counts.
+#: Number of measurements with and without common pasts; the shortest time of each counts.
 ROUNDS = 3
 
 planned = pasts.planned

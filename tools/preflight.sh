@@ -1,5 +1,4 @@
-#!/bin/sh
-# Before a build, lists the programs that this machine lacks, each with the Debian package that contains it.
+# !/bin/sh Lists the programs that a build needs and this machine lacks, each with the Debian package that contains it.
 # Usage: tools/preflight.sh PYTHON python|rust|lint|web...
 set -u
 python=$1

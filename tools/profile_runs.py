@@ -1,8 +1,8 @@
-"""Runs that show the compiler which code a simulation uses most: `tools/release.py` counts with them (PGO).
+"""Runs that show the compiler which code simulations use most, for the PGO build of `tools/release.py`.
 
     python tools/profile_runs.py
 
-They have most queue disciplines and several TCP stacks at three rates, a call and pages: some 4 s of CPU.
+They use most queue disciplines and several TCP stacks at three rates, a call and pages, and take about 4 s of CPU time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def scenarios() -> Iterator[dict[str, object]]:
 
 
 def dumbbell(line: Line, flows: int, queue: str, stack: str) -> dict[str, object]:
-    """Returns uploads through one bottleneck between two routers, with a game beside them."""
+    """Returns a scenario with uploads and a game through one bottleneck between two routers."""
     limit = f"{line.buffer_bytes}B" if queue == "droptail" else f"{line.buffer_bytes // 1500}p"
     wide = {"rate": "10gbit", "delay": "1ms", "both_ways": True}
     return {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds sentences that a reader has to read twice, in comments, docstrings and pages (`make prose`).
+"""Finds sentences that readers would have to read twice, in comments, docstrings and pages (`make prose`).
 
     tools/prose.py [PATH...]        every file that git tracks or would track, or these files and folders
 
@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: The regular expressions of prose.toml, by the advice that is printed with a match.
+#: The regular expressions of prose.toml, keyed by the advice printed with a match.
 PATTERNS: dict[str, re.Pattern[str]] = {
     advice: re.compile("|".join(patterns))
     for advice, patterns in tomllib.loads((ROOT / "tools" / "prose.toml").read_text()).items()
@@ -40,14 +40,14 @@ CITED = re.compile(
     r",?\s(?:[ /#!]*)\(?((?:19|20)\d\d)\b(?![-.:]\d)"
 )
 SOURCES = (ROOT / "docs" / "sources.md").read_text().splitlines()
-#: Most characters in a line of a page, and in a line of the pages that are read in a terminal.
+#: Largest width of a page's lines, and of the lines of pages that are read in a terminal, in characters.
 WIDTH, NARROW = 140, {"README.md": 80, "CONTRIBUTING.md": 80, "CODE_OF_CONDUCT.md": 80, "SECURITY.md": 80}
 
 Prose = Iterator[tuple[int, str]]
 
 
 def comments(text: str, mark: str = "//[/!]?") -> Prose:
-    """Yields the comments that are on lines of their own."""
+    """Yields the comments that have lines to themselves."""
     yield from joined(
         (n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := re.match(rf"\s*{mark} ?(.*)", line))
     )
@@ -74,7 +74,7 @@ def page(text: str) -> Prose:
 
 
 def joined(lines: Iterable[tuple[int, str]]) -> Prose:
-    """Joins neighbouring lines into one text and removes quotations."""
+    """Joins adjacent lines into one text and removes quotations."""
     texts, last = list[tuple[int, str]](), 0
     for n, text in [*lines, (0, "")]:
         if texts and (n != last + 1 or not text):

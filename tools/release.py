@@ -4,9 +4,9 @@
 
 The folder then has a wheel for each of Rust's targets, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
 this version from CHANGELOG.md, and SHA256SUMS. The wheel of this machine is built twice: first with counters, and then
-optimised for what they counted in the runs of tools/profile_runs.py; this needs Rust's component llvm-tools. Zig links
-against an old C library, and auditwheel reads from the compiled module how old that library may be. Exit code 1 if a
-target is not installed, or if the tag of a wheel promises an older C library than its module needs.
+optimised with the counts from the runs of tools/profile_runs.py; this needs Rust's component llvm-tools. Zig links
+against an old C library, and auditwheel determines from the compiled module how old a C library it can run with. Exit
+code 1 if a target is not installed, or if the tag of a wheel promises an older C library than its module needs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "bloatlab/playground/index.html"
-#: The oldest C library of each kind. glibc 2.17 is as old as Rust's own standard library allows: CentOS 7, Debian 8.
+#: The oldest C library of each kind. glibc 2.17 (CentOS 7, Debian 8) is the oldest that Rust's own standard library
+#: supports.
 OLDEST = {"gnu": "manylinux2014", "musl": "musllinux_1_2"}
 
 
@@ -78,7 +79,7 @@ def wheel(dist: Path, target: str) -> Path:
 
 
 def profile(folder: Path, target: str) -> Path | None:
-    """Counts what runs do in a wheel with counters; None if this machine cannot run the wheel or has no llvm-tools."""
+    """Makes the profile with a wheel that counts; returns None if this machine cannot run it or has no llvm-tools."""
     host = output("rustc", "--print", "host-tuple").strip()
     merge = Path(output("rustc", "--print", "sysroot").strip()) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
     if target != host or not merge.exists():
@@ -112,7 +113,8 @@ def notes(changelog: str, version: str) -> str:
 def dishonest(wheel: Path) -> str | None:
     """Returns the fault of a wheel's tag if its module needs a newer C library than the tag promises."""
     if "musllinux" in wheel.name:
-        # auditwheel needs musl's own library, which a machine with glibc lacks; so the list of libraries is checked
+        # auditwheel needs musl's own library, which machines with glibc lack, so the list of libraries is checked
+        # instead
         extra = libraries(wheel) - {"libc.so"}
         return f"{wheel.name}: its module needs {', '.join(sorted(extra))} besides musl's libc.so" if extra else None
     audit = json.loads(output(sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)))
@@ -136,7 +138,7 @@ def oldest(tag: str) -> tuple[str, int, int] | None:
 
 
 def maturin(*words: str, flags: str = "") -> None:
-    """Runs maturin from this environment, where Zig is found by the python3 that is first on the path."""
+    """Runs maturin from this environment; maturin finds Zig through the first python3 on PATH."""
     folder = Path(sys.executable).parent
     env = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     env |= {"RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}"} if flags else {}

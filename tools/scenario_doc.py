@@ -196,7 +196,7 @@ TABLES = {
 }
 
 
-#: Pages by the title of their first table: file, title.
+#: Pages, keyed by the title of their first table: file, title.
 PAGES = {
     "Links": ("links", "Keys of links"),
     "Queue droptail": ("queues-aqm", "Queues: drop-tail and AQM"),
@@ -226,16 +226,16 @@ def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
 
 #: The stack of applications that name none, whose values the table of `[tcp.NAME]` shows.
 STACK = "linux-6"
-#: The part of a description that is about the default, which the column of defaults shows: "null: 1000p, 50p (ns2)".
+#: The part of a description that states the default, which moves to the column of defaults: "null: 1000p, 50p (ns2)".
 UNSET = re.compile(
     r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Oo]mitted|[Uu]nset|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
     r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
 )
-#: A sentence about a default that the schema also has, so that the column of defaults shows it.
+#: A sentence that repeats a default in the schema, which the column of defaults already shows.
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
-#: The word for no default in tables whose keys change or match something.
+#: The word for a missing default in tables whose keys change or match something.
 NONE = {"Change": "unchanged", "Match": "any"}
 
 
@@ -287,7 +287,7 @@ def pages(schema: Node) -> dict[str, str]:
                 "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written.",
             ]
             index += ["", f"[{heading}]({page}):", ""]
-        # the id keeps old links valid, from the time when all tables were on this page
+        # the id keeps links valid that date from the time when all tables were on this page
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
         about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
         found[page] += ["", f"## {title}", "", *about, ""]
@@ -412,7 +412,7 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
 
 
 def named_parts(value: Any) -> dict[str, str]:
-    """Returns the other keys of each table of a default, by the name in it, if the default is a list of such tables."""
+    """For a default that is a list of tables with names, returns the other keys of each table by its name."""
     if not isinstance(value, list) or not all(isinstance(one, dict) and "name" in one for one in value):
         return {}
     return {
@@ -422,7 +422,7 @@ def named_parts(value: Any) -> dict[str, str]:
 
 
 def toml(value: Any) -> str:
-    """Returns a value as it is written in a file."""
+    """Returns a value as written in a TOML file."""
     if value is None:
         return "none"
     if isinstance(value, dict):
@@ -431,7 +431,7 @@ def toml(value: Any) -> str:
 
 
 def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
-    """Yields each keyword that a value may be, with its meaning."""
+    """Yields each keyword that a value can take, with its meaning."""
     name = reference(node)
     if name is None or name in UNITS:
         return
@@ -439,7 +439,7 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)
         if word is None:
-            # a keyword that is also the name of a table stands for that table's defaults, and was listed with the tables
+            # a keyword that is also the name of a table stands for that table's defaults; it was listed with the tables
             for plain in choice.get("enum", []):
                 if plain not in listed:
                     yield f"`{plain}`"

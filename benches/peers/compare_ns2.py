@@ -63,7 +63,7 @@ CASES = [
     for agent in STACKS
     for n in (1, 2, 5)
     for delay, q, t in ((0.01, 21, 200), (0.05, 21, 200), (0.01, 417, 300), (0.05, 417, 300))
-] + [  # the cases of study cablelabs2012, with the window of the CoDel scripts
+] + [  # the cases of the study cablelabs2012, with the window of the CoDel scripts
     Case("cubic", n=n, delay=delay, qpkts=q, t=120, stagger=0.3, ts=1, window=672)
     for n in (1, 2, 5)
     for delay, q in ((0.025, 21), (0.05, 21), (0.025, 417), (0.05, 417))
@@ -145,7 +145,7 @@ def ours(case: Case) -> dict:
 
 
 def cuts(window: list) -> int:
-    """Counts how often the window falls by more than a tenth from one sample to the next."""
+    """Counts how often the window falls by more than 10 % from one sample to the next."""
     w = [c for _, c, _ in window if c == c]
     return sum(1 for a, b in zip(w, w[1:]) if b < 0.9 * a and a > 2)
 

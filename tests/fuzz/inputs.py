@@ -2,10 +2,10 @@
 
     .venv/bin/python tests/fuzz/inputs.py [--count 20000] [--seed 1] [--only flent] [--first 0]
 
-A case depends only on the seed, the target's name and the number of the case, so each case can be repeated: `--only
-TARGET --first N --count 1`. A target may return a result or raise its documented error. Everything else is a finding:
-another error, exit code 70, or a control character on the terminal. Findings are printed with their number, and the
-exit code is then 1. A case that takes longer than two minutes counts as hanging and ends the run.
+A case depends only on the seed, the target's name and its number, so each case can be repeated: `--only TARGET --first
+N --count 1`. A target may return a result or raise its documented error. Everything else is a finding: another error,
+exit code 70, or a control character on the terminal. Findings are printed with their number, and the exit code is then
+1. A case that takes longer than two minutes counts as hanging and ends the run.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ NAMES = (
 
 
 def a_name(chance: Chance) -> str:
-    """Returns a name for any object of a scenario."""
+    """Returns an unusual name for an object of a scenario."""
     if chance.random() < 0.01:
         return "x" * chance.choice([1000, 70_000, 1_000_000])
     return "".join(chance.choice(NAMES) for _ in range(chance.choice([1, 1, 2, 3])))
@@ -267,7 +267,7 @@ class Targets:
         self.views = Views(store, "c" * 64)
 
     def flent(self, chance: Chance) -> None:
-        """Reads a data file, and plots it in some of the cases."""
+        """Reads a data file, and in some cases plots it."""
         path = a_flent(chance, self.folder)
         try:
             flent.read(path).measures()
@@ -331,7 +331,7 @@ class Targets:
             called("diff", str(out), str(out), "-f", chance.choice(["text", "csv", "json"]))
 
 
-#: Share of each target in percent of the cases.
+#: Percentage of the cases that each target gets.
 SHARES = {"flent": 40, "capture": 30, "trace": 13, "sql": 15, "name": 2}
 
 
