@@ -92,7 +92,7 @@ def test_everything_as_published_is_within(as_published):
 def test_what_is_counted(as_published):
     card = STUDY.scorecard(as_published())
     kinds = Counter(c.verdict for c in card.cells)
-    # 27 cases with 8 metrics each are 216 cells. Of these, 5 calibration cases (D01 and D02 with two buffers each, and
+    # 27 cases with 8 metrics each make 216 cells. Of these, 5 calibration cases (D01 and D02 with two buffers each, and
     # C01) have 5 x 8 = 40 cells, and two cells, MADs, are not published
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2

@@ -90,7 +90,7 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
 def test_what_a_run_has_to_compare(scenario_file: Path):
     names = {q.name: q for q in quantities(run(build(Case("reno", 20), 1, Lab(seconds=8))))}
     assert set(names) == {"long throughput", "page time", "ping RTT", "up queue"}
-    # 3 ms at 10 Mbit/s are 2.5 packets of 1500 bytes
+    # 3 ms at 10 Mbit/s is 2.5 packets of 1500 bytes
     assert names["up queue"].least == pytest.approx(2.5)
     # the reverse direction of a link has the same rate
     both: Any = load(scenario_file).data

@@ -211,7 +211,7 @@ def written(path: Path, **changes: Any) -> Path:
 
 def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
     found = flent.read(written(tmp_path / "x.flent.gz"))
-    # 8 Mbit/s for 1 s are 1 MB. The next report is 16 Mbit/s over 1.5 s: 2 MB in the first of these 1.5 s, 1 MB in the
+    # 8 Mbit/s for 1 s is 1 MB. The next report is 16 Mbit/s over 1.5 s: 2 MB in the first of these 1.5 s, 1 MB in the
     # rest
     assert found.tables["flow_series"]["goodput_bytes"].to_list() == pytest.approx([0.0, 1e6, 2e6, 1e6], abs=1.0)
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0, 2.0], abs=1e-6)
@@ -225,7 +225,7 @@ def test_older_files(tmp_path: Path):
     raw = {"Ping (ms) UDP BE": data["UDP"]}
     results = {"Ping (ms) UDP BE": [None, 50.0, None, None]}
     found = flent.read(written(tmp_path / "x.flent.gz", version=3, raw_values=raw, results=results))
-    assert found.tables["pings"]["rtt_ms"].to_list() == [20.0]  # 50 transactions per second are 20 ms each
+    assert found.tables["pings"]["rtt_ms"].to_list() == [20.0]  # at 50 transactions per second, each takes 20 ms
     local = {"NAME": "ping", "T0": "2020-01-01T14:00:00", "STEP_SIZE": 1.0}  # a local time, two hours ahead of UTC
     pings = {"Ping (ms) ICMP": [{"t": 1577880000.5, "val": 500.0}]}
     found = flent.read(written(tmp_path / "y.flent.gz", metadata=local, raw_values=pings))

@@ -163,7 +163,7 @@ def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
 def test_a_queue_of_the_user_is_judged_with_the_buffer_of_the_case(
     queue: str, table: dict[str, dict[str, str]]
 ) -> None:
-    # if a queue is given without a limit, its buffer is one BDP: 10 Mbit/s times 100 ms are 84 packets of 1500 bytes
+    # if a queue is given without a limit, its buffer is one BDP: 10 Mbit/s times 100 ms, or 84 packets of 1500 bytes
     (done,) = judged(suite("aqm").only("RFC 7928 5.1.1"), queue)
     scenario = done.tried[0].scenario
     assert scenario is not None

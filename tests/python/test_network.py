@@ -341,7 +341,7 @@ def test_the_example_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "transports.md", "exec"), {"__name__": "page"})  # noqa: S102
     *marks, goodput = capsys.readouterr().out.splitlines()
-    # 1200 bytes every millisecond are 9.6 Mbit/s; of these, at least the packets of the last 10 ms have not arrived
+    # 1200 bytes every millisecond is 9.6 Mbit/s, but the packets sent in the last 10 ms have not arrived
     assert 9.5 < float(goodput) < 9.6
     assert marks
     assert all(line.endswith(" s: marked") for line in marks)

@@ -38,7 +38,7 @@ def test_flows_for_a_loss_are_those_of_the_rfc():
     # 13.46 and 19.04
     assert [flows_for(loss, 166) for loss in (0.001, 0.005, 0.01)] == [6, 13, 19]
     assert flows_for(0.001, 2) == 1
-    # 10 Mbit/s x 100 ms are 83.3 packets; with a buffer of the same size, S = 2 x 84 = 168
+    # 10 Mbit/s x 100 ms is 83.3 packets; with a buffer of the same size, S = 2 x 84 = 168
     for name, flows in (("rfc7928-8.2.2", 6), ("rfc7928-8.2.3", 14), ("rfc7928-8.2.4", 19)):
         data = load(name).data
         assert data["app"]["bulk"]["traffic"]["ftp"]["flows"] == flows
@@ -50,7 +50,7 @@ def test_flows_for_a_loss_are_those_of_the_rfc():
 
 def test_the_buffer_is_that_of_the_largest_round_trip():
     data = load("rfc7928-6.2", {"queue": "codel", "other": "560ms"}).data
-    # the buffer is one BDP: 10 Mbit/s x 560 ms are 466.7 packets of 12 000 bit
+    # the buffer is one BDP: 10 Mbit/s x 560 ms is 466.7 packets of 12 000 bit
     assert data["link"]["bottleneck"]["queue"]["codel"]["limit"] == "467p"
     given = load("rfc7928-5.1.1", {"queue": '{ codel = { limit = "50p" } }'}).data
     assert given["link"]["bottleneck"]["queue"]["codel"]["limit"] == "50p"

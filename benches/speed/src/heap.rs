@@ -1,7 +1,7 @@
-//! Counts the bytes that a program has allocated: exact, and the same in every run.
+//! Counts the bytes that a program has allocated. The count is exact, and the same in every run.
 //!
-//! Resident memory would also count unused parts of pages and the allocator's spare room, and differ by a tenth between runs of
-//! one program.
+//! Resident memory would also include unused parts of pages and the allocator's spare room, and would differ by a tenth between
+//! runs of the same program.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

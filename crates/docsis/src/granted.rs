@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn congested_grants_limit_the_rate() {
-        // 450 B +- 20 % per MAP of 2 ms are 1.8 Mbit/s on average, less than the sustained rate
+        // 450 B +- 20 % per MAP of 2 ms is 1.8 Mbit/s on average, less than the sustained rate
         let p = DocsisParams { max_grant: Some(Bytes(450)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
         let out = drain(&p, 100_000, Time(0), Time(20_000_000_000));
         let rate = out.len() as f64 * 12_000.0 / 20.0;

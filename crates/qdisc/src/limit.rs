@@ -99,7 +99,7 @@ mod tests {
         assert!(fits(Limit::Packets(21), false, 20, 30_000) && !fits(Limit::Packets(21), false, 21, 31_500));
         assert!(fits(Limit::Packets(21), true, 19, 28_500) && !fits(Limit::Packets(21), true, 20, 30_000));
         assert!(fits(Limit::Bytes(Bytes(3000)), false, 1, 1500) && !fits(Limit::Bytes(Bytes(3000)), true, 1, 1500));
-        // 50 ms at 5 Mbit/s are 31 250 B, so 20 packets of 1500 B fit, but not 21, which are 31 500 B
+        // 50 ms at 5 Mbit/s is 31 250 B, so 20 packets of 1500 B fit, but not 21, which take 31 500 B
         let t = Limit::Time(Duration::from_millis(50));
         assert!(fits(t, false, 19, 28_500) && !fits(t, false, 20, 30_000));
     }

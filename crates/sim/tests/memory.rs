@@ -47,7 +47,7 @@ fn bytes(toml: &str) -> (usize, usize, usize) {
     (live, peak, PEAK.load(Relaxed) - before)
 }
 
-/// A single test, because the allocator counts the bytes of the whole process.
+/// There is only one test, because the allocator counts the bytes of the whole process.
 #[test]
 fn memory_stays_small_and_does_not_grow_with_time() {
     let (live, peak, with_results) = bytes(&modem("droptail = { limit = \"417p\" }", 60, D04_APPS));

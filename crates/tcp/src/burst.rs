@@ -157,7 +157,7 @@ mod tests {
     fn a_flow_has_a_fifth_more_than_its_window_in_a_round_trip_and_twice_it_in_slow_start() {
         let p = params();
         let srtt = Duration::from_millis(20);
-        // 50 segments of 1448 bytes in 20 ms are 3.62 MB/s
+        // 50 segments of 1448 bytes in 20 ms is 3.62 MB/s
         let rate = |cwnd: f64, ssthresh| pacing_rate(&p, 50.0, ssthresh, cwnd, srtt);
         assert_eq!(rate(50.0, 60.0), Some(4_344_000.0));
         assert_eq!(rate(50.0, f64::INFINITY), Some(7_240_000.0));

@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(fake.datagrams, [(Time(0), Role::Server, 1000, 0), (Time(8_000_000), Role::Server, 1000, 1)]);
         let bad = |p: CbrParams| p.validate().unwrap_err().path;
         assert_eq!(bad(CbrParams::new(BitRate(0))), "rate");
-        // 8000 bits in 1 ns are 8 Tbit/s, the highest valid rate
+        // 8000 bits in 1 ns is 8 Tbit/s, the highest valid rate
         CbrParams::new(BitRate(8_000_000_000_000)).validate().unwrap();
         assert_eq!(bad(CbrParams::new(BitRate(8_000_000_000_001))), "rate");
         assert_eq!(bad(CbrParams { size: Bytes(70_000), ..CbrParams::new(BitRate(1)) }), "size");

@@ -166,7 +166,7 @@ mod tests {
             let at = (i as u64 + 1) * 2 * S;
             *f == (Time(at), Time(at + 25 * MS), 10_000)
         }));
-        // 10 kB every 2 s are 40 kbit/s
+        // 10 kB every 2 s is 40 kbit/s
         assert_eq!(fake.writes.iter().map(|w| w.bytes).sum::<u64>() * 8 / 600, 40_000);
     }
 

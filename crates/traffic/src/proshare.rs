@@ -170,7 +170,7 @@ mod tests {
     fn a_session_is_210_kbit_per_second() {
         let mut fake = Fake::new(&[0]);
         fake.run(&mut ProshareParams::default().build(), Time(100_000_000_000));
-        // in 100 s, 1000 audio datagrams of 200 B and 1000 frames of 700 + 700 + 700 + 325 B are 2.625 MB
+        // in 100 s, 1000 audio datagrams of 200 B and 1000 frames of 700 + 700 + 700 + 325 B make 2.625 MB
         let sizes: Vec<u64> = fake.datagrams.iter().map(|d| u64::from(d.2)).collect();
         assert_eq!(sizes.iter().sum::<u64>() * 8, 210_000 * 100);
         let count = |size| sizes.iter().filter(|&&s| s == size).count();

@@ -1,4 +1,4 @@
-//! Transports that others wrote, behind the queues of bloatlab.
+//! Transports from other projects, behind the queues of bloatlab.
 //!
 //! | part | what it does |
 //! |---|---|

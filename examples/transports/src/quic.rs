@@ -1,4 +1,4 @@
-//! quinn-proto as an endpoint: a client that sends one stream without end, and a server that reads it.
+//! quinn-proto as an endpoint: a client that sends one endless stream, and a server that reads it.
 
 use crate::plaintext::Plain;
 use bytes::Bytes;
@@ -41,7 +41,7 @@ pub struct Quic {
     server: Option<(SocketAddr, ClientConfig)>,
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
-    /// Datagrams that the endpoint itself sends as answers.
+    /// Datagrams that the endpoint itself sends in reply.
     answers: VecDeque<Transmit>,
     /// Bytes that the server has read.
     pub read: u64,

@@ -83,8 +83,8 @@ fn one_bin_is_the_whole_run() {
     near(&up["delay_ms_max"][0], &of["max"]);
 }
 
-/// A curve rises to 1. It passes 1/2 within 1 % of the median in the summary, because bins that are less than 1 % apart may be
-/// left out of a curve.
+/// Every curve rises to 1, and passes 1/2 within 1 % of the summary's median: a curve may leave out bins that are less than 1 %
+/// apart.
 #[test]
 fn curves_pass_the_median() {
     let (run, outcome) = ran(2);

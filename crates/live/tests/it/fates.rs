@@ -1,5 +1,4 @@
-//! Compares the live bench on a fake clock with the bare discipline: packets have the same fates, however late the caller
-//! calls.
+//! Compares the live bench on a fake clock with the bare discipline: packets have the same fates, however late the bench is called.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn its_rate_is_lines_by_time() {
         let p = TraceParams { source: Lines::read("1\n").unwrap(), ..TraceParams::default() };
-        // 1504 B per ms are 12.032 Mbit/s
+        // 1504 B per ms is 12.032 Mbit/s
         assert_eq!(p.mean_rate(), BitRate(12_032_000));
         assert_eq!(TraceParams { opportunity: Bytes(1500), ..p.clone() }.mean_rate(), BitRate(12_000_000));
         assert!(p.max_rate_over(Duration::from_secs(1)) >= p.mean_rate());

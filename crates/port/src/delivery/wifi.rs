@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn aggregates_are_bounded_by_packets_and_by_time() {
-        // 64 packets of 1540 B take 2.63 ms at 300 Mbit/s. At 50 Mbit/s, `txop` limits the aggregate: 4 ms are 25 000 B, or 16
+        // 64 packets of 1540 B take 2.63 ms at 300 Mbit/s. At 50 Mbit/s, `txop` limits the aggregate: 4 ms is 25 000 B, or 16
         // packets
         let turn = |mbit: u64| WifiParams { rate: BitRate(mbit * 1_000_000), ..WifiParams::default() }.turn();
         assert_eq!(turn(300), (64, 176_000 + 2_628_267));

@@ -81,7 +81,7 @@ fn a_channel_becomes_congested() {
     let before = b.port.counters().delivered.bytes;
     b.port.change(Time(10_000_000_000), Change { max_grant: Some(Bytes(500)), ..Change::default() });
     b.saturate(Time(10_000_000_000), Time(20_000_000_000), 4);
-    // 500 B per MAP interval of 2 ms are 2 Mbit/s
+    // 500 B per MAP interval of 2 ms is 2 Mbit/s
     let rate = (b.port.counters().delivered.bytes - before) as f64 * 8.0 / 10.0;
     assert!((rate / 2e6 - 1.0).abs() < 0.005, "{rate}");
 }

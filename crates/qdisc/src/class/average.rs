@@ -130,7 +130,7 @@ mod tests {
         for ms in 1..400 {
             b.arrival(Time(ms * 1_000_000), &link, 1000);
         }
-        // 400 ms are 500 packet times of 0.8 ms, so the average is the same as after 500 samples, as in the test above
+        // 400 ms is 500 packet times of 0.8 ms, so the average is the same as after 500 samples, as in the test above
         assert!((a.arrival(Time(400_000_000), &link, 1000) - 12.649_78).abs() < 1e-4);
         assert!((b.arrival(Time(400_000_000), &link, 1000) - a.get()).abs() < 1e-9);
     }

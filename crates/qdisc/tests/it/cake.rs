@@ -391,8 +391,7 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // the stream never slows down, so departures fall to two thirds of the rate, the minimum that is ensured by the failsafe
-    // clock
+    // the stream never slows down, so departures fall to two thirds of the rate, the minimum that the failsafe clock ensures
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }

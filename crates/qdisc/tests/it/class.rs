@@ -93,7 +93,7 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
         assert!(queued < 3.0 * 1.05, "{offered} Mbit/s: {queued} packets");
         assert!(offered != 10.0 || (queued - 2.0).abs() < 0.2, "{queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s: {lost} of the tagged packets");
-        // if CBT's average is over time, the class has two packets queued at any offered rate
+        // if CBT averages over time, the class has two packets queued at any offered rate
         let (queued, lost) = blast(by_time, offered);
         assert!((queued - 2.0).abs() < 0.2, "{offered} Mbit/s by time: {queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s by time: {lost} of the tagged packets");

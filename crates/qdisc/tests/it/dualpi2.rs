@@ -437,7 +437,7 @@ const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {
-        // 43.9 + 0.1 Mbit/s are 1.1 times the rate. The stream in L is never dropped, so C gets 39.9 of its 43.9 Mbit/s.
+        // 43.9 + 0.1 Mbit/s is 1.1 times the rate. The stream in L is never dropped, so C gets 39.9 of its 43.9 Mbit/s.
         let seen = cbr(params, [(43.9e6, Ecn::NotEct), (0.1e6, Ecn::Ect1)], 60);
         let p_c = 1.0 - 39.9 / 43.9;
         within(seen.loss(0), p_c, 0.03);

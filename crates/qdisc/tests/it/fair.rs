@@ -1,4 +1,4 @@
-//! Tests of fair disciplines against schedules that were computed without the code, and of overflow drops, collisions, forced
+//! Tests of fair disciplines against schedules computed independently of the code, and of overflow drops, collisions, forced
 //! collisions and full groups.
 
 use packet::{

@@ -325,7 +325,7 @@ fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     assert_eq!(marks(virtually, &of, 12), 0);
     // without a request loop, the delay is always estimated from the bytes
     assert!(marks(virtually, &Aggregate::default(), 12) > 7900);
-    // 30 queued frames are 45 840 B, more than the loop's 22 781 B, so there is a real queue. The average exceeds 22 781 B after
+    // 30 queued frames take 45 840 B, more than the loop's 22 781 B, so there is a real queue. The average exceeds 22 781 B after
     // 88 samples, at 89 ms, and the virtual queue reaches the ramp at 113 ms; after that, frames are marked.
     let late = marks(virtually, &of, 30);
     assert!((7000..8000).contains(&late), "{late}");

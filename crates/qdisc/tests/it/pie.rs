@@ -10,7 +10,7 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
 
 const MS: u64 = 1_000_000;
 
-/// A law that a test calls step by step, like a queue.
+/// A law that a test calls step by step, as a queue would.
 struct Bench<L> {
     law: L,
     rng: Rng,
@@ -219,8 +219,8 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
     // with `spared` = 3028 bytes, the value of RFC 8033, two packets are spared
     let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
     assert_eq!(drops(&mut b, 3028), 0);
-    // Since the last update, the delay has fallen to 7 ms, below half the target. Linux keeps arrivals from now on, and RFC 8033
-    // keeps them from the next update on.
+    // Since the last update, the delay has fallen to 7 ms, below half the target. Linux spares arrivals from now on, and RFC 8033
+    // from the next update on.
     for (judged_by, expected) in [(JudgedBy::Present, false), (JudgedBy::LastUpdate, true)] {
         let mut b =
             Bench::new(PieParams { judged_by: Some(judged_by), tuning: Some(Tuning::None), ..linux.clone() }.law());

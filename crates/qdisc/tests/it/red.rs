@@ -247,7 +247,7 @@ fn presets_and_automatic_values() {
     // (3/4)^20) / (1/4) = 3.99
     let tc = RedParams { variant: RedVariant::Altq, burst: Some(20), ..Default::default() };
     assert_eq!(started(&tc, 8_000_000).weight(), Some(0.125));
-    // thresholds in time depend on the rate: 30 ms are 30 000 bytes at 8 Mbit/s, and 60 000 at 16 Mbit/s
+    // thresholds in time depend on the rate: 30 ms is 30 000 bytes at 8 Mbit/s, and 60 000 at 16 Mbit/s
     let ms = |n| Some(Limit::Time(Duration::from_millis(n)));
     let timed = RedParams { min: ms(10), max: ms(30), ..Default::default() };
     assert_eq!(started(&timed, 8_000_000).ramp().unwrap().max, 30_000.0);

@@ -217,7 +217,7 @@ fn a_probability_is_written_with_the_digits_that_are_read() {
 fn what_tc_cannot_express_is_listed() {
     let rate = Some(BitRate(10_000_000));
     let written = |json: &str| table(json).in_tc(rate);
-    // 50 ms at 10 Mbit/s are 62 500 bytes, 41 frames of 1514
+    // 50 ms at 10 Mbit/s is 62 500 bytes, or 41 frames of 1514
     let codel = written(r#"{"codel": {"limit": "50ms", "variant": "linux"}}"#);
     assert_eq!(codel.words, "codel limit 41 target 5ms interval 100ms noecn");
     assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);

@@ -461,7 +461,7 @@ fn a_window_that_arrives_at_one_moment_is_bounded() {
         );
         read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    // 64 windows of 6 291 456 B in segments of 1448 B are 278 076 packets, more than may arrive at one moment
+    // 64 windows of 6 291 456 B, in segments of 1448 B, make 278 076 packets, more than may arrive at one moment
     for rate in ["", "rate = '1000tbit'"] {
         let lines = run(rate, 64, "").unwrap_err();
         assert!(lines[0].starts_with("app.f.traffic: up to 278"), "{lines:?}");
@@ -481,8 +481,8 @@ fn a_run_is_bounded_before_it_starts() {
     assert_eq!(lines, Ok(()), "10^10 requests and their answers take some minutes");
     let text = GOOD.replace("\"10s\"", "\"1200h\"").replace("\"5mbit\"", "\"500mbit\"");
     let lines = read::scenario(&text, Format::Toml, &[]).map(|_| ()).unwrap_err();
-    // 500 Mbit/s for 50 days are 1.9 x 10^11 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for
-    // each: 7.5 x 10^11 packets
+    // 500 Mbit/s for 50 days is 1.9 x 10^11 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for each:
+    // 7.5 x 10^11 packets
     assert!(lines[0].to_string().contains("may take about 7 x 10^11 packets until 4320000s"), "{}", lines[0]);
     assert_eq!(lines[0].path, "app.upload.traffic");
     let more = format!("max_packets = 1_000_000_000_000\n{text}");

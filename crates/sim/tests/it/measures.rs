@@ -25,7 +25,7 @@ fn fairness_of_flows_that_carry_known_amounts() {
     assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "a single flow has no fairness");
     // in units of 10 kB, Jain's index is (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not count
     assert!((number(&outcome, "fairness") - 0.64).abs() < 1e-12);
-    // 10 kB in 10 s are 8 kbit/s, or 0.008 Mbit/s
+    // 10 kB in 10 s is 8 kbit/s, or 0.008 Mbit/s
     for (key, mbit) in [
         ("apps.four.flow_goodput_mbit.min", 0.008),
         ("apps.four.flow_goodput_mbit.mean", 0.008),
@@ -80,7 +80,7 @@ fn the_grade_of_a_burst_among_pings() {
         (alone.summary["latency"]["grade"].as_str(), alone.summary["latency"]["from"].as_str()),
         (Some("C"), Some("link.up"))
     );
-    // without pings and queues there is no grade
+    // with neither pings nor queues, there is no grade
     let empty = run(&line(1, ""));
     assert!(empty.summary["latency"]["grade"].is_null() && empty.summary["latency"]["from"].is_null());
 }

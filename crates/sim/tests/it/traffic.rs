@@ -123,7 +123,7 @@ fn a_game_is_late_one_way() {
     let outcome = run(&line(10, apps));
     let of = |key: &str| number(&outcome, &format!("apps.game.game.{key}"));
     // the burst takes 240 ms (100 packets of 1500 B at 5 Mbit/s), so packets of the game that arrive in the first 190 ms of the
-    // burst wait more than 50 ms. These are 190 / 18.29 of 547 packets, give or take one
+    // burst wait more than 50 ms. This is 190 / 18.29 of 547 packets, give or take one
     let expected = 100.0 * 190.0 / 18.29 / 547.0;
     assert!((of("up.late_percent") - expected).abs() < 100.0 / 547.0, "{} for {expected}", of("up.late_percent"));
     assert_eq!((of("up.lost_percent"), of("down.late_percent"), of("down.lost_percent")), (0.0, 0.0, 0.0));
@@ -144,7 +144,7 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     assert_eq!(burst("dropped_packets"), 149.0);
     // the last accepted packet waits for 100 other packets, so its delay is 101 x 2.4 ms + 20 ms
     assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
-    // 100 kB are 70 segments, sent in windows of 10, 20 and 40 segments. They take 40.2 ms for the handshake, 70 x 2.4 = 168 ms of
+    // 100 kB is 70 segments, sent in windows of 10, 20 and 40 segments. They take 40.2 ms for the handshake, 70 x 2.4 = 168 ms of
     // transmission, 20 ms of propagation, and less than three round trips of 43 ms in which the sender waits for ACKs
     let took = number(&outcome, "apps.tcp.files.mean_s");
     assert!((0.040 + 0.168 + 0.020..0.040 + 0.168 + 0.020 + 3.0 * 0.043).contains(&took), "{took}");

@@ -75,7 +75,7 @@ fn every_controller_reports_its_state() {
 
 #[test]
 fn estimates_match_the_path() {
-    // 1500 bytes in 2 ms are 6 Mbit/s; 1448 of them are payload, which makes 5.79 Mbit/s. The RTT is 40 + 2 = 42 ms plus the
+    // 1500 bytes in 2 ms is 6 Mbit/s; 1448 of these bytes are payload, which makes 5.79 Mbit/s. The RTT is 40 + 2 = 42 ms plus the
     // queueing delay
     let rows = rows_of(&stack(CongestionControl::Bbr));
     let last = rows.last().unwrap();

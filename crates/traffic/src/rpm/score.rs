@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_rates_not_of_delays() {
-        // steps of 100, 100, 100 and 200 ms are 60000/100 = 600 and 60000/200 = 300 per minute. RPM is the mean of these rates,
-        // 450; from the mean delay it would be 60000/150 = 400
+        // steps of 100, 100, 100 and 200 ms give 60000/100 = 600 and 60000/200 = 300 round trips per minute. RPM is the mean of
+        // these rates, 450; from the mean delay it would be 60000/150 = 400
         let s = Score::of([100.0, 100.0, 100.0, 200.0], true);
         assert_eq!((s.foreign, s.loaded, s.rpm), (600.0, 300.0, 450.0));
-        // unequal steps: (50 + 70 + 120)/3 = 80 ms are 750 per minute. Without TLS, (50 + 120)/2 = 85 ms are 705.88 per minute
+        // unequal steps: (50 + 70 + 120)/3 = 80 ms gives 750 per minute. Without TLS, (50 + 120)/2 = 85 ms gives 705.88 per minute
         assert_eq!(Score::of([50.0, 70.0, 120.0, 80.0], true).rpm, 750.0);
         let plain = Score::of([50.0, f64::NAN, 120.0, 80.0], false);
         assert!((plain.foreign - 60_000.0 / 85.0).abs() < 1e-9);

@@ -1,9 +1,9 @@
 //! The sending half of TCP under scripts of ACKs, with a receiver that is a set of bytes.
 //!
-//! ACKs arrive late, repeatedly, never, out of order, with SACK blocks, with invalid blocks, and for bytes never sent. After
-//! every call, sent data lies within the written data and the peer's window, new data follows without a gap, only sent and
-//! unacknowledged data is retransmitted, and a timer runs while data is outstanding. After the script the path is perfect, and
-//! all data arrives: no sequence of ACKs stalls a connection for good.
+//! ACKs arrive late, twice, out of order or never, with valid or invalid SACK blocks, and for bytes never sent. After every call,
+//! sent data lies within the written data and the peer's window, new data follows without a gap, only sent and unacknowledged data
+//! is retransmitted, and a timer runs while data is outstanding. After the script the path is perfect, and all data arrives: no
+//! sequence of ACKs stalls a connection for good.
 //!
 //! Source: RFC 9293 §3.8, §3.10.7.4 (ACKs of unsent data), RFC 6298 §5, RFC 2018 §5, RFC 6675 §5.
 

@@ -200,8 +200,8 @@ fn lossy_round(b: &mut Bbr3, bytes: u64) {
 #[test]
 fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tenths() {
     let mut b = on_path(5e6, 10_000);
-    // 45 kB in 10 ms are 4.5 MB/s, above 0.7 * 5 MB/s, so 4.5 MB/s becomes the bound on the rate. The bound on the data in
-    // flight becomes 0.7 times the window, 0.7 * 80 kB = 56 kB, which is above 45 kB
+    // 45 kB in 10 ms is 4.5 MB/s, above 0.7 * 5 MB/s, so 4.5 MB/s becomes the bound on the rate. The bound on the data in flight
+    // becomes 0.7 times the window, 0.7 * 80 kB = 56 kB, which is above 45 kB
     lossy_round(&mut b, 45_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (4.5e6, 56_000.0));
     // 10 kB delivered are less than 0.7 times either bound, so both become 0.7 times their value

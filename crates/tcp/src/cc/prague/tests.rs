@@ -167,7 +167,7 @@ fn growth_needs_no_rest_and_marked_segments_add_nothing() {
 #[test]
 fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     let mut c = prague();
-    // 1000 segments of 1500 bytes in 20 ms are 75 MB/s, or 50 000 segments per second. In 1/4096 s these are 12 segments
+    // 1000 segments of 1500 bytes in 20 ms is 75 MB/s, or 50 000 segments per second, which is 12 segments in 1/4096 s
     (c.w, c.rounds) = (1000.0, TRANSITION);
     let w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
     c.pace(&w, 0.0, Time(MS), Duration::from_millis(20));
@@ -180,8 +180,8 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     c.w = 0.0;
     c.pace(&Window { cwnd: 2.0, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_millis(30));
     assert!((c.w - 0.25).abs() < 1e-9 && c.pacing_rate == Some(12_500.0));
-    // with an RTT of 1 s, 100 kbit/s are 12 500 bytes, or 8.33 segments. With cwnd = 4, W is raised to 8.33. With cwnd = 5, W
-    // stays at 3, but the pacing rate is 100 kbit/s
+    // with an RTT of 1 s, 100 kbit/s is 12 500 bytes, or 8.33 segments, per RTT. With cwnd = 4, W is raised to 8.33. With cwnd = 5,
+    // W stays at 3, but the pacing rate is 100 kbit/s
     let mut after = |cwnd| {
         c.w = 3.0;
         c.pace(&Window { cwnd, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_secs(1));
@@ -240,7 +240,7 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
         c.size(Duration::from_millis(ms));
         c.drive(Window { cwnd: 2.0, ssthresh: 2.0 }).max_payload
     };
-    // 0.4 segments in 10 ms are 1500 bytes in 25 ms, or 480 kbit/s: two segments of 750 bytes
+    // 0.4 segments in 10 ms is 1500 bytes in 25 ms (480 kbit/s), which makes two segments of 750 bytes
     assert_eq!(sized(0.4, 10), 750);
     // if two full segments leave in the virtual round trip (0.96 Mbit/s at 25 ms), segments do not shrink
     assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
