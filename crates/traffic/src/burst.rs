@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn datagrams_leave_at_once_and_the_last_has_the_remaining_bytes() {
-        // 10 000 B in packets of 1500 B are six full packets and one of 1000 B
+        // 10 000 B in packets of 1500 B make six full packets and one of 1000 B
         let params =
             BurstParams { bytes: Bytes(10_000), transport: Transport::Udp, count: Some(1), ..Default::default() };
         params.validate().unwrap();

@@ -69,7 +69,7 @@ fn a_run_does_not_notice_that_it_is_captured() {
     }
 }
 
-/// Checks a packet like a receiver: the one's complement sum over pseudo-header and segment must consist of ones only.
+/// Checks a packet as a receiver does: the bits of the one's complement sum over pseudo-header and segment must all be ones.
 fn checks(p: &[u8]) -> bool {
     let mut words = p[20..].to_vec();
     if words.len() % 2 == 1 {

@@ -174,10 +174,10 @@ mod tests {
     fn eight_tenths_and_fast_convergence() {
         let p = params();
         let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
-        // ssthresh = beta cwnd = 819 / 1024 * 167 = 133.57, cut to 133
+        // ssthresh = beta cwnd = 819 / 1024 * 167 = 133.57, truncated to 133
         assert_eq!(c.ssthresh(167.0), 133.0);
         assert_eq!((c.growth.last_max, c.loss_cwnd), (167.0, 167));
-        // 133 is below W_max = 167, so W_max becomes cwnd (1 + beta) / 2 = 133 * 1843 / 2048 = 119.7, cut to 119
+        // 133 is below W_max = 167, so W_max becomes cwnd (1 + beta) / 2 = 133 * 1843 / 2048 = 119.7, truncated to 119
         assert_eq!(c.ssthresh(133.0), 106.0);
         assert_eq!(c.growth.last_max, 119.0);
     }

@@ -205,7 +205,7 @@ mod tests {
     fn reductions_are_of_whole_segments() {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
-        // ssthresh = beta cwnd = 717 / 1024 * 90 = 63.02, cut to 63
+        // ssthresh = beta cwnd = 717 / 1024 * 90 = 63.02, truncated to 63
         assert_eq!(c.growth.reduce(BETA, 90.0), 63.0);
         assert_eq!(c.growth.last_max, 90.0);
         // 63 is below W_max = 90, so W_max becomes cwnd (1 + beta) / 2 = 63 * 1741 / 2048 = 53.55. ssthresh = 63 * 717 / 1024 =

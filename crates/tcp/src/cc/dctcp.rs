@@ -320,8 +320,8 @@ mod tests {
     #[test]
     fn the_window_is_two_over_the_share_of_marks() {
         for p in [0.1, 0.02] {
-            // marks at even intervals: every round has a mark, and the cut, a share alpha / 2 of the window, equals the
-            // growth of one segment
+            // evenly spaced marks: every round has a mark, and the cut, a share alpha / 2 of the window, equals the growth of one
+            // segment
             let mut sum = 0.0;
             let even = mean_window(|| {
                 sum += p;
@@ -332,8 +332,8 @@ mod tests {
             // the tolerance is p + 0.05, because the ACK that cuts the window does not also grow it, and windows of about 20
             // segments are rounded down to whole segments
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
-            // marks at random: there is no cut in rounds without a mark. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2: x =
-            // 2.22 for p = 0.1 and 2.24 for p = 0.02
+            // random marks: rounds without a mark have no cut. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2: x = 2.22 for p =
+            // 0.1 and 2.24 for p = 0.02
             let mut rng = Rng::named(7, "marks");
             let random = mean_window(|| rng.chance(p));
             let x = if p == 0.1 { 2.22 } else { 2.24 };

@@ -183,7 +183,7 @@ mod tests {
         run_with(s, until, full, last, |_| RTT)
     }
 
-    /// Like [`run`], but with a round trip that depends on the time.
+    /// Does the same as [`run`], but with a round trip that depends on the time.
     fn run_with(s: &mut Search, until: f64, full: f64, last: f64, rtt: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         s.begin(Time(0), (RTT * 1e6) as u32);
