@@ -27,7 +27,7 @@ async function bundle(entry) {
   return outputFiles[0].text;
 }
 
-/** A text that cannot end the script that holds it. */
+/** Escapes a text so that it cannot end the script that holds it. */
 const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 
 /** Entries of docs/glossary.md by the words that the page uses for them. */

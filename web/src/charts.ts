@@ -81,7 +81,7 @@ interface Kind {
   steps?: boolean;
 }
 
-/** What a chart shows. */
+/** The content of a chart. */
 export interface Drawn {
   title: string;
   kind: Kind;

@@ -3,7 +3,7 @@
 import type { CallFrames } from "./types";
 
 const SYLLABLE_S = 0.23;
-/** Formants of vowels, Hz (Peterson and Barney's men, rounded). */
+/** Formants of vowels, Hz (rounded from Peterson and Barney's values for men). */
 const VOWELS = [[730, 1090], [270, 2290], [570, 840], [530, 1840], [300, 870]] as const;
 const PITCH_HZ = 118;
 const HARMONICS = 22;
@@ -14,7 +14,7 @@ function noise(n: number): number {
   return x - Math.floor(x);
 }
 
-/** Loudness at a time, 0 to 1: syllables, and a breath after each seventh. */
+/** Loudness at a time, from 0 to 1: syllables, with a breath after every seventh. */
 export function envelope(t: number): number {
   const n = Math.floor(t / SYLLABLE_S);
   if (n % 7 === 6) return 0.03;

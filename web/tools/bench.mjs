@@ -12,7 +12,7 @@ const read = core.read(text, text.trimStart().startsWith("{"));
 if (read.problems) throw new Error(JSON.stringify(read.problems));
 const scenario = JSON.stringify(read.tree);
 const times = [];
-// the first runs are those of a module that is still being optimised: what a slider that is just touched meets
+// the first runs use a module that is still being optimised, as when a slider has just been touched
 for (let i = 0; i < Number(runs) + 3; i++) {
   const before = process.cpuUsage();
   core.run(scenario);

@@ -13,7 +13,7 @@ const summaries = JSON.parse(readFileSync(0, "utf8")).map((text) => {
   if (read.problems) return JSON.stringify({ problems: read.problems });
   const out = core.run(read.tree === null ? text : JSON.stringify(read.tree));
   const [begin, end] = ['{"summary":', ',"charts":'];
-  // the text itself, not its parsed form: bytes are compared
+  // the text itself, not its parsed form, because the test compares bytes
   return out.startsWith(begin) ? out.slice(begin.length, out.lastIndexOf(end)) : out;
 });
 process.stdout.write(JSON.stringify(summaries));

@@ -24,7 +24,7 @@ export class Clock {
   playing = false;
   /** The part of the run that is played in a loop; null without a loop. */
   loop: [number, number] | null = null;
-  /** Future changes of the speed, in the order of their times. */
+  /** Scheduled changes of the speed, in order of time. */
   plan: { from: number; speed: number }[] = [];
   private last = 0;
   /** The time before the last step. */

@@ -263,7 +263,7 @@ export function nearest(scene: Scene, table: PacketTable, x: number, y: number, 
   let [found, least] = [-1, most * most];
   for (let n = 0; n < scene.count; n++) {
     const away = (scene.x[n]! - x) ** 2 + (scene.y[n]! - y) ** 2;
-    // of packets at the same place, the waiting one is preferred
+    // among packets at the same place, a waiting one is preferred
     if (away < least || (away === least && scene.kind[n] === WAITING)) [found, least] = [table.legPacket[scene.leg[n]!]!, away];
   }
   return found;

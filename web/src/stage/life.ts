@@ -56,7 +56,7 @@ export interface LifeActions {
   choose(packet: number): void;
 }
 
-/** Writes a packet's life into its panel; each moment is a button that goes there. */
+/** Writes a packet's life into its panel; each event is a button that moves the clock to it. */
 export function showLife(panel: HTMLElement, table: PacketTable, packet: number, t: number, act: LifeActions): void {
   const events = lifeOf(table, packet);
   const [before, after] = [neighbour(table, packet, -1), neighbour(table, packet, 1)];

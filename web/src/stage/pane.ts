@@ -16,7 +16,7 @@ import { PacketTable, upTo } from "./table";
 const MOST_PACKETS = 40_000;
 /** A window begins this long before the clock's time, so that the visitor can step back.   Unit: ns. */
 const BEFORE = 5e8;
-/** The next window is recorded when the clock is this near to the end of the current one.   Unit: ns of screen time. */
+/** The next window is recorded when the clock is this close to the end of the current one.   Unit: ns of screen time. */
 const AHEAD = 3e9;
 
 export interface Shown {

@@ -1,4 +1,4 @@
-// Computes where each packet is at an instant, only from a table, a layout and a time.
+// Computes where each packet is at an instant, from nothing but a table, a layout and a time.
 //
 //   waiting   entered <= t < left       its place in its line, the head first
 //   modem     left <= t < arrived - delay   (a modem's link) waits for its grant, or is being sent

@@ -167,7 +167,7 @@ export class Stage {
       table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "fading with age"));
   }
 
-  /** Shows the first picture, and plays it unless the visitor prefers reduced motion. */
+  /** Shows the first picture, and starts the clock unless the visitor prefers reduced motion. */
   private start(): void {
     this.begun = true;
     // tests and the benchmark read this: the time since the page was opened, ms

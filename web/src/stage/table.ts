@@ -1,5 +1,5 @@
-// The packets of a window: the columns that the simulator wrote, and what follows from them. Times are nanoseconds since the start of
-// the run; Infinity stands for never. crates/face/src/window.rs describes the bytes.
+// The packets of a window: the columns that the simulator wrote, and values derived from them. Times are nanoseconds since the start
+// of the run; Infinity stands for never. crates/face/src/window.rs describes the bytes.
 
 export interface Head {
   from_ns: number;
