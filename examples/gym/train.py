@@ -27,11 +27,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import bloatlab.gym
 
 HERE = Path(__file__).parent
-#: Number of environments that take steps together.
+#: Number of environments that are stepped together.
 ENVIRONMENTS = 8
 #: Number of past observations that the agent sees.
 FRAMES = 4
-#: First seed of the test episodes. A training of fewer episodes than this number has not used these seeds.
+#: First seed of the test episodes. Training uses lower seeds, unless it has more episodes than this.
 UNSEEN = 1_000_000
 
 

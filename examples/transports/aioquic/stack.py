@@ -1,4 +1,4 @@
-"""aioquic as an endpoint: a client that sends one stream without end, and a server that reads it.
+"""aioquic as an endpoint: a client that sends one endless stream, and a server that reads it.
 
 aioquic is sans-I/O. It draws random bytes from `os.urandom`, and keys from `cryptography`. Here both come from seeded
 streams, and the time of day is constant, so that two runs give the same bytes, encryption included. aioquic has no ECN.
@@ -41,7 +41,7 @@ class Source:
         return self.random.randbytes(size)
 
     def ec_key(self, curve: ec.EllipticCurve) -> ec.EllipticCurvePrivateKey:
-        # 31 bytes are less than the order of each curve
+        # a number of 31 bytes is below the order of every curve
         return ec.derive_private_key(1 + int.from_bytes(self.urandom(31), "big"), curve)
 
     def install(self) -> None:
