@@ -65,9 +65,7 @@ class Reader:
         return found
 
     def measured(self) -> tuple[bool, float, float]:
-        """Runs `bloatlab check` as the page does; returns whether all expectations are met, and the two measured
-        numbers.
-        """
+        """Runs `bloatlab check` as the page does; returns whether all expectations are met, and the two values."""
         code, output = self.run(".venv/bin/bloatlab check runs/line --junit line.xml")
         failures = ET.parse(self.folder / "line.xml").getroot().get("failures")  # noqa: S314
         assert (code, failures) in {(0, "0"), (1, "1")}, output
