@@ -3,10 +3,11 @@
     .venv/bin/python tools/release.py dist x86_64-unknown-linux-gnu aarch64-unknown-linux-musl
 
 The folder then has a wheel for each of Rust's targets, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
-this version from CHANGELOG.md, and SHA256SUMS. The wheel of this machine is built twice: first with counters, and then
-optimised with the counts from the runs of tools/profile_runs.py; this needs Rust's component llvm-tools. Zig links
-against an old C library, and auditwheel determines from the compiled module how old a C library it can run with. Exit
-code 1 if a target is not installed, or if the tag of a wheel promises an older C library than its module needs.
+this version from CHANGELOG.md, and SHA256SUMS. The wheel of this machine is built twice: first instrumented with
+counters, and then optimised with the counts from the runs of tools/profile_runs.py; this needs Rust's component
+llvm-tools. Zig links against an old C library, and auditwheel determines from the compiled module how old a C library
+it can run with. Exit code 1 if a target is not installed, or if the tag of a wheel promises an older C library than its
+module needs.
 """
 
 from __future__ import annotations
@@ -79,12 +80,12 @@ def wheel(dist: Path, target: str) -> Path:
 
 
 def profile(folder: Path, target: str) -> Path | None:
-    """Makes the profile with a wheel that counts; returns None if this machine cannot run it or has no llvm-tools."""
+    """Profiles an instrumented wheel; returns None if this machine cannot run it or has no llvm-tools."""
     host = output("rustc", "--print", "host-tuple").strip()
     merge = Path(output("rustc", "--print", "sysroot").strip()) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
     if target != host or not merge.exists():
         return None
-    # Zig cannot link the counters, and this wheel runs only here
+    # Zig cannot link the counters, and this wheel is only run here
     here = ["--target", target, "--compatibility", "linux", "--out", str(folder)]
     maturin("build", *here, flags=f"-Cprofile-generate={folder}")
     (counting,) = folder.glob("*.whl")

@@ -87,7 +87,7 @@ def table(task: Task, agent: Callable[[Any], Any], scenario: str | None, episode
 
 
 def main() -> None:
-    """Trains and compares."""
+    """Trains an agent and compares it with its rivals."""
     parser = argparse.ArgumentParser()
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--steps", type=int)

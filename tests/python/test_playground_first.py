@@ -101,7 +101,7 @@ def test_the_colours_of_flows_stand_out(scheme: str, page: Open):
     *drawn, ground = ([int(part) for part in re.findall(r"\d+", colour)[:3]] for colour in colours)
     assert len(drawn) == 3
     contrasts = [contrast(colour, ground) for colour in drawn]
-    # of the palette of Okabe and Ito, only orange has less contrast than 3 on white
+    # in Okabe and Ito's palette, only orange has a contrast below 3 on white
     assert sum(ratio >= 3 for ratio in contrasts) >= (3 if scheme == "dark" else 2)
     assert contrasts[0] >= 4.5
 

@@ -262,7 +262,7 @@ def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     assert 50.0 < told["b 0.25"]["utilisation"] < told["b 0.5"]["utilisation"]
     assert {path.name for path in (tmp_path / "live").iterdir()} == {"b_0.25", "b_0.5"}
     assert "bloatlab reproduce buffers --live" in (tmp_path / "report.html").read_text()
-    assert done.met  # runs on kernels are not judged
+    assert done.met  # live runs are not judged
 
 
 def printed(done: Results, width: int, *, full: bool = False) -> list[str]:

@@ -337,7 +337,7 @@ def test_metrics_by_hand():
         sent_packets=[0.0 if x < 0.5 else 3.0 for x in t],
         marked_packets=[7.0 if x < 0.5 else 0.6 for x in t],
     )
-    # of 100 packets in L, the law marks 5 and the step marks 20; in C, the law marks 4
+    # the law marks 5 of 100 packets in L and the step marks 20; in C, the law marks 4
     classes = {
         "L": {"offered_packets": 100, "marked_packets": {"law": 5, "step": 20}},
         "C": {"offered_packets": 900, "marked_packets": {"law": 4, "step": 0}},

@@ -258,7 +258,7 @@ mod tests {
         // delivered, 3 is the only possible number
         let one = Counts { s_cep: 6, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
-        // of 20 segments delivered, 3, 11 or 19 were marked; the safe value is 20 - ((20 - 3) mod 8) = 19
+        // 3, 11 or 19 of the 20 segments delivered were marked; the safe value is 20 - ((20 - 3) mod 8) = 19
         assert_eq!(one.clone().newly(&ack(1), 20, 20_000).0, 19);
         // the option reports 11 448 marked bytes in segments of 1000, so 11 were marked
         let option = AccEcnOption { fields: 3, ceb: 11_448, ..AccEcnOption::default() };

@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn prr_after_heavy_loss_conserves_packets_until_the_repair_makes_progress() {
-        // RFC 9937 §8, after RFC 6937 §4: of 20 segments in flight, numbers 1 to 15 are lost. One of the other five is SACKed, so
-        // pipe is 4, below ssthresh = 10. There must be no burst of 10 - 4 = 6 segments
+        // RFC 9937 §8, after RFC 6937 §4: 20 segments are in flight, and numbers 1 to 15 are lost. One of the other five is SACKed,
+        // so pipe is 4, below ssthresh = 10. There must be no burst of 10 - 4 = 6 segments
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = ReductionState::default();

@@ -114,7 +114,7 @@ impl ServerConfig for Plain {
     }
 }
 
-/// The session of one connection. Its state is the number of messages that were read and written.
+/// The session of one connection. Its state is the number of messages read and written so far.
 #[derive(Debug)]
 struct Handshake {
     is_client: bool,

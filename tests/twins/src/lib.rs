@@ -58,7 +58,7 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
     let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");
-    // the number of the first host on each side, as in its address
+    // the first host on each side, numbered as in its address
     let host = |side: Side| plan.hosts(side)[0] + 1;
     let from = |link: LinkId| {
         if plan.network.links[usize::from(link.0)].from + 1 == host(Side::Left) { Side::Left } else { Side::Right }

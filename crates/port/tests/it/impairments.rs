@@ -83,7 +83,7 @@ fn retransmissions_delay_geometrically_and_give_up() {
         let at = 10_000_000 + times * 100_000;
         b.out.iter().filter(|p| p.stamp.0 - p.seq * 1_000_000 == at).count() as f64 / n as f64
     };
-    // packets are 1 ms apart, so no packet waits for another. A packet has k failures with probability 0.3^k * 0.7, and is lost
+    // packets are 1 ms apart, so no packet waits for another. A packet fails k times with probability 0.3^k * 0.7, and is lost
     // after three failures
     let close = |found: f64, p: f64| (found - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt();
     assert!(

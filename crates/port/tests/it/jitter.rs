@@ -51,8 +51,7 @@ fn packets_wait_behind_the_latest_unless_they_may_overtake() {
     }
     assert!(kept.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let overtaken = free.out.windows(2).filter(|w| w[0].seq > w[1].seq).count();
-    // 333 packets leave within the 4 ms of jitter, so any two packets that arrive one after the other are in either order with
-    // about equal probability
+    // 333 packets leave within the 4 ms of jitter, so two consecutive arrivals are in either order with about equal probability
     assert!((800..1200).contains(&overtaken), "{overtaken}");
     // both links drew the same delays. On the link that keeps order, a packet arrives no earlier than the packets sent before
     // it
@@ -114,8 +113,8 @@ fn a_lateness_has_its_percentiles() {
     let late: Vec<f64> =
         (0u64..).zip(arrivals(&b)).map(|(i, at)| at.0 as f64 / 1e3 - (i * 20_000 + 10_012) as f64).collect();
     assert!(late.iter().all(|l| (1.0..=1640.0).contains(l)));
-    // of 10^4 packets, 10^4 (1 - q) exceed the quantile q on average, with a standard deviation of 100 sqrt(q (1 - q)). The
-    // bounds are five standard deviations
+    // on average, 10^4 (1 - q) of 10^4 packets exceed the quantile q, with a standard deviation of 100 sqrt(q (1 - q)). The bounds
+    // are five standard deviations
     for (us, above, sd) in [(14.0, 5000, 50), (26.0, 1000, 30), (40.0, 500, 22), (140.0, 100, 10)] {
         let found = late.iter().filter(|l| **l > us).count();
         assert!(found.abs_diff(above) <= 5 * sd, "{found} above {us} us");

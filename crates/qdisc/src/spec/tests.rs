@@ -1,4 +1,5 @@
-//! Tests that texts become disciplines and back, that every parameter is described, and that errors name the parameter's path.
+//! Tests that disciplines are read from text and written back, that every parameter is described, and that errors name the
+//! parameter's path.
 
 use super::*;
 

@@ -308,7 +308,8 @@ fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
 
 #[test]
 fn tins_take_turns_by_weight_where_nothing_shapes() {
-    // without `bandwidth`, CAKE sends at the link's rate, and best effort, bulk and voice share the link as 1024 : 64 : 256
+    // without `bandwidth`, CAKE sends at the link's rate, and best effort, bulk and voice share the link in the ratio 1024 : 64 :
+    // 256
     let mut home = Home::new(r#"{"diffserv":"diffserv3"}"#);
     (0..3).for_each(|i| home.flow(i, 1 + i, 9));
     let mut sent = [0u32; 3];

@@ -443,7 +443,7 @@ fn datagrams_in_c_that_do_not_respond() {
         within(seen.loss(0), p_c, 0.03);
         within(seen.mean_p(), p_c.sqrt(), 0.03);
         within(seen.wait_ms(0), 15.0, 0.03);
-        // of 417 packets of L, 60 % are marked on average, with a standard deviation of 2.4 %
+        // on average, 60 % of 417 packets in L are marked, with a standard deviation of 2.4 %
         within(seen.marks(1), 2.0 * p_c.sqrt(), 0.15);
         assert!(seen.wait_ms(1) < 0.35 && seen.dropped[1] == 0.0, "{seen:?}");
     }

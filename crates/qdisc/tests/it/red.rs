@@ -125,8 +125,8 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
         };
         assert!((share - expected).abs() < 0.0032, "{n}: {share}");
     }
-    // Method 2 draws for each packet. Of all gaps, 80 % are longer than ten packets, and a tenth of these, 0.05 / (1 - 10 x
-    // 0.05), end at the next packet: 0.8 x 0.1 = 0.08
+    // Method 2 draws for each packet. 80 % of the gaps are longer than ten packets, and a tenth of these, 0.05 / (1 - 10 x 0.05),
+    // end at the next packet: 0.8 x 0.1 = 0.08
     let eleventh = gaps_of_a_rising_probability(Spacing::Uniform)[11];
     assert!((eleventh - 0.08).abs() < 0.002, "{eleventh}");
 }

@@ -34,7 +34,7 @@ fn the_model_knows_the_path() {
     let (t, bw) =
         (series(&out, "model_series", "t_s", "app", "ftp"), series(&out, "model_series", "btl_bw_bps", "app", "ftp"));
     let rt = series(&out, "model_series", "rt_prop_ms", "app", "ftp");
-    // payload rate of a full link of 10 Mbit/s: of the 1500 bytes of a packet, 1448 are payload
+    // payload rate of a full link of 10 Mbit/s: 1448 of a packet's 1500 bytes are payload
     let truth = 10e6 * 1448.0 / 1500.0;
     let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
     // BBR's bandwidth is the maximum over ten rounds. Shortly after ProbeRTT, these rounds may have only samples taken while the

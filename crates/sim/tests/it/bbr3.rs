@@ -41,7 +41,7 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
 
 #[test]
 fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not() {
-    // payload rate of a full link: of the 1500 bytes of a packet, 1448 are payload
+    // payload rate of a full link: 1448 of a packet's 1500 bytes are payload
     let truth = 24e6 * 1448.0 / 1500.0;
     let both = |tcp: &str, loss| {
         let out = run(&path(200, loss, 60, &[tcp]));

@@ -119,7 +119,7 @@ fn lengths_checksums_and_counts_are_right() {
     assert_eq!(tos(&right, 3) as f64, number(&outcome, "links.wire.marked_packets"));
     assert!(tos(&right, 3) > 10);
     assert!(left.iter().any(|l| l.bytes[9] == 6 && l.bytes[33] & 0x42 == 0x40));
-    // packets of TCP have the DSCP of their application; the call has DSCP 0
+    // TCP packets have the DSCP of their application; the call has DSCP 0
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
 }
 

@@ -199,7 +199,7 @@ fn downstream_a_game_passes_eight_downloads() {
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
-        // of the 1518 bytes of a frame, 1500 are the IP packet
+        // a frame of 1518 bytes carries an IP packet of 1500
         let used = number(o, "links.down.utilisation");
         assert!((0.95..1500.0 / 1518.0 + 1e-3).contains(&used), "{used}");
     }

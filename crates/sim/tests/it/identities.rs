@@ -100,7 +100,7 @@ fn delays_and_drops_of_a_flow_over_time() {
     for (mean, max) in of("delay_ms_mean").iter().zip(of("delay_ms_max")).skip(1) {
         assert!(*mean <= max && (125.0..=137.0).contains(mean) && (125.0..=137.0).contains(&max), "{mean} {max}");
     }
-    // the first 2 s, in which the queue fills, are in the series but not in the counters and the distribution
+    // the first 2 s, in which the queue fills, are in the series but not in the counters or the distribution
     assert!(of("delay_ms_mean")[0] < 125.0);
     assert!(number(&outcome, "apps.cbr.delay_ms.min") > 124.9);
     assert!(number(&outcome, "links.up.sojourn_ms.min") > 107.9);

@@ -220,7 +220,7 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("apps.cbr.datagrams_sent", 2000.0),
         ("apps.cbr.packets", 1000.0),
         ("apps.cbr.dropped_packets", 1000.0),
-        // of the 1250 bytes, 1222 are payload
+        // 1222 of a datagram's 1250 bytes are payload
         ("apps.cbr.goodput_bytes", 1.222e6),
         ("apps.cbr.goodput_mbit", 0.9776),
         ("apps.cbr.delay_ms.min", 120.0),
@@ -378,7 +378,7 @@ fn chosen_packets_are_lost() {
     // that are left
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
-    // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p) and two
+    // `lose` does not count packets that the queue drops: from a burst of five, one is sent at once, two wait (limit 2p) and two
     // are dropped. So the third packet is the last packet sent, and it is lost
     let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
     let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")

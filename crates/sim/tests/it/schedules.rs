@@ -98,7 +98,7 @@ fn loss_comes_and_goes() {
     let dropped = series(&outcome, "queue_series", "dropped_packets", "link", "up");
     let by_time = |from: usize, to: usize| dropped[10 * from..10 * to].iter().sum::<f64>();
     assert_eq!(by_time(0, 10) + by_time(20, 30), 0.0);
-    // of 5000 packets, 1500 are expected to be lost, with a standard deviation of 32
+    // 1500 of 5000 packets are expected to be lost, with a standard deviation of 32
     assert!((by_time(10, 20) - 1500.0).abs() < 130.0, "{}", by_time(10, 20));
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), by_time(10, 20));
 }

@@ -196,7 +196,7 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     // after the SACKs at 100: at 127
     let (_, again) = message(&p, 10, late(40));
     assert_eq!(again, [(127, 7)]);
-    // once reordering was seen, three or more SACKs no longer mean a loss at once
+    // once reordering has been seen, three or more SACKs no longer indicate a loss at once
     let first = late(24);
     let q = p.clone();
     let mut n = Net::new(&p, 50, move |from: usize, count: usize, s: &Segment| {

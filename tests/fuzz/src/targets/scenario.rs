@@ -24,7 +24,7 @@ pub(crate) const VALID: Target = Target {
     start: Vec::new,
 };
 
-/// Scenarios of the right form with any values.
+/// Scenarios with the right structure and arbitrary values.
 pub(crate) const WILD: Target = Target {
     name: "wild",
     minute: 15_000,
