@@ -95,5 +95,5 @@ def parquet(frame: DataFrame, **options: Any) -> bytes:
 
 
 def escaped(text: str) -> str:
-    """Replaces control and invisible characters, which may affect a terminal, by a backslash, u and the code point."""
+    """Replaces control and invisible characters, which may affect a terminal, with escapes of their code points."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

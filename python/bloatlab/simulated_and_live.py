@@ -2,7 +2,7 @@
 
     agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
 
-for the median round-trip time of pings, the median transfer time of files, the mean queue (3 ms are converted to
+for the median round-trip time of pings, the median transfer time of files, the mean queue (3 ms is converted to
 packets of 1500 bytes at the link's rate), and the throughput of endless transfers (15 % only, because a time does not
 apply). The simulated value is the median over seeds. A live run that was too late to be valid is shown, but neither
 judged nor repeated.

@@ -68,7 +68,7 @@ def test_a_lone_packet_through_the_modem_of_2012_by_hand():
     assert 5.0 < found["game_p99_ms"] <= 7.05
     assert found["unaccounted"] == 0
     # if the buffer of 417 packets and the transmit queue of 32 are full, a packet waits for 449 packets of 2.4 ms each;
-    # the remaining 7.05 ms are the delay on an empty path
+    # the remaining 7.05 ms is the delay on an empty path
     assert pytest.approx(449 * 2.4 + 7.05) == FULL
 
 

@@ -258,7 +258,7 @@ mod tests {
         let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));
         assert_eq!(out.len(), 1);
         assert!((Time(10_120_000)..=Time(12_000_000)).contains(&out[0]), "{}", out[0]);
-        // at the peak rate of 5 Mbit/s, a grant has 5e6 x 2 ms / 8 = 1250 B, so the last 250 B (20 us) of the packet are in the
+        // at the peak rate of 5 Mbit/s, a grant covers 5e6 x 2 ms / 8 = 1250 B, so the last 250 B (20 us) of the packet come in the
         // next grant
         let out = drain(&params(), 1, Time(4_500_000), Time(1 << 40));
         assert!((Time(12_020_000)..=Time(14_000_000)).contains(&out[0]), "{}", out[0]);

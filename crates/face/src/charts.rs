@@ -1,4 +1,4 @@
-//! The charts of a result: series merged into few enough bins for a screen, and distributions as curves.
+//! The charts of a result: series reduced to as many bins as a screen can show, and distributions as curves.
 //!
 //! All data comes from the result's tables. Merging bins keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean without values
 //! is null.

@@ -70,7 +70,7 @@ pub struct AppPlan {
 /// A scenario prepared for the bench.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Nodes, links and routes; host number i + 1 has the address of node i.
+    /// Nodes, links and routes; node i has the address of host number i + 1.
     pub network: Network,
     /// Side of each node that is a host; `None` for other nodes.
     pub side: Vec<Option<Side>>,
@@ -86,8 +86,8 @@ pub struct Plan {
 const FIRST_PORT: u16 = 5001;
 
 impl Plan {
-    /// Plans a scenario. `congestion` replaces the stacks of all applications by the kernel's stack with this
-    /// congestion control.
+    /// Plans a scenario. With `congestion`, every application uses the kernel's stack with this congestion control, whatever
+    /// stack the scenario gives it.
     ///
     /// Errors: anything that cannot run live, with its path in the scenario and an alternative.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {

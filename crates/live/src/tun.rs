@@ -47,7 +47,7 @@ fn step<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|e| io::Error::new(e.kind(), format!("{what}: {e}")))
 }
 
-/// Replaces a permission error by an error that names the missing capability.
+/// Replaces a permission error with an error that names the missing capability.
 fn no_right(e: io::Error) -> io::Error {
     match e.kind() {
         io::ErrorKind::PermissionDenied => io::Error::new(

@@ -12,7 +12,7 @@ struct Bin {
     sojourn: u64,
     /// Largest sojourn time of the packets that left, ns.
     longest: u64,
-    /// Bytes on the wire that left.
+    /// Bytes that left, as counted on the wire.
     bytes: u64,
     /// Packets dropped.
     dropped: u64,
@@ -164,7 +164,7 @@ impl LinkSeries {
     pub(crate) fn sent_packets(&self, i: usize) -> f64 {
         f64::from(self.bins[i].sent)
     }
-    /// Returns the bytes on the wire that left.
+    /// Returns the bytes that left, as counted on the wire.
     pub(crate) fn sent_bytes(&self, i: usize) -> f64 {
         self.bins[i].bytes as f64
     }

@@ -59,7 +59,7 @@ pub struct FlowTuple {
 }
 
 impl FlowTuple {
-    /// Returns the tuple of the packets that travel back.
+    /// Returns the tuple of packets in the reverse direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport, ..self }

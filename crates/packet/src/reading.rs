@@ -1,7 +1,7 @@
 //! Readings of an algorithm's internal state: named values, each with its unit.
 //!
 //! A law, a discipline or a congestion controller reports its state in its `probe()`. It always reports the same names in the
-//! same order, so readings form a table. The names are the names in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit
+//! same order, so readings form a table. The names are those in common use (`tc -s qdisc`, `ss -i`, the RFC). The unit
 //! becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
 //!
 //! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section

@@ -40,7 +40,7 @@ pub trait Params {
     fn fair(&self) -> Option<FairParams> {
         None
     }
-    /// Replaces the law of each queue by `law`. Returns `None` if the law is not a parameter.
+    /// Replaces the law of each queue with `law`. Returns `None` if the law is not a parameter.
     fn with_law(self, _law: LawSpec) -> Option<Self>
     where
         Self: Sized,

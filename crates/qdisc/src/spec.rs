@@ -149,7 +149,7 @@ impl Spec {
         }
     }
 
-    /// Replaces the external law in this discipline by `p`.
+    /// Replaces the external law in this discipline with `p`.
     #[must_use]
     pub fn with_outside(self, p: law::foreign::ForeignParams) -> Self {
         match self {

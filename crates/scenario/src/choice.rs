@@ -5,8 +5,8 @@ use units::{Problem, shown};
 
 /// Prepares a table of one key for `--set path=value` if `path` leads into it (`link.up.queue.codel.target`).
 ///
-/// Replaces a keyword by its table (`"codel"` by `codel = {}`), and a text (`"codel target 5ms"`) by the table that it describes,
-/// so that a parameter can be overridden.
+/// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a text (`"codel target 5ms"`) with the table that it
+/// describes, so that a parameter can be overridden.
 ///
 /// Errors: a name that differs from the name in the tree; the message shows the correct `--set`.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {

@@ -27,7 +27,7 @@ impl Scenario {
     }
 }
 
-/// Returns the time at which an application stops sending, without its start spread.
+/// Returns the time at which an application stops sending, not counting its start spread.
 fn end(app: &App) -> Time {
     let length = match &app.traffic {
         Traffic::Ftp(ftp) => ftp.length.map(|length| {

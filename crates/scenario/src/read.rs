@@ -55,7 +55,7 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Replaces queues written as text (`"codel target 5ms"`, `"sfq_hss + pie"`) by their tables, so that the tree can be shown or
+/// Replaces queues written as text (`"codel target 5ms"`, `"sfq_hss + pie"`) with their tables, so that the tree can be shown or
 /// changed. Leaves an invalid text unchanged.
 pub fn queues_as_tables(tree: &mut Value) {
     let links = tree.get_mut("link").and_then(Value::as_object_mut);

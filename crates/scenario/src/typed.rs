@@ -22,7 +22,7 @@ pub(crate) fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     })
 }
 
-/// Replaces serde's wording by the wording of the scenario file: "unknown key", the nearest name, the list of valid
+/// Replaces serde's wording with the wording of the scenario file: "unknown key", the nearest name, the list of valid
 /// names.
 fn explain(path: &str, message: &str) -> Problem {
     for (start, what) in [("unknown field `", "key"), ("unknown variant `", "keyword")] {

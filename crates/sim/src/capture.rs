@@ -59,7 +59,7 @@ struct App {
 
 impl<W: Write> Capture<W> {
     /// Captures at both ends of `link`; the node `from` of the link is on the left. `None` chooses the slowest link (by its
-    /// shaper or modem), or the first of several. Writes the file headers at once.
+    /// shaper or modem), or the first of several such links. Writes the file headers at once.
     ///
     /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {

@@ -37,13 +37,13 @@ pub(crate) enum Carrier {
         /// either end, or before the link's counts are read. This requires [`Port::can_wait`], and that no sink receives the
         /// port's records.
         lazy: bool,
-        /// True if packets of several segments (GSO) are cut before they enter the port.
+        /// True if packets of several segments (GSO) are split before they enter the port.
         cuts: bool,
     },
 }
 
 /// Builds link number `i`, idle: a [`Fifo`] if possible, or a link in a chain if it has a role in a chain. A link is `observed`
-/// if its single packets are recorded; it is then always a port.
+/// if its individual packets are recorded; it is then always a port.
 pub(crate) fn build(
     link: &NetworkLink,
     i: u16,

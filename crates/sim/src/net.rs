@@ -384,7 +384,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Replaces the `Fifo` of link `i` by the newly built `port`, which takes over its packets. All events and accounts before
+    /// Replaces the `Fifo` of link `i` with the newly built `port`, which takes over its packets. All events and accounts before
     /// this moment must have been handled.
     pub(crate) fn replace(&mut self, i: u16, mut port: Port, cuts: bool) {
         let carrier = &mut self.links[usize::from(i)].carrier;

@@ -45,7 +45,7 @@ const CAPABLE: u8 = 8;
 const COUNTS: u8 = 16;
 /// In `flags`: every segment carries the window.
 const WINDOW: u8 = 32;
-/// Largest size of all TCP options, and size of the time stamp option, bytes.
+/// Maximum total size of the TCP options, and size of the time stamp option, bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
 /// The state of the connection.
@@ -70,7 +70,7 @@ enum Fin {
     Consumed,
 }
 
-/// The receiving half of an endpoint. As long as there are no holes, a segment is processed with only the first 32 bytes. They
+/// The receiving half of an endpoint. As long as there are no holes, processing a segment uses only the first 32 bytes. They
 /// include the phase and the `quiet` flag, by which the endpoint skips an idle sending half.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]

@@ -351,8 +351,8 @@ mod tests {
         let mut app = VideoParams::default().build();
         fake.run(&mut app, Time(100 * S));
         // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms, and playback begins. Segments 1, 2 ... follow 20 ms apart
-        // while 26 s or less are buffered. At 160 ms, 7 segments have arrived and 27.88 s are buffered. So the eighth segment
-        // is requested 1.88 s later, at 2.04 s, when 26 s are left. From then on, a segment is requested every 4 s and arrives
+        // while 26 s or less is buffered. At 160 ms, 7 segments have arrived and 27.88 s is buffered. So the eighth segment
+        // is requested 1.88 s later, at 2.04 s, when 26 s is left. From then on, a segment is requested every 4 s and arrives
         // 20 ms later
         assert_eq!((fake.files[0].1.0 / MS, fake.files[0].2), (40, 175_000));
         assert!(fake.files[1..].iter().all(|f| f.2 == 4_000_000));

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 /// Maximum number of characters of a user's text that a message repeats.
 const SHOWN: usize = 80;
-/// Maximum number of characters of a message; a longer message is cut.
+/// Maximum number of characters of a message; a longer message is truncated.
 const LINE: usize = 1500;
 
 /// Shortens a user's text to 80 characters for a message, and escapes control characters.

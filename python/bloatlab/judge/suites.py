@@ -187,7 +187,7 @@ def _listed(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expanded(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Replaces `workload` by the scenario that it builds, with the other keys of the tree added.
+    """Replaces `workload` with the scenario that it builds, with the other keys of the tree added.
 
     Raises `JudgeError`, `WorkloadError`.
     """

@@ -59,7 +59,7 @@ def evaluate(expression: str, names: Names) -> Any:
 
 
 def filled(template: str, names: Names) -> str:
-    """Replaces the expressions in braces in a text by their values, in the given formats."""
+    """Replaces the expressions in braces in a text with their values, in the given formats."""
     parts = Formatter().parse(template)
     return "".join(
         literal + ("" if field is None else format(evaluate(field, names), spec or ""))

@@ -94,7 +94,7 @@ def describe(case: Case, seed: int, setup: Setup) -> Data:
     def start(name: str, base: str) -> str:
         """Returns the start of an application: `base` plus a random share of the spread.
 
-        The share is drawn at random, and depends on the name and the seed only.
+        The share depends only on the name and the seed.
         """
         base_ns = round(float(base.removesuffix("s")) * 1e9)
         shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311

@@ -8,8 +8,8 @@ of the bandwidth-delay product and the buffer in packets; so n = 1.147 S sqrt(lo
 0.5 % medium, 1 % heavy.
 
 Departs: web pages of 7.2 and 9 have 50 objects of 12 kB, a choice that the RFC leaves open. The short flows of 5.1.2
-have five sizes (11 to 99 packets), which repeat side by side. LEDBAT's gain is 1, the largest that RFC 6817 allows,
-instead of 10.
+have five sizes (11 to 99 packets); transfers of each size repeat, and the five sizes run side by side. LEDBAT's gain is
+1, the largest that RFC 6817 allows, instead of 10.
 """
 
 from collections.abc import Callable

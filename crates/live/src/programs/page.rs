@@ -18,7 +18,7 @@ const PAGE: u64 = 177_669;
 /// Longest accepted request, bytes.
 const MOST: usize = 16 * 1024;
 
-/// Content from which every response is cut.
+/// Bytes that every response is copied from.
 static BODY: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 /// One client.

@@ -55,7 +55,7 @@ mod tests {
     fn the_manuals_keywords_by_hand() {
         let docsis = Overhead { add: 18, mpu: 64, framing: Framing::None };
         assert_eq!((docsis.of(1500), docsis.of(40)), (1518, 64));
-        // with 32 B of overhead, 1532 B fill 1532 / 48 = 31.9 cells; 32 cells of 53 B are 1696 B
+        // with 32 B of overhead, 1532 B fill 1532 / 48 = 31.9 cells; 32 cells of 53 B take 1696 B
         let atm = Overhead { add: 32, mpu: 0, framing: Framing::Atm };
         assert_eq!(atm.of(1500), 1696);
         assert_eq!(atm.of(40), 106, "72 bytes are two cells");

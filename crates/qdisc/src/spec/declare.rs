@@ -62,7 +62,7 @@ macro_rules! disciplines {
             pub fn build(&self) -> Discipline {
                 match self { $(Self::$Variant(p) => Discipline::$Variant(Params::build(p)),)+ }
             }
-            /// Replaces the law of each queue by `law`. Returns `None` if the law of this discipline cannot be chosen.
+            /// Replaces the law of each queue with `law`. Returns `None` if the law of this discipline cannot be chosen.
             pub fn with_law(self, law: LawSpec) -> Option<Self> {
                 match self { $(Self::$Variant(p) => Params::with_law(p, law).map(Self::$Variant),)+ }
             }

@@ -36,7 +36,7 @@ fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
     assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
     for reading in ["two_packets", "drop_all"] {
         let (heavy, light) = two_flows(&format!(r#"{{"fred":{{"many_flows":"{reading}"}}}}"#));
-        // the light flow loses nothing, so 8.9 Mbit/s are left for the heavy flow, which loses (10 - 8.9) / 10 = 0.11
+        // the light flow loses nothing, so 8.9 Mbit/s is left for the heavy flow, which loses (10 - 8.9) / 10 = 0.11
         assert!(light < 0.005, "FRED {reading}: the light one loses {light}");
         assert!((heavy - 0.11).abs() < 0.01, "FRED {reading}: the heavy one loses {heavy}");
     }

@@ -191,7 +191,7 @@ fn buffers_follow_the_service_flows_rates() {
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], ..of }, Ecn::NotEct), 164);
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], peak_c: mbit(25), ..of }, Ecn::NotEct), 205);
     // L's buffer is 10 ms at the aggregate's 50 Mbit/s, 62 500 B. An arrival is accepted while less than 62 500 - 2000 B are
-    // queued. These are 39.85 packets, so 40 packets are accepted.
+    // queued. That is 39.85 packets, so 40 packets are accepted.
     assert_eq!(fit(&of, Ecn::Ect1), 40);
     assert_eq!(fit(&Aggregate { msr: [mbit(10), None], ..of }, Ecn::Ect1), 40);
 }
@@ -242,7 +242,7 @@ fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
 
 #[test]
 fn a_first_drop_gives_142_ms_of_allowance() {
-    // 300 packets are 455 400 B, more than a third of the buffer of 625 000 B, so the law is active. The first drop grants an
+    // 300 packets take 455 400 B, more than a third of the buffer of 625 000 B, so the law is active. The first drop grants an
     // allowance of 142 ms. Each update uses up 16 ms of the allowance, and drop_prob is 0 until the allowance is used up.
     let mut q = Script::new("{}");
     q.c(300);

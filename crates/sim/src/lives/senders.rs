@@ -64,7 +64,7 @@ impl Senders {
         before.is_some_and(|b| row.values[TIMEOUTS] > b.values[TIMEOUTS])
     }
 
-    /// Returns the bytes of the rows.
+    /// Returns the memory that the rows take, bytes.
     pub(super) fn bytes(&self) -> usize {
         self.rows.len() * size_of::<Belief>()
     }

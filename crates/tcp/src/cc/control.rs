@@ -106,7 +106,7 @@ pub struct AckSample {
     pub round_ended: bool,
     /// True if the ACK reports a CE mark.
     pub marked: bool,
-    /// True if ECN is in use, which makes the fields about marks valid.
+    /// True if ECN is in use; only then are the fields about marks valid.
     pub ecn: bool,
     /// Segments newly delivered. This field and the next two are set only if ECN is in use.
     pub segments: u32,

@@ -20,7 +20,7 @@ use packet::Reading;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fixed;
 
-/// Keeps the window. Replaces an infinite threshold by the current window.
+/// Keeps the window. Replaces an infinite threshold with the current window.
 fn hold(w: Window) -> Drive {
     let ssthresh = if w.ssthresh.is_infinite() { w.cwnd } else { w.ssthresh };
     Drive { reduction: false, ..Window { ssthresh, ..w }.into() }

@@ -145,7 +145,7 @@ mod tests {
     fn a_train_of_a_paced_sender_lasts_the_whole_round_trip() {
         let p = TcpParams::default().with(|p| p.pacing.paced = true);
         let (mut h, mut w) = (HyStart::new(&stack(&p)), Window { cwnd: 20.0, ssthresh: f64::INFINITY });
-        // with pacing, a train must last longer than the minimum RTT, 40 ms, plus 1 ms: 40 ms are too short, 42 ms are enough
+        // with pacing, a train must last longer than the minimum RTT, 40 ms, plus 1 ms: 40 ms is too short, 42 ms is enough
         (0..=20).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50)));
         assert!(w.slow_start());
         h.on_ack(&mut w, &sample(142, 40, 23, 50));

@@ -18,8 +18,8 @@
 //! The constant growth and the proportional reduction make competing flows converge to equal windows. During slowdowns, each flow
 //! sees the empty path, which a latecomer never sees with LEDBAT. Slowdowns cost at most a tenth of the link's capacity.
 //!
-//! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not at hand,
-//! and version 06 (January 2026) was not compared.
+//! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not
+//! available, and version 06 (January 2026) was not compared.
 //! Departs: none known from the quotations, which leave four points open. Decided here: a slowdown counts its round trips with the
 //! SRTT at its beginning. The slow start after a slowdown is that of §4.1, so GAIN applies. The window grows only if it limited
 //! the sender (the stack's `cwnd_validation`), in place of LEDBAT's ALLOWED_INCREASE. ACKs that arrive during fast recovery do not
@@ -42,7 +42,7 @@ const EXIT_SHARE: f64 = 0.75;
 const LARGEST_DECREASE: f64 = 0.5;
 /// Number of round trips before the first slowdown, and of round trips with the smallest window in each slowdown.
 const SLOWDOWN_RTTS: u64 = 2;
-/// Time from the end of a slowdown to the next slowdown, as a multiple of the first slowdown's duration.
+/// Time from the end of a slowdown to the next slowdown, as a multiple of the duration of the one that ended.
 const SLOWDOWN_INTERVAL: u64 = 9;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;

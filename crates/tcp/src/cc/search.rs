@@ -19,7 +19,7 @@
 //! bins, or if the round trip is longer than 15 bins (5.25 INITIAL_RTT).
 //!
 //! Source: draft-chung-ccwg-search, SEARCH 3.0 (June 2024), §3. Later versions of the draft compare curr_delv with bytes sent,
-//! instead of bytes delivered, and replace the single reduction by a phase that drains the queue. Later versions are not
+//! instead of bytes delivered, and replace the single reduction with a phase that drains the queue. Later versions are not
 //! modelled.
 //! Departs: the draft's listing clears the newest complete bin whenever a bin ends, so only one bin would hold data. Here, as in
 //! the draft's text, only bins that ended without an ACK are cleared. One more bin is stored, because otherwise the oldest bin

@@ -181,7 +181,7 @@ impl Sender {
         }
     }
 
-    /// Sends a segment by NextSeg (3) or (4), if the window has room, and there is neither lost nor new data to send.
+    /// Sends the segment that NextSeg (3) or (4) selects, if the window has room, and there is neither lost nor new data to send.
     fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {

@@ -605,7 +605,7 @@ mod tests {
         gcc.fates = [(Time(2_000_000_000), 100, 20)].into();
         gcc.control_loss(Time(2_000_000_000), Duration::from_millis(100));
         assert!((gcc.rate() / rate - 0.9).abs() < 1e-12);
-        // the rate does not fall again until RTT + 300 ms = 400 ms have passed
+        // the rate does not fall again until RTT + 300 ms = 400 ms has passed
         gcc.control_loss(Time(2_399_000_000), Duration::from_millis(100));
         assert!((gcc.rate() / rate - 0.9).abs() < 1e-12);
         gcc.control_loss(Time(2_400_000_000), Duration::from_millis(100));

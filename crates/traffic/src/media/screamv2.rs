@@ -402,7 +402,7 @@ mod tests {
         let mut scream = machine();
         feed(&mut scream, Ecn::Ect1, 1000, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
-        // a second loss occurs within V = 25 ms of the cut, so the next cut comes only when 25 ms have passed
+        // a second loss occurs within V = 25 ms of the cut, so the next cut comes only when 25 ms has passed
         feed(&mut scream, Ecn::Ect1, 1024, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
         feed(&mut scream, Ecn::Ect1, 1025, 20, false, false);

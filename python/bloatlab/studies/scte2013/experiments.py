@@ -227,8 +227,8 @@ def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) ->
     return Case(tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue=queue)
 
 
-#: The laws that are compared at a low delay. Each makes a queue from a target in ms. The integral term of LRED has a gain per second and a highest
-#: probability (README: "LRED below 100 ms").
+#: The laws that are compared at a low delay. Each makes a queue from a target in ms. The integral term of LRED has a gain
+#: per second and a maximum probability (README: "LRED below 100 ms").
 LOW_DELAY: Mapping[str, Callable[[int], Mapping[str, Mapping[str, Any]]]] = {
     "lred": lambda ms: {"lred": lred(ms)},
     "lred_integral": lambda ms: {"lred": lred(ms, 0.0, 0.5) | {"max_th": f"{4 * ms}ms", "integral": 0.02}},
@@ -292,7 +292,7 @@ def _short(discipline: str, load: float) -> Case:
 def _video(discipline: str, sessions: int) -> Case:
     """Returns the case of a video viewer beside downloads.
 
-    Their packets and the game's messages pass the buffer in the CMTS.
+    The packets of the video, of the downloads and of the game all pass through the buffer in the CMTS.
     """
     return _considered(discipline, sessions=sessions, direction="down", more={"video": (5.0, _app({"video": {}}))})
 

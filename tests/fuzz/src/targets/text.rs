@@ -163,7 +163,7 @@ const OURS: &[&str] = &[
     "missing field",
     "panicked",
 ];
-/// Replaces the `\uXXXX` escapes of `text` by their characters.
+/// Replaces the `\uXXXX` escapes of `text` with their characters.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split("\\u");
     let mut out = parts.next().unwrap_or_default().to_owned();
