@@ -245,8 +245,8 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():
-    """The channel rate is that of two channels with 0.8 x 6 bit x 5.12 MHz each. The burst is 12 500 packets. An
-    initial window of 4 segments exceeds 20 Mbit/s after six round trips.
+    """The paper's words determine three values: the channel rate is that of two channels with 0.8 x 6 bit x 5.12 MHz
+    each, the burst is 12 500 packets, and an initial window of 4 segments exceeds 20 Mbit/s after six round trips.
     """
     own = Setup()
     assert own.link_rate == f"{0.8 * 6 * 5120 * 2:.0f}kbit"

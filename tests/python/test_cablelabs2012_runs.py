@@ -133,7 +133,7 @@ def test_mos_of_all_published_cells():
 
 
 def test_shaper_ceiling():
-    """A busy modem sends all that the shaper allows, except a few packets: 10 MB + 5 Mbit/s x 600 s = 385.000 MB."""
+    """A busy modem sends what the shaper allows, 10 MB + 5 Mbit/s x 600 s = 385.000 MB, less a few packets."""
     result = bloatlab.run(build(Case(4, Queue.DROPTAIL_417), 1))
     sent = result.summary["links"]["up"]["delivered_bytes"]
     assert 384_500_000 < sent <= 385_000_000 + 1522

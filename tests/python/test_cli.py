@@ -356,8 +356,8 @@ def test_a_window_that_nothing_slows_down_is_refused(say, tmp_path: Path):
 
 @pytest.mark.parametrize(("what", "after_s"), [("run", 0.05), ("run", 1), ("reproduce", 1)])
 def test_ctrl_c_ends_with_130_and_a_word(what: str, after_s: float, scenario_file: Path, tmp_path: Path):
-    """The command is interrupted after 1 s, when the simulation runs or is about to start on a slow machine; and after
-    0.05 s, before it has started.
+    """Ctrl-C ends a command with exit code 130 and one word: after 1 s, when the simulation is running (or about to
+    start, on a slow machine), and after 0.05 s, before it has started.
     """
     arguments = {
         "run": ["run", scenario_file, "--set", "duration=100000s", "--set", "record.interval=100s"],

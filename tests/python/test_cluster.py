@@ -180,7 +180,7 @@ def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
 
 
 def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):
-    """One of two workers is killed and replaced; this happens twice."""
+    """The table is complete even if one of two workers is killed and replaced, twice in one sweep."""
     grid.write_text(GRID.format(seeds=20, duration="150s"))
     machines.worker()
     machines.worker()

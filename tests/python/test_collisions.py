@@ -51,8 +51,9 @@ def test_the_table_to_every_printed_digit():
 
 
 def test_ordinary_hashing_is_the_birthday_problem():
-    """The values are computed by hand. With 256 queues, the probability is 0.39 % for n = 2 sessions, 1.17 % for 3,
-    16.305 % for 10 and 53.317 % for 20. With 64 queues, it is 52.3 % for n = 10, 96.4 % for 20 and 99.999 % for 35.
+    """The exact probabilities are those of the birthday problem, and agree with values computed by hand. With 256
+    queues, the probability is 0.39 % for n = 2 sessions, 1.17 % for 3, 16.305 % for 10 and 53.317 % for 20. With 64
+    queues, it is 52.3 % for n = 10, 96.4 % for 20 and 99.999 % for 35.
     """
     exact = collision(256, 1, 300)
     for n, product in enumerate(itertools.accumulate([Fraction(256 - i, 256) for i in range(60)], lambda a, b: a * b)):
@@ -64,9 +65,9 @@ def test_ordinary_hashing_is_the_birthday_problem():
 
 
 def test_a_given_session():
-    """The values are computed by hand. With 64 groups of 4 queues, the probability is 0.00116 % for n = 11 sessions,
-    0.0191 % for 20, 0.190 % for 35 and 0.722 % for 50. With 256 queues, it is 3.84 % for n = 11, 7.17 % for 20 and 12.5
-    % for 35.
+    """The exact probabilities agree with values computed by hand. With 64 groups of 4 queues, the probability is
+    0.00116 % for n = 11 sessions, 0.0191 % for 20, 0.190 % for 35 and 0.722 % for 50. With 256 queues, it is 3.84 % for
+    n = 11, 7.17 % for 20 and 12.5 % for 35.
     """
     serial = [100 * float(given_session(64, 4, n)) for n in (11, 20, 35, 50)]
     assert [f"{value:.3g}" for value in serial] == ["0.00116", "0.0191", "0.19", "0.722"]
@@ -117,8 +118,8 @@ def test_counting_trials():
 
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (256, 1), (10, 3)])
 def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
-    """The 99.9 % intervals contain the exact probability for every number of sessions from 1 to 60. The same trials
-    serve all numbers.
+    """The 99.9 % intervals contain the exact probability for every number of sessions from 1 to 60; all come from the
+    same trials.
     """
     thrown = monte_carlo(groups, ways, 60, 100_000, seed=7, confidence=0.999)
     exact = collision(groups, ways, 60)
@@ -130,7 +131,7 @@ def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
 
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (16, 2), (256, 1)])
 def test_the_discipline_s_own_classifier_agrees_with_the_exact_chance(groups: int, ways: int):
-    """Random 5-tuples pass through the classifier of sfq_hss; their 99.9 % intervals contain the exact probability."""
+    """The 99.9 % intervals from random 5-tuples in the classifier of sfq_hss contain the exact probability."""
     counted = machines.session_queues("sfq_hss", 60, 50_000, seed=3, groups=groups, ways=ways)
     exact = collision(groups, ways, 60)
     for n, (some, shares, first) in enumerate(counted, start=1):

@@ -201,7 +201,7 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
 
 
 def test_books_balance(result: bloatlab.Result):
-    """Packets offered are delivered, dropped, queued or on the wire.
+    """Every offered packet is delivered, dropped, queued or on the wire.
 
     The wire holds at most the 40-byte packets sent in 10 ms, plus one.
     """

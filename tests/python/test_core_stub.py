@@ -100,7 +100,9 @@ def test_a_function_is_called_as_the_stub_says(of: Any, function: ast.FunctionDe
     ("name", "definition"), [("ScenarioDict", None), ("LinkDict", "Link"), ("AppDict", "App"), ("RecordDict", "Record")]
 )
 def test_the_types_of_plain_values_have_the_keys_of_the_schema(name: str, definition: str | None):
-    """A typed dictionary is a class with fields, or an assignment of `TypedDict("Name", {key: type})`."""
+    """Each typed dictionary of the stub, a class or an assignment of `TypedDict("Name", {key: type})`, has the keys of
+    the schema.
+    """
     keys: dict[str, set[str]] = {}
     for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):

@@ -76,7 +76,9 @@ def test_packets_bound_the_round_trip_as_equation_2_says(ran: dict[str, Result],
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno x2", 52), ("Q=100 reno x2", 244)])
 def test_super_segments_double_it(ran: dict[str, Result], key: str, ms: float):
-    """Each entry in the queue holds up to two segments, but some hold a ping or only one segment."""
+    """Super-segments nearly double the longest round trip: most entries in the queue hold two segments, some a ping or
+    only one segment.
+    """
     assert 0.94 * ms <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
 

@@ -206,7 +206,7 @@ def test_output_of_ascii_is_no_bug(result: Path):
 
 @pytest.mark.parametrize("module", ["numpy", "polars", "bloatlab._core"])
 def test_ctrl_c_while_a_module_loads_is_no_bug(scenario_file: Path, tmp_path: Path, module: str):
-    """The module is interrupted while it is imported, and therefore raises an error of its own."""
+    """Ctrl-C is reported as such, even if a module that is being imported turns it into an error of its own."""
     code = f"""
 import builtins, sys
 real = builtins.__import__

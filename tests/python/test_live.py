@@ -177,7 +177,9 @@ def checksum_holds(packet: bytes) -> bool:
 
 @bench
 def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: Path):
-    """The sender's kernel passes on up to 64 KB at once; the receiver's kernel accepts joined segments as valid."""
+    """Queues see single segments, although the sender's kernel passes on up to 64 KB at once; the receiver's kernel
+    accepts the segments that the bench joins again.
+    """
     fast = ["--set", "link.wire.rate=400mbit", "--set", "link.wire.queue.droptail.limit=10000p", "--set", "duration=1s"]
     # reads the statistics of the receiving kernel before the run ends
     look = ["--side", "right", "--", "sh", "-c", "sleep 0.8; cat /proc/net/snmp"]
@@ -334,8 +336,8 @@ def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
 
 @bench
 def test_a_user_namespace_is_enough(lab: Path, tmp_path: Path):
-    """If the kernel permits user namespaces, a run works in such a namespace, whose root has no rights on the host, not
-    even SCHED_FIFO.
+    """If the kernel permits user namespaces, a run works in one, although its root has no rights on the host, not even
+    SCHED_FIFO.
     """
     unshare = shutil.which("unshare")
     if unshare is None:
@@ -376,7 +378,7 @@ def test_the_host_is_as_before_after_a_signal(lab: Path, number: int):
 @bench
 @pytest.mark.parametrize("step", [*live_torture.STEPS, *(f"{step}!" for step in live_torture.STEPS)])
 def test_an_error_at_any_step_is_one_line_and_leaves_nothing(lab: Path, step: str):
-    """An error is the machine's (exit code 2) and a panic is a bug (70); both print one line and no traceback."""
+    """An error at any step (exit code 2) or a panic (70) prints one line, and leaves the host as it was."""
     before = live_torture.host_state()
     environment = {**os.environ, "BLOATLAB_LIVE_FAULT": step}
     words = [*COMMAND, str(lab), "-q", "--", "sleep", "30"]

@@ -63,7 +63,9 @@ def test_slow_ramp_refills_nothing_beyond_the_bucket():
 
 
 def test_ramp_and_plateau():
-    """The rate reaches 20 Mbit/s at 0.6 s, and falls to 15 Mbit/s 2.5 s later."""
+    """The ramp ends at 0.6 s, when the rate reaches 20 Mbit/s; the full rate ends at 3.1 s, and the plateau is 15 of 20
+    Mbit/s.
+    """
     rate = np.concatenate([np.full(6, 8.0), np.full(25, 20.0), np.full(60, 15.0), np.full(200, 5.0)])
     found = measure.burst(made_up(rate))
     assert found["ramp_s"] == pytest.approx(0.6, abs=2 * BIN)

@@ -191,7 +191,7 @@ def test_a_shared_past_changes_no_byte(number: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
-    """These tests find different bytes if the timeline says that values take effect 300 ms later than they do."""
+    """The comparison finds different bytes if the timeline says that values take effect 300 ms later than they do."""
     honest = _core.timeline
 
     def late(text: str) -> Any:

@@ -53,7 +53,7 @@ def test_the_sequence_holds_the_mean_at_every_look(name: str):
 
 
 def test_a_fixed_interval_would_not_hold():
-    """The reason for using sequences: Student's interval, tested after each value, misses the mean far too often."""
+    """Student's interval, tested after each value, misses the mean far too often, which is why sequences are used."""
     rng, missed = np.random.default_rng(22), 0
     for _ in range(200):
         values = rng.normal(0.0, SCATTER, 30).tolist()
@@ -242,8 +242,8 @@ def test_a_modem_counts_its_transmit_queue_in_bytes():
 
 
 def test_acks_do_not_fill_the_transmit_queue():
-    """A download of 200 Mbit/s sends 5000 ACKs/s up. In a transmit queue of 32 packets, these ACKs would
-    reduce an upload to a tenth of 20 Mbit/s.
+    """A download of 200 Mbit/s sends 5000 ACKs/s up. They must not fill the transmit queue: with room for 32 packets
+    only, they would reduce an upload to a tenth of 20 Mbit/s.
     """
     from bloatlab.advice.runs import Runs  # noqa: PLC0415
     from bloatlab.sweep import silent  # noqa: PLC0415

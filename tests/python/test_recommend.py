@@ -246,7 +246,7 @@ def test_a_short_buffer_beats_a_long_one_and_says_why(small: Path):
 
 
 def test_a_fast_modem_carries_its_rate(small: Path):
-    """The transmit queue grows with the rate: 32 packets that wait 4 to 6 ms are enough for 64 to 96 Mbit/s only."""
+    """The transmit queue grows with the rate: 32 packets that wait 4 to 6 ms are enough for only 64 to 96 Mbit/s."""
     done = quick(small, up="200mbit", down="1gbit", rtt="10ms", load="gamer", seeds=2, seconds=4.0)
     large = by_discipline(done)["droptail 500 ms"]
     # the mean includes slow start; with a transmit queue of 32 packets, the use of the line would be at most 48 %

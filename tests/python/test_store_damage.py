@@ -96,7 +96,9 @@ def test_a_part_that_is_gone_costs_its_own_runs_only(store: Store, notices: list
 def test_a_part_whose_runs_are_in_another_goes_if_the_other_is_whole(
     store: Store, notices: list[str], damage: str | None
 ):
-    """A process joins the first part with new runs, and dies before it removes the first part."""
+    """If a process dies after it has joined a part with new runs, but before it removes the part, the part is removed
+    later, unless the joined part is damaged.
+    """
     fill(store, range(20))
     shelf(store).compact()
     first = max(parquet.parts(folder(store)), key=lambda part: part.path.name)

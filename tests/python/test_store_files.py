@@ -140,7 +140,7 @@ class Killed(BaseException):
 
 
 def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """The process is killed before and after each step that writes, renames or removes a file."""
+    """No run is lost if the process is killed before or after any step that writes, renames or removes a file."""
     real_write, real_unlink, real_replace = files.write, Path.unlink, Path.replace
     left = 0
 

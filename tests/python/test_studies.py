@@ -238,7 +238,9 @@ def test_further_runs_are_made_from_their_number_of_seeds_on(tmp_path: Path, buf
 def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     tmp_path: Path, buffers: Study, monkeypatch: pytest.MonkeyPatch
 ):
-    """A simulation replaces the run on the bench; its summary says whether the run is valid."""
+    """Live runs are kept with their measures, and an invalid run with its reason. (In this test, simulations replace
+    the bench.)
+    """
     reasons = {"b 0.25": None, "b 0.5": "late by 3 ms"}
 
     def on_bench(scenario: Scenario) -> Result:

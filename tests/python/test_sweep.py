@@ -99,8 +99,8 @@ def test_ctrl_c_cancels_the_runs_under_way(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_numpy_is_loaded_before_threads_can_be():
-    """If two threads make Polars import numpy at the same time, the import can fail; this once caused a `TypeError` in
-    a sweep.
+    """numpy is loaded before threads start: if two threads make Polars import it at the same time, the import can fail,
+    which once caused a `TypeError` in a sweep.
     """
     for use in ("pl.DataFrame", "Threads()([], print, print, silent())"):
         code = f"from bloatlab.simulation import pl; from bloatlab.sweep import Threads, silent; {use}; "

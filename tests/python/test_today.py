@@ -217,15 +217,17 @@ def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(
 
 
 def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
-    """With seed 5, the call shares the queue of a Prague upload."""
+    """The delay of a call is infinite if none of its packets arrive, as with seed 5, where the call shares the queue of
+    a Prague upload.
+    """
     case = considered(Equipment.FQ_CODEL, Stack.PRAGUE, Consideration.SESSIONS)
     found = measure(run(build(case, 5, 20)))
     assert (found["call_p99_ms"], found["call_mos"] < 1.1) == (math.inf, True)
 
 
 def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
-    """45 flows with 100 kbit/s of payload each fill the line. With 50 flows, 4 segments of 1518 bytes per flow take 511
-    ms.
+    """Fifty Prague flows keep 4 segments each, which take 511 ms; forty flows keep fewer, because it takes 45 flows of
+    100 kbit/s to fill the line.
     """
 
     def median(flows: int) -> float:

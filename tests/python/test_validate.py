@@ -235,9 +235,7 @@ def test_ecn_by_group():
 
 
 def test_a_bottleneck_of_the_acks():
-    """ACKs pass h2, the delay, the discipline with its own shaper, a hop with 1.02 times the rate of the shaper, and
-    h1.
-    """
+    """ACKs pass h2, the delay, the discipline with its own shaper, a hop at 1.02 times the shaper's rate, and h1."""
     links = build(ENTRIES["sf-B-asym20-04-d4-ack-on"], 1).data["link"]
     way = [(links[k]["from"], links[k]["to"], links[k]["rate"]) for k in ("back", "acks", "acks_hop")]
     assert way == [("h2", "s2", "1gbit"), ("s2", "s3", None), ("s3", "h1", "408kbit")]
@@ -306,7 +304,9 @@ def series(**columns: list[Any]) -> pl.DataFrame:
 
 
 def test_metrics_by_hand():
-    """Two flows run for 1 s. After the warm-up of 0.5 s, one delivers 10 kB and the other 30 kB."""
+    """The metrics agree with values computed by hand. Two flows run for 1 s; after the warm-up of 0.5 s, one delivers
+    10 kB and the other 30 kB.
+    """
     given = {
         "qdisc": "pfifo",
         "rate_bps": 1_000_000,
@@ -389,7 +389,9 @@ def test_a_cell_is_judged_by_the_mean():
 
 
 def test_a_slice_agrees_with_the_kernel():
-    """Reno with a buffer of 20 packets: its period depends only on the queue, not on the kernel's random numbers."""
+    """Reno with a buffer of 20 packets agrees with the kernel, because its period depends only on the queue, not on
+    random numbers.
+    """
     done = validate([ENTRIES["sf-a-pfifo20-reno"]], seeds=2)
     cells = {c.metric: c for c in done.cells}
     assert len(cells) == 11

@@ -56,8 +56,8 @@ fn where_chains_meet() {
     }
 }
 
-/// Two pings leave at the same time and reach the bottleneck at the same time, over 1 + 9 ms and 9 + 1 ms. The ping that
-/// entered its last link first is handled first, although this link has the higher number.
+/// Two pings leave at the same time and reach the bottleneck at the same time, over 1 + 9 ms and 9 + 1 ms. The ping that entered
+/// its last link first is handled first, although that link has the higher number.
 #[test]
 fn the_packet_that_entered_its_last_link_first_goes_first() {
     let mut toml = "duration = '1s'\n".to_owned();

@@ -60,7 +60,7 @@ fn unsent_bytes_delay_self_probes_alone() {
     assert!(of("tcp_ms") < 21.6);
 }
 
-/// Compares FIFO and FQ-CoDel while CUBIC fills the queue.
+/// While CUBIC fills the queue, FQ-CoDel allows many more round trips per minute than a deep FIFO.
 #[test]
 fn fq_codel_answers_sooner_than_a_deep_fifo() {
     let test = |queue: &str, direction: &str| {
