@@ -62,7 +62,7 @@ CONTROLLERS: dict[str, Any] = {
     "westwood.py": STACK | {"python": {"controller": "westwood.py:Westwood"}},
 }
 
-#: The runs of each kind: the scenario, the cases, the key of the scenario that a case sets, and further settings.
+#: The runs of each kind: the scenario, the cases, the key of the scenario that a case sets, and additional settings.
 KINDS: dict[str, tuple[Path, dict[str, Any], str, dict[str, Any]]] = {
     "laws": (EXAMPLES / "laws" / "home.toml", LAWS, "link.up.queue", {}),
     "controllers": (

@@ -285,7 +285,8 @@ def test_help_flows_and_says_no_empty_default(say, monkeypatch: pytest.MonkeyPat
     assert all(
         nothing not in out for nothing in ("[default: ()]", "[default: False]", "[default: None]", "[default: ]")
     )
-    # if a text were wrapped for the width of the source and again for the terminal, some lines would have a single word
+    # if a text were wrapped for the width of the source and again for the terminal, some lines would consist of a
+    # single word
     above = [line.strip() for line in out.split("╭")[0].splitlines()]
     alone = [line for before, line in pairwise(above) if before and line and len(before) + len(line) < 60]
     assert name == "" or not alone, alone

@@ -215,7 +215,7 @@ def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
     # rest
     assert found.tables["flow_series"]["goodput_bytes"].to_list() == pytest.approx([0.0, 1e6, 2e6, 1e6], abs=1.0)
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0, 2.0], abs=1e-6)
-    # the load lasts from 1 s to 4 s. In this time there are 4 MB and one ping
+    # the load lasts from 1 s to 4 s, during which 4 MB and one ping arrive
     assert found.measures()["upload (Mbit/s)"] == pytest.approx(32.0 / 3.0)
     assert found.measures()["ping max (ms)"] == found.measures()["ping min (ms)"] == 40.0
 

@@ -145,8 +145,9 @@ def test_what_the_library_refuses(name: str):
 
 
 def test_a_window_of_one_bandwidth_delay_product_has_the_whole_power():
-    # 12 Mbit/s carry a packet of 1500 bytes (1448 of payload) in 1 ms. The round trip of a data packet without a queue
-    # is 2 * 20 ms + 1 ms + 35 us for the ACK of 52 bytes, so 41 packets keep the link busy for 41 / 41.035 of the time
+    # a link of 12 Mbit/s carries a packet of 1500 bytes (1448 of payload) in 1 ms. The round trip of a data packet
+    # without a queue is 2 * 20 ms + 1 ms + 35 us for the ACK of 52 bytes, so 41 packets keep the link busy for 41 /
+    # 41.035 of the time
     stack = {"ack_every": 1, "initial_window": {"segments": 41}}
     env = made(CC, scenario=line(link__line__rate="12mbit"), stack=stack)
     late = [one for one in episode(env, 1)[1:] if one[4]["time"] > 2]

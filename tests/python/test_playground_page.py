@@ -107,8 +107,8 @@ def test_words_of_the_field_are_explained(page: Open):
     tip = found.page.locator("#tip")
     for word, means in entries.items():
         term = found.page.locator(".term:visible", has_text=word).first
-        # the explanation opens by keyboard, by a tap and by the pointer; a screen reader reads it as the description of
-        # the word
+        # the explanation opens with the keyboard, a tap or the pointer; a screen reader reads it as the word's
+        # description
         term.focus()
         assert tip.inner_text() == means
         found.page.keyboard.press("Escape")

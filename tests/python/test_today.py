@@ -140,7 +140,7 @@ def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand
     travel.
     """
     high = {law.name: law.band.high for law in LAWS}
-    # 38 kB take 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms
+    # 38 kB takes 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms
     assert high["Low Latency, shared"] == pytest.approx(67.673 + 3.645 + 4.05 + 1.27, abs=1e-3)
     assert high["Low Latency, shared and slow"] == pytest.approx(270.692 + 3.645 + 4.05 + 1.27, abs=1e-3)
     assert high["Low Latency, shared, 1 Mbit/s"] == pytest.approx(338.365 + 3.645 + 16.2 + 1.27, abs=1e-3)

@@ -201,7 +201,7 @@ def blocks(section: str) -> list[str]:
 #: Commands in the text that take minutes or need a kernel, and commands that have their own test below.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
-#: A word in capitals, which the reader replaces.
+#: A word in capitals, a placeholder that the reader replaces.
 STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 

@@ -274,7 +274,7 @@ mod tests {
         // block that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
-        // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so 20 Mbit/s carry 18.0 Mbit/s
+        // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so a link of 20 Mbit/s carries 18.0 Mbit/s
         assert!((mean(&p, 100_000) / (20e6 / 1.111) - 1.0).abs() < 0.01, "{}", mean(&p, 100_000));
     }
 

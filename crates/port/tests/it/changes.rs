@@ -110,7 +110,7 @@ fn the_discipline_sees_tokens_and_the_delay_behind_it() {
     ));
     let view = b.port.link_view(ms(0.0));
     assert_eq!((view.rate, view.peak_rate, view.tokens), (BitRate(5_000_000), BitRate(20_000_000), Bytes(10_000_000)));
-    // the tokens cover 10 MB, which take 8 x 10 MB / peak = 4 s at the peak rate. If 12.5 MB are queued, the last 2.5 MB take 4 s
+    // the tokens cover 10 MB, which take 8 x 10 MB / peak = 4 s at the peak rate. If 12.5 MB is queued, the last 2.5 MB takes 4 s
     // more, at the sustained rate
     assert_eq!(view.expected_delay(10_000_000), Duration::from_secs(4));
     assert_eq!(view.expected_delay(12_500_000), Duration::from_secs(8));

@@ -42,8 +42,8 @@ fn the_ceiling_of_600_seconds() {
 
 #[test]
 fn the_burst_phase() {
-    // the bucket of 10 MB empties at 20 - 5 Mbit/s, in 10 MB / ((20 - 5)/8 MB/s) = 5.333 s. In this time 13.333 MB are sent at
-    // 20 Mbit/s; then the rate is 5 Mbit/s
+    // the bucket of 10 MB empties at 20 - 5 Mbit/s, in 10 MB / ((20 - 5)/8 MB/s) = 5.333 s. Until then, 13.333 MB is sent at 20
+    // Mbit/s; after that, the rate is 5 Mbit/s
     let apps = "record.interval = \"1ms\"\n";
     let cbr = "[app.cbr]\nfrom = \"home\"\nto = [\"web1\"]\ntraffic.cbr = { rate = \"40mbit\", size = 1500 }\n";
     let toml =
@@ -241,7 +241,7 @@ fn one_cubic_flow_and_codel() {
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"
         );
         let outcome = run(&modem("codel = { limit = \"417p\" }", 120, &apps));
-        // in this time the modem admits 10 MB + 120 s x 625 kB/s = 85 MB
+        // in 120 s, the modem admits 10 MB + 120 s x 625 kB/s = 85 MB
         sent(&outcome, 0.0, 120.0) / 85e6
     };
     let (near, far) = (of("web1"), of("web4"));

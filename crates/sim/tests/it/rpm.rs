@@ -69,9 +69,8 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
         let outcome = run(&text);
         ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
     };
-    // The queue is always more than half full, and 250 kB take 200 ms at 10 Mbit/s. So the round trip of a foreign probe is
-    // about 120 to 220 ms. A self probe is delivered after the retransmissions of earlier segments, which may take another
-    // round trip
+    // The queue is always more than half full, and 250 kB takes 200 ms at 10 Mbit/s. So the round trip of a foreign probe is about
+    // 120 to 220 ms. A self probe is delivered after the retransmissions of earlier segments, which may take another round trip
     let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
     assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");

@@ -4,7 +4,7 @@ use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};
 use sim::World;
 
-/// Returns a scenario of `flows` uploads through a bottleneck of `rate` in their own host. `link` and `tcp` are further keys of
+/// Returns a scenario of `flows` uploads through a bottleneck of `rate` in their own host. `link` and `tcp` are additional keys of
 /// the link and of TCP.
 fn scenario(rate: &str, flows: u32, link: &str, tcp: &str) -> String {
     format!(

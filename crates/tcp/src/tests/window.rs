@@ -130,7 +130,7 @@ fn a_tuned_window_does_not_limit_slow_start() {
 
 #[test]
 fn a_window_at_its_maximum_limits_the_rate() {
-    // 64 KiB of payload per RTT of 40 ms allow 65536 x 8 / 40 ms = 13.1 Mbit/s. In whole segments, that is 45 per RTT, and there
+    // 64 KiB of payload per RTT of 40 ms allows 65536 x 8 / 40 ms = 13.1 Mbit/s. In whole segments, that is 45 per RTT, and there
     // are 25 RTTs per second
     let p = tuned(131_072, 131_072).with(|p| p.receiver.ack_every = 1);
     let mut n = Net::new(&p, 20, pass);

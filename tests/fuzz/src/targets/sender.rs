@@ -114,8 +114,7 @@ impl Bench {
     fn call(&mut self, call: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
         let mut out = Out::default();
         call(&mut self.end, &self.p, self.now, &mut out);
-        // segments that count against the limit of the socket leave the host at once, and the sender may then send further
-        // segments
+        // segments that count against the limit of the socket leave the host at once, and the sender may then send more segments
         let mut seen = 0;
         while seen < out.sent.len() && out.sent.len() < MOST_AT_ONCE {
             let local = out.sent[seen..].iter().filter(|s| s.flags.has(Flags::LOCAL));

@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_the_loop_holds_is_allowed() {
-        // A packet that needs a request waits for 3.645 ms, in which 3.645 ms x 50 Mbit/s / 8 = 22 781 B arrive. If 5 Mbit/s are
+        // A packet that needs a request waits for 3.645 ms, in which 3.645 ms x 50 Mbit/s / 8 = 22 781 B arrive. If 5 Mbit/s is
         // granted without requests, packets of these grants wait for 0.945 ms. So 3.645 ms x 45 Mbit/s / 8 = 20 503 B wait for
         // requests, and 0.945 ms x 5 Mbit/s / 8 = 590 B for the other grants.
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
