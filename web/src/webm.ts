@@ -1,6 +1,6 @@
 // Writes WebM with one VP8 track and only the elements that players need.   Source: RFC 8794 (EBML), RFC 9559 (Matroska).
 
-/** An element: its id, and its content, which is a number, a text, bytes or other elements. */ */
+/** An element: its id, and its content, which is a number, a text, bytes or other elements. */
 type Element = [id: number, content: number | string | Uint8Array | Element[]];
 
 const SEGMENT = 0x18538067;

@@ -65,7 +65,7 @@ const LEAST_CELL = 2;
 export const TURN = 1.2;
 /** Width that the half circles at the ends of a row take, minus the room for the packets in them.   Unit: cells. */
 const AT_ENDS = 2 - TURN;
-/** Largest number of lines with rows of their own; additional lines share the last row. */ */
+/** Largest number of lines with rows of their own; additional lines share the last row. */
 const MOST_ROWS = 12;
 
 /** The greatest number of intervals [begin, end) that contain the same moment. `begins` is in ascending order; empty intervals do not count. */
