@@ -27,7 +27,7 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// Begins at `start` with value 0. `limit` is the largest value with a bin of its own.
+    /// Creates a distribution that begins at `start` with the value 0. `limit` is the largest value with a bin of its own.
     pub(crate) fn new(start: Time, limit: u32) -> Self {
         // bounded: at most 16 iterations
         let mut shift = 0;

@@ -193,7 +193,7 @@ mod tests {
             assert_eq!((p[20], p.len(), h.sport, h.seq, h.protocol), (kind, 84, 77, 3, Protocol::Icmp));
             assert!(checks(&p, false));
         }
-        // b861 is the checksum in an often quoted example: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7
+        // b861 is the checksum in an often-quoted example: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7
         let to = |a, b| Ip { src: IpAddr::V4(a), dst: IpAddr::V4(b), tos: 0 };
         udp(&mut p, to(Ipv4Addr::new(192, 168, 0, 1), Ipv4Addr::new(192, 168, 0, 199)), (1, 2), 0x73 - 28);
         assert_eq!(p[10..12], [0xb8, 0x61]);

@@ -13,7 +13,7 @@ pub struct Measure {
     pub key: &'static str,
     /// The unit of the values, and how they are compared.
     pub kind: Kind,
-    /// Name for people to read, without the unit.
+    /// Human-readable name, without the unit.
     pub words: &'static str,
     /// Description in one sentence.
     pub doc: &'static str,

@@ -127,7 +127,7 @@ pub enum Task {
 /// A network.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Names of the nodes, in their order.
+    /// Names of the nodes, sorted; the index of a name is the node's number.
     pub nodes: Vec<String>,
     /// Links, in the order of names.
     pub links: Vec<NetworkLink>,

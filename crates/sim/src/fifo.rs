@@ -151,8 +151,8 @@ impl Fifo {
         Some(Time(head.start.0 - self.sojourns.get(0)?.0))
     }
 
-    /// Returns the link's packets and counts for a port that takes over. All accounts must be up to `now`. Without a meter, the
-    /// times of arrival are unknown, so they are set to `now`.
+    /// Returns the link's packets and counts for a port that takes over. All accounts must be up to date at `now`. Without a
+    /// meter, the times of arrival are unknown, so they are set to `now`.
     pub(crate) fn state(&mut self, now: Time) -> PlainLink {
         let (mut waiting, mut in_flight, mut free_at) = (Vec::new(), Vec::new(), Time::ZERO);
         for i in 0.. {

@@ -86,7 +86,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
     }
 
     fn datagram_ecn(&self) -> Ecn {
-        // all paths of an application have the same field
+        // all paths of an application have the same ECN field
         let path = self.engine.paths[usize::from(self.engine.apps[usize::from(self.app)].first_path)];
         Ecn::from_bits(path.datagram_ecn)
     }

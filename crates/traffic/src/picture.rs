@@ -91,7 +91,7 @@ mod tests {
             assert_eq!(delays.last().unwrap(), Some(Duration::from_millis(at - 100 * frame)));
         };
         whole(&mut p, 0, 50);
-        // a datagram of frame 1 is missing: 200 ms between whole frames are not a freeze
+        // a datagram of frame 1 is missing: 200 ms between whole frames is not a freeze
         assert!((4..7).all(|n| p.arrived(n, ms(150), Duration::from_millis(100)).is_none()));
         whole(&mut p, 2, 250);
         assert_eq!((p.whole, p.freezes, p.frozen), (2, 0, Duration::ZERO));

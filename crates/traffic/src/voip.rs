@@ -1,7 +1,7 @@
 //! A telephone call: G.711 with 20 ms of speech per packet.
 //!
 //! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire, and 50
-//! frames per second are 87.2 kbit/s; the 600 s of CableLabs 2012 contain 30 000 frames. The call sends without silence
+//! frames per second make 87.2 kbit/s; the 600 s of CableLabs 2012 contain 30 000 frames. The call sends without silence
 //! suppression, in one direction or both.
 //!
 //! `measure::VoipMeter` computes loss, lateness and the E-model from [`VoipParams::late_after`] and

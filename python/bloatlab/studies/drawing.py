@@ -26,7 +26,7 @@ def points(
 ) -> Series:  # fmt: skip
     """Makes a series of medians over seeds.
 
-    The central 80 % are drawn as bars through points, or as a shade behind a line.
+    The central 80 % is drawn as bars through points, or as a shade behind a line.
     """
     v = intervals(spreads)
     return Series(label, xs, v[:, 0], kind, colour, (v[:, 1], v[:, 2]))

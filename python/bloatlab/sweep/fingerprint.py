@@ -59,9 +59,8 @@ def build() -> str:
 def travelling(*functions: Callable[..., Any]) -> str | None:
     """Returns the hash `code(*functions)` if another process can import the functions.
 
-    Returns None if their code must be sent to it.
-
-    It must be sent for functions of `__main__`, and for functions whose hash cannot be computed.
+    Returns None if the code of the functions must be sent to the other process. This is so for functions of `__main__`,
+    and for functions whose hash cannot be computed.
     """
     modules: set[str] = set()
     try:

@@ -1,8 +1,8 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
-//! A key has the time of the event, the time of its scheduling, its number among the events scheduled at that moment, and its target.
-//! Comparing keys compares times, then the order of scheduling. The arrivals of a link that is fed by one other link have number 0
-//! (see [`crate::chain`]).
+//! A key consists of the time of the event, the time at which it was scheduled, its number among the events scheduled at
+//! that moment, and its target. Comparing keys compares times, then the order of scheduling. The arrivals of a link that is fed by
+//! one other link have number 0 (see [`crate::chain`]).
 //!
 //! The set has three parts. The next event is the earliest among the first events of the parts. So the parts affect the cost of
 //! operations, but not the order of events:
@@ -16,8 +16,7 @@
 //! Events are never cancelled. Timers are lazy: a target ignores a timer that it no longer needs.
 //!
 //! Bounds: a run ends before [`LATEST`]; there are at most 2^21 targets of each type; scheduling in the past panics. Simultaneous
-//! events may be out of the order of scheduling if they were scheduled more than 4 minutes ahead, or after 16 383 others at the
-//! same moment.
+//! events may be handled out of order if they were scheduled more than 4 minutes ahead, or after 16 383 others at the same moment.
 
 mod heap;
 mod key;

@@ -8,7 +8,7 @@ use units::Time;
 /// Index that means no row.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// One packet, from its departure at the sending host on.
+/// One packet, from the moment at which its host sends it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Life {
     /// Row of the packet's flow and direction.

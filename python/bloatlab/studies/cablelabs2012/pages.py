@@ -273,7 +273,7 @@ def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Besi
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Answers from the runs whether CoDel is better than a 50 ms buffer, and for whom."""
+    """Determines from the runs whether CoDel is better than a 50 ms buffer, and for whom."""
     pairs = [(metric, other) for metric in (MOS, MEDIAN, FTP) for other in (SMALL, LARGE)]
     return DECLARED.answer(
         seeds,

@@ -243,7 +243,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Answers from the runs whether a smaller buffer cures bufferbloat, and what today's queues do instead."""
+    """Determines from the runs whether a smaller buffer cures bufferbloat, and what today's queues do instead."""
     shown = BUFFERS | MODERN
     return DECLARED.answer(
         seeds,

@@ -221,7 +221,7 @@ def _alone(runs: Runs) -> Drawn:
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Answers from the runs whether the low-latency queue is as short as promised, and fair to other traffic."""
+    """Determines from the runs whether the low-latency queue is as short as promised, and fair to other traffic."""
     return DECLARED.answer(
         seeds,
         draw(runs),

@@ -168,7 +168,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def answer(runs: Runs, frames: Frames, seeds: int) -> Answer:
-    """Answers from the runs which queue protects TCP and the conferences from traffic that does not respond."""
+    """Determines from the runs which queue protects TCP and the conferences from traffic that does not respond."""
     keys = [key for key in NAMES if key in PAPER or key in runs]
     return DECLARED.answer(
         seeds,

@@ -59,7 +59,7 @@ COLLISION_DSCP = 46
 
 
 def lred(min_th_ms: float, p_min: float = 0.01, p_max: float = 0.05, free: Free = OURS) -> dict[str, Any]:
-    """Returns LRED with the curve of Figure 10c and MAXth twice MINth, as in all the paper's sets."""
+    """Returns LRED with the curve of Figure 10c and MAXth twice MINth, as in all parameter sets of the paper."""
     return {
         "curve": "10c",
         "min_th": f"{min_th_ms:g}ms",

@@ -3,8 +3,8 @@
 10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
 10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
 
-The figure has no numbers. The thresholds here are Figure 11's, 200 and 400 ms (in 10a the bytes that 5 Mbit/s send in that
-time). Pa is 40 %, large enough to be seen. Pmin and Pmax are the published 1 and 5 %.
+The figure has no numbers. The thresholds here are Figure 11's, 200 and 400 ms (in 10a, the bytes that a link of 5 Mbit/s
+carries in that time). Pa is 40 %, large enough to be seen. Pmin and Pmax are the published 1 and 5 %.
 """
 
 from __future__ import annotations

@@ -202,8 +202,8 @@ def after_changes(result: Result) -> Measures:
     """Measures, after each step down of the link, the worst latency and the time until it has recovered.
 
     The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; its settled value is the median of the
-    last 10 s before the next change. It has recovered in the first second, after the worst bin, whose mean is at most
-    1.5 times the settled value, or at most 10 ms above it. The measures are medians over the steps.
+    last 10 s before the next change. It has recovered once its mean over 1 s, after the worst bin, is at most 1.5 times
+    the settled value, or at most 10 ms above it. The measures are medians over the steps.
     """
     changes = _changes(result)
     if not changes:

@@ -61,7 +61,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Answers from the runs which way to manage a modem's buffer keeps a game playable while uploads fill the line."""
+    """Determines from the runs how to manage a modem's buffer so that a game stays playable during uploads."""
     return DECLARED.answer(
         seeds,
         draw(runs),

@@ -117,7 +117,7 @@ def _medians(runs: Runs) -> dict[Equipment, dict[Stack, dict[str, float]]]:
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Answers from the runs what thirteen years have changed for a call, a page, a game and an upload."""
+    """Determines from the runs what thirteen years have changed for a call, a page, a game and an upload."""
     found = _medians(runs)
     before = found.get(Equipment.MODEM_2012, {}).get(Stack.OF_2012, {})
     of = {line: {s: v for s, v in own.items() if s is not Stack.OF_2012} for line, own in found.items()}
