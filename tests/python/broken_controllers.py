@@ -81,7 +81,7 @@ class SmallBbr:
 
     @property
     def bdp(self):
-        """Bytes that fit into the path."""
+        """The number of bytes that fit into the path."""
         return self.bw * self.min_rtt_us / 8e6
 
     def enter(self, phase, now_ns):

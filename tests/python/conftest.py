@@ -68,7 +68,7 @@ LONG = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes `pytest -n` hand out test files in the order of collection, not in the order of their number of tests."""
+    """Makes `pytest -n` hand out test files in the order of collection, not by their number of tests."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
 

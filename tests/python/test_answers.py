@@ -1,4 +1,4 @@
-"""The answers of the studies are computed from the runs, so different runs give a different answer."""
+"""The studies' answers are computed from their runs, so different runs give a different answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random input to every Python entrance is either valid or refused in one clear line for each error."""
+"""Random input to every Python entry point is either valid or refused with one clear line per error."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_nine_cases_of_each_differ_from_the_paper_s_in_the_queue_alone():
 
 
 def test_nothing_is_set_but_the_buffer():
-    """Every parameter has the default of the discipline, except the limit of 417 packets."""
+    """Every parameter has its discipline's default, except the limit of 417 packets."""
     defaults = {q["name"]: {p["name"]: p["default"] for p in q["params"]} for q in catalogue()["qdiscs"]}
     for discipline in DISCIPLINES:
         ((name, values),) = discipline.queue.items()

@@ -251,7 +251,7 @@ def test_three_values_follow_the_papers_words_and_have_their_readings():
     own = Setup()
     assert own.link_rate == f"{0.8 * 6 * 5120 * 2:.0f}kbit"
     assert own.burst_file == f"{12_500 * 1460}B"
-    # 14 s (5.3 s of burst and 8.7 s after it) are enough to send 10 MB and, at 5 Mbit/s, the data of 14 s
+    # 14 s (5.3 s of burst and 8.7 s after it) is enough to send 10 MB plus 14 s of data at 5 Mbit/s
     assert (12_500 * 1500, 14.0 * 5e6 / 8 + 10e6) == (18_750_000, 18_750_000)
     per_round_trip = 20e6 * 0.1 / 8 / 1500
     assert own.bulk_initial_window * 2**5 < per_round_trip < own.bulk_initial_window * 2**6

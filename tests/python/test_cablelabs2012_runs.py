@@ -54,7 +54,7 @@ def test_the_modem_is_the_papers():
     """The modem has the properties of §2.2.2.
 
     REQ(1) is recorded after the shift, both queues are ns-2's DropTail, which holds one packet less than its limit, and
-    a full transmit queue drops.
+    a full transmit queue drops packets.
     """
     up: Any = describe(Case(5, Queue.DROPTAIL_21), 1, Setup()).get("link", {})["up"]
     assert up["docsis"]["request_vector"] == "recorded"

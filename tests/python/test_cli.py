@@ -51,7 +51,7 @@ def test_run_keeps_a_result_that_show_shows(say, scenario_file: Path, tmp_path: 
     assert summary == json.loads((folder / "summary.json").read_text())
     csv = say("show", folder, "--table", "queue_series", "-f", "csv")[1]
     assert csv.splitlines()[0].startswith("link,t_s,")
-    # the output has every column, and as many rows as fit on a screen
+    # the output has every column, but only as many rows as fit on a screen
     text = say("show", folder, "--table", "queue_series")[1]
     assert set(csv.splitlines()[0].split(",")) <= set(text.split())
     first = csv.splitlines()[1].split(",")[0]

@@ -1,4 +1,4 @@
-"""Hash collisions: exact probabilities against brute force, random trials, and digits computed by hand."""
+"""Hash collisions: exact probabilities compared with brute force, random trials, and values computed by hand."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_a_given_session():
 
 
 def by_hand(groups: int, ways: int, sessions: int) -> tuple[Fraction, Fraction]:
-    """Returns two shares of all assignments of sessions: those with an overfull group, and those in which the group of
-    session 0 is overfull.
+    """Returns two shares of all assignments of sessions to groups: those in which some group is overfull, and those in
+    which the group of session 0 is.
     """
     some = first = 0
     for groups_of in itertools.product(range(groups), repeat=sessions):

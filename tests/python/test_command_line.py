@@ -1,4 +1,4 @@
-"""Options of the command line: plain digits, complete commands, and folders without earlier results."""
+"""Options of the command line: plain digits, complete commands, and folders that hold no earlier results."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_every_moment_comes_with_its_facts(written: Write):  # noqa: C901  a met
     assert {state for _, _, _, state, _, _ in seen["ack"]} >= {"open", "loss"}
     assert {rate for *_, rate, _ in seen["ack"]} == {None}
     assert len({number for *_, number in seen["ack"]}) > 100
-    # the reordering makes packets look lost, until D-SACK shows that they were not lost
+    # the reordering makes packets look lost, until D-SACK shows that they were not
     reordered = {"tcp.mine.python": {"controller": "watching"}, "link.up.jitter": "15ms", "link.up.reorder": True}
     bloatlab.run(written(""), sets=reordered, controllers={"watching": Watching})
     assert seen["undo"]

@@ -160,7 +160,7 @@ def test_people_come_first_each_thing_once_and_with_its_unit(folders: tuple[Path
     assert whose == ["call", "upload", "whole run", "link up", "link ~up"]
     every = cells(found, None)
     assert len(every) > 50
-    # the summary has the delay of a call twice, under the call and under the application, but it is printed once
+    # the summary has a call's delay twice, under the call and under the application, but it is printed only once
     assert [c.path for c in found.changes if c.path.endswith("delay_ms.p50")].count("apps.call.voip.delay_ms.p50") == 1
     first = [row[1] for row in every]
     assert first.count("delay, median (ms)") == 2

@@ -133,7 +133,7 @@ def test_links_to_a_table_of_keys_lead_to_its_page():
     index = (ROOT / "docs" / "scenario.md").read_text()
     for page in (ROOT / "docs" / "scenario").glob("*.md"):
         for title in re.findall(r"^## (.*)$", page.read_text(), flags=re.MULTILINE):
-            # the anchor that GitHub gives to the title
+            # the anchor that GitHub generates for the title
             anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
             assert f'<a id="{anchor}"></a>[{title}](scenario/{page.name}#{anchor})' in index
 
@@ -200,7 +200,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
         name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}
         for name, all_ in found.items()
     }
-    # a result has these keys only with another scale of grades, or with background traffic
+    # a result has these keys only with another grading scale, or with background traffic
     shortened["Run"] |= {"latency.induced_p99_ms", "latency.background"}
     assert documented("Summary") == shortened
 

@@ -60,7 +60,7 @@ def digest(result: Result, *, events: bool = True) -> str:
 
 
 def refused(act: Any, *args: Any, **keys: Any) -> str:
-    """Returns the one line with which a call is refused."""
+    """Returns the one-line message with which a call is refused."""
     with pytest.raises(ScenarioError) as error:
         act(*args, **keys)
     (line,) = problems(error.value)

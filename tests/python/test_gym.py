@@ -153,7 +153,7 @@ def test_a_window_of_one_bandwidth_delay_product_has_the_whole_power():
     late = [one for one in episode(env, 1)[1:] if one[4]["time"] > 2]
     assert len(late) > 100
     for observation, reward, *_, info in late:
-        # about 40 packets arrive in an interval of 40 ms, or one more or fewer, which changes the throughput by 1 / 40
+        # about 40 packets arrive in an interval of 40 ms; one more or fewer changes the throughput by 1 / 40
         assert info["throughput"] == pytest.approx(41 / 41.035, abs=1 / 40)
         assert (info["loss"], info["cwnd"]) == (0.0, 41 * 1448)
         assert info["delay"] == pytest.approx(1.0, abs=0.001)
@@ -177,7 +177,7 @@ def test_a_doubled_window_doubles_the_round_trip():
 
 
 def test_a_pacing_rate_below_the_line_keeps_the_queue_empty():
-    # the pacing rate is at first 10 segments per round trip, and rises to 90 % of the link's rate
+    # the pacing rate starts at 10 segments per round trip, and rises to 90 % of the link's rate
     env = made(CC, scenario=line(link__line__rate="12mbit"), control="rate", stack={"ack_every": 1})
     aim = 0.9 * 12e6 * 1448 / 1500
 

@@ -212,7 +212,7 @@ def test_a_transport_has_no_phases() -> None:
 
 
 def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
-    # all data are lost from 5 s on, so the transport's timeout occurs after 6 s
+    # all data are lost from 5 s on, so the transport's timer expires at about 6 s
     (done,) = judged(suite("rfc9743").only("5.1.1"), f"{TRANSPORTS}:Fails")
     (reason,) = {ruling.reason for ruling in done.tried[0].rulings}
     where = r'endpoint "judged" at 6\.\d+ s: broken_transports\.py:\d+: on_timeout raised ConnectionError: '

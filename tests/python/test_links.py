@@ -58,8 +58,7 @@ def departures(arrivals: list[tuple[float, int]], lines: list[int], start: int, 
     schedule = [turn * lines[-1] + line - start for turn in range(end // lines[-1] + 2) for line in lines]
     for time in (t for t in schedule if 0 <= t < end):
         room = 1504
-        # the clock counts whole ms: a packet that arrives within the millisecond of an opportunity cannot use this
-        # opportunity
+        # the clock counts whole ms: a packet that arrives in the same millisecond as an opportunity cannot use it
         while room and queue and int(queue[0][0]) < time:
             sent = min(room, queue[0][1] - part)
             part, room = part + sent, room - sent

@@ -23,7 +23,7 @@ from kernel import bench
 
 pytestmark = [pytest.mark.alone, bench]
 
-#: Distance of the bounds from the mean in standard deviations. If the code is right, a count is outside with a
+#: Distance of the bounds from the mean in standard deviations. If the code is right, a count is out of bounds with a
 #: probability below 1e-6.
 Z = 5.0
 #: The number of datagrams in a run, the payload of each, its size with IP and UDP headers, and the time between two

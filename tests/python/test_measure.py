@@ -94,7 +94,7 @@ def test_at_most_five_free_slots_of_21():
 
 
 def test_a_drop_tail_of_21_as_ns2_has_it_stores_20():
-    """If a queue has room for 20 packets, at most 5 places are free once 15 packets wait; with room for 21, once 16
+    """If a queue has room for 20 packets, at most 5 slots are free once 15 packets wait; with room for 21, once 16
     wait.
     """
     assert measure.queueing(made_up(np.full(300, 20.0), ns2=True))["free5_share"] == pytest.approx(1.0)

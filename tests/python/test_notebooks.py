@@ -44,7 +44,7 @@ def printed(cell: Any) -> Sequence[str]:
 
 
 def said(cell: Any) -> list[str]:
-    """Returns the values that a cell's comments announce."""
+    """Returns the values that a cell must print, according to its comments."""
     comments = [
         t.string for t in tokenize.generate_tokens(io.StringIO(cell.source).readline) if t.type == tokenize.COMMENT
     ]

@@ -57,7 +57,7 @@ def test_the_picture_of_a_call_is_its_summary(page: Open):
     )
     late = "123,45,139"
     assert {"0,158,115", late} <= set(colours)
-    # late frames differ not only in colour: their row is hatched with diagonal lines, which cover half of it
+    # late frames differ in more than colour: their row is hatched with diagonal lines, which cover half of it
     assert [sum(column) for column in columns] == [6, 6]
     assert columns[0] != columns[1]
     # no flow has the colour of late frames

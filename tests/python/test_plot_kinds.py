@@ -1,4 +1,4 @@
-"""Plots draw the values of the tables; the tests compute these values in another way. No texts overlap."""
+"""Plots draw the values of the tables, which the tests compute in another way, and no texts overlap."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_series_has_rates_queues_ticks_and_changes(folders: tuple[Path, Path]):
         "rate (Mbit/s)", "queue (packets)", "time in queue (ms)", "window (kB)", "RTT (ms)",
     ]  # fmt: skip
     result = bloatlab.open_result(folders[0])
-    # the area under an upload's rate is the number of bytes that arrived; the last bin ends with the run
+    # the area under an upload's rate is the number of bytes that arrived; the last bin ends when the run does
     end = result.summary["duration_s"]
     for number, name in ((1, 0), (2, 1)):
         x, y = line(figure, 0, number)

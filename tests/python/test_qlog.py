@@ -87,7 +87,7 @@ def records(file: Path) -> list[dict[str, Any]]:
 
 
 def of_kind(file: Path, name: str) -> list[tuple[float, dict[str, Any]]]:
-    """Returns the time and the data of all events of a kind."""
+    """Returns the time and the data of every event with this name."""
     return [(e["time"], e["data"]) for e in records(file)[1:] if e["name"] == f"quic:{name}"]
 
 

@@ -128,7 +128,7 @@ def test_near_equals_go_on_while_the_beaten_stop():
     assert done.end == "seeds"
     assert list(course.seeds.values()) == [12, 12, 1, 1]
     near = next(c for c in done.others if c.judged.option.name in {o.name for o in course.options[:2]})
-    assert near.verdict == "not separated"  # a small number of seeds is never a reason for "tied"
+    assert near.verdict == "not separated"  # too few seeds are never a reason for "tied"
 
 
 def test_a_race_ends_at_its_budget():

@@ -1,4 +1,4 @@
-"""`bloatlab recommend` on the cases of CableLabs 2012 and ARRIS 2013 comes to the conclusions of these papers."""
+"""`bloatlab recommend` on the cases of CableLabs 2012 and ARRIS 2013 comes to the same conclusions as these papers."""
 
 from __future__ import annotations
 

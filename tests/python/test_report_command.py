@@ -97,7 +97,7 @@ def test_a_run_says_what_happened(ran: Path):
     # the charts over time are linked to each other, and the distributions are linked to each other
     assert len({chart["link"] for chart in data_of(html)}) == 2
     assert "seed 7" in html
-    # the page has the grade and its scale
+    # the page shows the grade and its scale
     assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (p99)." in html
 
 

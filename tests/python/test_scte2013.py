@@ -210,7 +210,8 @@ def test_identities_of_a_run():
 
 def test_a_viewer_and_a_swarm():
     # Two downloads and a viewer share 5 Mbit/s, each with its own queue, so each has 1.67 Mbit/s. The viewer requests
-    # at most 0.8 of its share, 1.33 Mbit/s. The rate of the ladder below this is 1 Mbit/s; the next rate is 1.5 Mbit/s.
+    # at most 0.8 of its share, 1.33 Mbit/s. The highest rate of the ladder below this is 1 Mbit/s; the next one is 1.5
+    # Mbit/s.
     video = ASKED["video"].grid((1,), 60).build(discipline="fq_codel", sessions=2, seed=1)
     seen = measure(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5

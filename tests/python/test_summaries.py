@@ -122,7 +122,7 @@ def test_the_price_of_grants_is_a_rate_and_two_shares():
     modem = f'duration = "10s"\n[link.up]\n{up}[link.down]\nfrom = "b"\nto = "a"\n'
     result = bloatlab.run(bloatlab.parse(modem + app("p", '{ ping = { interval = "1s" } }')))
     told = result.summary["links"]["up"]["grants"]["L"]
-    # 5 Mbit/s x 1.05 need 1329 bytes per interval of 2.025 ms, so each interval has grants for 28 minislots of 48
+    # 5 Mbit/s x 1.05 needs 1329 bytes per interval of 2.025 ms, so each interval has grants for 28 minislots of 48
     # bytes, and all grants are unused
     assert told["unused_mbit"] == pytest.approx(28 * 48 * 8 / 2.025e-3 / 1e6, rel=1e-3)
     assert told["unused_of_rate_percent"] == pytest.approx(100 * told["unused_mbit"] / 20)

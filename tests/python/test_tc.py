@@ -101,7 +101,7 @@ def test_list_knows_the_names_and_words_of_tc(say: Say):
     assert "tc syntax" not in say("list", "lred")[1]
 
 
-#: Disciplines with every keyword that tc has for them, and shapers.
+#: Disciplines with all of their tc keywords, and shapers.
 QUEUES = (
     "pfifo limit 417",
     "bfifo limit 64kb",

@@ -43,7 +43,7 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
     cake = build(Case(Equipment.CAKE, Stack.PRAGUE, 4), 1).data
     assert cake["app"] == modern["app"]
     assert cake["link"][UP] == modern["link"][UP]
-    # the router shapes to 95 % of the rates of the line, 5 Mbit/s up and 20 Mbit/s down
+    # the router shapes to 95 % of the line's rates, which are 5 Mbit/s up and 20 Mbit/s down
     assert cake["link"]["wan"]["queue"]["cake"]["bandwidth"] == "4750kbit"
     assert cake["link"]["wan_down"]["queue"]["cake"]["bandwidth"] == "19mbit"
     assert cake["link"][DOWN] == modern["link"][DOWN]
@@ -55,7 +55,7 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
             assert ("downstream" in link["docsis31"]) == (way == DOWN)
             assert list(link["queue"]) == [discipline]
             assert discipline == "docsis_pie" or link["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
-    # the code point of the game means non-queue-building traffic, and that of the call means expedited forwarding
+    # the game's code point means non-queue-building traffic, and the call's means expedited forwarding
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 
 
@@ -201,7 +201,7 @@ def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(
     for change in ({"app.game.from": "console"}, {"link.up.queue.cake.isolation": "flows"}):
         game = fifty(sender | change)["game"]
         assert game["dropped_packets"] == 0
-        if preset != "bbr3":  # for CAKE, flows of bbr3 are sometimes new and come before the game
+        if preset != "bbr3":  # CAKE sometimes treats flows of bbr3 as new, and serves them before the game
             # 10 ms of propagation, 0.25 ms to transmit the packet, and 2.57 ms to transmit the packet before it
             assert game["delay_ms"]["max"] < 10.0 + 0.25 + 2.57
 

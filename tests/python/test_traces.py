@@ -123,7 +123,7 @@ def test_a_trace_that_was_not_kept_says_how():
 
 def test_every_column_is_explained():
     words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
-    # an average may be in packets, bytes or ms, like the thresholds, so the page has the name of the column without a
+    # an average may be in packets, bytes or ms, like the thresholds, so the page gives the name of the column without a
     # unit
     units = ("_packets", "_bytes", "_ms")
 

@@ -114,7 +114,7 @@ def test_kernel_defaults():
     # tc-red(8): bandwidth is 10mbit, whatever the rate of the link
     assert queue("red limit 90kb")["bandwidth"] == "10mbit"
     assert queue("red limit 90kb bandwidth 5mbit")["bandwidth"] == "5mbit"
-    # sizes include 14 bytes of Ethernet, but overhead is added to the size from the IP header on
+    # sizes include 14 bytes of Ethernet, but overhead is added to the size that begins at the IP header
     root = queue("ROOT cake bandwidth 5mbit besteffort", 5_000_000)
     assert (root["header"], root["diffserv"], root["bandwidth"]) == (14, "besteffort", "5mbit")
     cake = queue("cake docsis ack-filter dual-srchost rtt 50ms memlimit 4Mb")

@@ -198,7 +198,7 @@ def blocks(section: str) -> list[str]:
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
 
 
-#: Commands in the text that take minutes or need a kernel, and commands that have their own test below.
+#: Commands in the text that take minutes or need a certain kernel, and commands that have their own test below.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
 #: A word in capitals, a placeholder that the reader replaces.

@@ -19,8 +19,7 @@ from bloatlab.scenario import load
 from bloatlab.workloads import WORKLOADS
 from bloatlab.workloads.build import flows_for
 
-#: The smallest run of each workload: a slow line, and a load that lasts only slightly longer than the silence before
-#: it.
+#: The smallest run of each workload: a slow line, and a load that lasts only slightly longer than the initial silence.
 SHORT = {"rate": "2mbit", "length": "3s"}
 
 
