@@ -1,6 +1,6 @@
 //! Counts the bytes that a program has allocated. The count is exact, and the same in every run.
 //!
-//! Resident memory would also include unused parts of pages and the allocator's spare room, and would differ by a tenth between
+//! Resident memory would also include unused parts of pages and the allocator's spare capacity, and would differ by a tenth between
 //! runs of the same program.
 
 use std::alloc::{GlobalAlloc, Layout, System};

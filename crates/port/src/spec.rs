@@ -285,7 +285,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    /// Parses TOML to a JSON tree first, like the reader of scenarios.
+    /// Parses TOML to a JSON tree first, as the reader of scenarios does.
     fn read(text: &str) -> PortSpec {
         serde_json::from_value(toml::from_str(text).unwrap()).unwrap()
     }

@@ -300,8 +300,8 @@ fn delayed_acks_halve_the_acks() {
 
 #[test]
 fn acks_at_once_return_after_a_pause() {
-    // of twenty segments, 16 are acknowledged at once, and the other four in pairs, which makes 18 ACKs. Quick ACKs resume
-    // after a pause of a second, because a second is longer than the receiver's RTO of 20 + 200 ms
+    // 16 of 20 segments are acknowledged at once, and the other four in pairs, which makes 18 ACKs. Quick ACKs resume after a
+    // pause of a second, because a second is longer than the receiver's RTO of 20 + 200 ms
     for (quick_acks_return, want) in [(true, [18, 18]), (false, [18, 10])] {
         let p = exact().with(|p| {
             p.quirks.quick_acks_return = quick_acks_return;

@@ -1,4 +1,4 @@
-//! smoltcp as an endpoint: a client that sends over TCP without end, and a server that reads. It sends whole IPv4 packets.
+//! smoltcp as an endpoint: a client that sends endlessly over TCP, and a server that reads. It sends whole IPv4 packets.
 //!
 //! smoltcp has no ECN, and no selective acknowledgment as a sender.
 
@@ -107,7 +107,7 @@ impl Smol {
         Self { device, interface, sockets, socket, server, is_client: server.is_some(), is_new: true, read: 0 }
     }
 
-    /// Lets the stack work at `now`: packets in, application, packets out.
+    /// Runs the stack at `now`: packets in, application, packets out.
     fn poll(&mut self, now: Time) {
         let at = instant(now);
         if std::mem::take(&mut self.is_new) {

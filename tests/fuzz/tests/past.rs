@@ -47,7 +47,7 @@ fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
     Duration(rng.below(of.duration.0))
 }
 
-/// Gives every link a change, so that further changes do not change the type of the link; some applications start late.
+/// Gives every link a change, so that additional changes do not change the type of the link; some applications start late.
 fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     for link in base.link.values_mut() {
         let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });

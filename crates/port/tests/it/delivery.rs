@@ -61,7 +61,7 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
 #[test]
 fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
     // 7 lines per period of 31 ms carry 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s. One second has 32 whole rounds and 8 ms of the 33rd,
-    // which have the lines 3, 3 and 8
+    // which contain the lines 3, 3 and 8
     let lines = [3, 3, 8, 20, 20, 20, 31];
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1504);
@@ -103,10 +103,10 @@ fn gaps_are_counted() {
 
 #[test]
 fn codel_drops_after_a_gap_by_its_own_law() {
-    // A packet arrives and an opportunity occurs in each ms, but there are no opportunities for 300 ms. From 500 ms on, the
-    // head of the queue has waited 300 ms, less 1 ms for each drop so far. This is above the target, so the first drop comes
-    // one interval later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. The drops up to 1500 ms are at 600, 700, 770.7,
-    // 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
+    // A packet arrives and an opportunity occurs in each ms, except that there are no opportunities for 300 ms. From 500 ms on, the
+    // head of the queue has waited 300 ms, less 1 ms for each drop so far. This is above the target, so the first drop comes one
+    // interval later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. The drops up to 1500 ms are at 600, 700, 770.7, 828.4,
+    // 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
     let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..1500 {
@@ -188,9 +188,9 @@ fn invalid_deliveries_are_refused() {
 }
 
 proptest! {
-    /// Computes departures by counting bytes instead of packets. If A bytes arrived and S bytes were sent before an opportunity
-    /// of b bytes, then min(A, S + b) bytes have been sent after it. A packet leaves with the opportunity that sends its last
-    /// byte.
+    /// Departures agree with those computed by counting bytes instead of packets. If A bytes arrived and S bytes were sent before
+    /// an opportunity of b bytes, then min(A, S + b) bytes have been sent after it. A packet leaves with the opportunity that sends
+    /// its last byte.
     #[test]
     fn departures_are_those_of_the_bytes(
         gaps in prop::collection::vec(0u64..9, 2..40),

@@ -4,8 +4,8 @@
 use crate::common::{Bench, ms};
 use units::Time;
 
-/// Offers 1500-B packets every 2 ms (6 Mbit/s) to a link of 5 Mbit/s, for 20 s, and again for 10 s after 6 s of silence. Returns
-/// a row of the table.
+/// Offers a packet of 1500 B every 2 ms (6 Mbit/s) to a link of 5 Mbit/s, for 20 s, and again for 10 s after 6 s of silence.
+/// Returns a row of the table.
 fn overload(queue: &str) -> String {
     let mut b = Bench::new(&format!("rate = '5mbit'\ndelay = '1ms'\nqueue = {{ {queue} }}"));
     for k in (0..10_000).chain(13_000..18_000) {

@@ -103,7 +103,7 @@ fn the_ceil_holds_while_the_burst_lasts() {
 
 #[test]
 fn an_interface_behind_it_takes_one_packet_at_a_time() {
-    // the interface sends 8 Mbit/s, so a packet of 1000 B takes 1 ms. Without the interface, the burst would let five packets
+    // the interface sends at 8 Mbit/s, so a packet of 1000 B takes 1 ms. Without the interface, the burst would let five packets
     // leave at once
     let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
     let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
@@ -119,7 +119,7 @@ fn a_debt_is_paid_at_the_new_rate() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 3, 1001);
     b.run(ms(1004.0));
-    // the first packet leaves a debt of 1000 B. 1 Mbit/s pays 500 B of it in 4 ms, and 4 Mbit/s pays the other 500 B in 1 ms.
+    // the first packet leaves a debt of 1000 B. 500 B of it is paid in 4 ms at 1 Mbit/s, and the other 500 B in 1 ms at 4 Mbit/s.
     // Then the debt of the second packet, 1001 B, takes 2.002 ms
     b.port.change(ms(1004.0), Change { rate: Some(BitRate(4_000_000)), ..Change::default() });
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 5_000_000, 7_002_000]);

@@ -116,8 +116,7 @@ impl Home {
 
 #[test]
 fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
-    // with DOCSIS overhead, an IP packet of 1500 bytes costs 1518 bytes and a packet of 40 bytes costs 64, which take 1214.4
-    // and 51.2 us at 10 Mbit/s
+    // with DOCSIS overhead, IP packets of 1500 and 40 bytes cost 1518 and 64 bytes, which take 1214.4 and 51.2 us at 10 Mbit/s
     let mut home = Home::new(r#"{"bandwidth":"10mbit","overhead":18,"mpu":64}"#);
     home.now = Time(5_000_000_000);
     for size in [1500, 1500, 40, 1500] {

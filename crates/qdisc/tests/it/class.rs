@@ -29,8 +29,8 @@ fn two_flows(queue: &str) -> (f64, f64) {
 
 #[test]
 fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
-    // 11 Mbit/s arrive at a link of 9.9 Mbit/s, so one tenth must be dropped. RED, in the form of CBT with a single RED class,
-    // drops a tenth of each flow: 10 Mbit/s become 9, and 1 Mbit/s becomes 0.9.
+    // 11 Mbit/s arrives at a link of 9.9 Mbit/s, so one tenth must be dropped. RED, in the form of CBT with a single RED class,
+    // drops a tenth of each flow: 10 Mbit/s becomes 9, and 1 Mbit/s becomes 0.9.
     let red = r#"{"cbt":{"classes":[{"name":"all","test":{"red":{"min_th":"15p","max_th":"30p","max_p":0.1}}}]}}"#;
     let (heavy, light) = two_flows(red);
     assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
@@ -163,7 +163,7 @@ fn the_script_of_a_fred_queue() {
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
     // flow 0 has two strikes, so from now on avgcq is its limit instead of maxq
     bench.take(2);
-    // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Two of the packets are of flow 0, which may add a third
+    // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Two of the packets belong to flow 0, which may add a third
     // packet, but not a fourth
     assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
     // when flow 0's last packet has left, its strikes are discarded
@@ -207,7 +207,7 @@ fn the_script_of_a_cbt_queue() {
     // The buffer holds five packets, and flow `tcp`'s next packet is the fifth. The packet after that is below the class's
     // threshold, but finds the buffer full.
     assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
-    // the packet that leaves is of class `other`, so this class has room again
+    // the packet that leaves belongs to class `other`, so this class has room again
     assert_eq!(bench.take(1), [other]);
     bench.wait(1);
     assert_eq!((bench.offer(other), bench.offer(other)), (true, false));

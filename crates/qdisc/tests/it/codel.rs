@@ -140,8 +140,8 @@ fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState)
 #[test]
 fn count_on_reentry_is_each_versions_own() {
     let count = |variant, drops, pause| reenter(&CodelParams { variant, ..unlimited() }, drops, pause).1.count;
-    // After ten drops, count is 10 and lastcount is 1. If the law re-enters soon afterwards, RFC 8289 and Linux resume with 10
-    // - 1, draft-01 and kmn with 10 - 2.
+    // After ten drops, count is 10 and lastcount is 1. If the law re-enters soon afterwards, RFC 8289 and Linux resume with
+    // count - 1 = 9, draft-01 and kmn with count - 2 = 8.
     assert_eq!(count(Variant::Rfc8289, 10, 200.0), 9);
     assert_eq!(count(Variant::Linux, 10, 200.0), 9);
     assert_eq!(count(Variant::Draft01, 10, 200.0), 8);

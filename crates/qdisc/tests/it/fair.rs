@@ -29,7 +29,7 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
-    /// Number of drops that a test has already replaced by new packets.
+    /// Number of drops that a test has already replaced with new packets.
     offered_for_drops: usize,
 }
 

@@ -272,7 +272,7 @@ fn blue_steps_once_per_target() {
     assert_eq!(law.state().p_drop, 1.0);
     let mut rng = Rng::named(1, "q");
     assert_eq!(head(&mut law, 20_000_000, 0, 10, Ecn::Ect0, &mut rng), Verdict::Drop);
-    // ns-3: a sojourn time above 400 ms counts like an overflow
+    // ns-3: a sojourn time above 400 ms counts as an overflow
     let mut law = CobaltParams { blue_threshold: Some(Duration::from_millis(400)), ..Default::default() }.law();
     head(&mut law, 10_000, 400, 10, Ecn::NotEct, &mut rng);
     assert_eq!(blue(&law), 0.0);

@@ -150,7 +150,8 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
     let of = Aggregate { msr: [mbit(10), mbit(20)], peak_c: mbit(25), request_loop: None };
     let mut q = Script::with("{}", &of);
-    // MAX_RATE = min(50, 10) Mbit/s. The ramp begins at the time of two packets of 2000 B, 3.2 ms, and ends 0.524288 ms later.
+    // MAX_RATE = min(50, 10) Mbit/s. The ramp begins at the time that two packets of 2000 B take, 3.2 ms, and ends 0.524288 ms
+    // later.
     q.c(20);
     q.until(16_000);
     close(q.read("min_th"), 3.2);
@@ -298,8 +299,8 @@ fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
 
 #[test]
 fn grants_under_way_are_no_delay_to_the_virtual_queue() {
-    // 49.9 Mbit/s arrive in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 frames queued. Estimated from the
-    // bytes, the delay is 3 ms, so all frames are marked. In a virtual queue that drains at 50 Mbit/s, a frame never waits for
+    // 49.9 Mbit/s arrives in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 frames queued. Estimated from
+    // the bytes, the delay is 3 ms, so all frames are marked. In a virtual queue that drains at 50 Mbit/s, a frame never waits for
     // another, so the delay is 242.88 us, below the ramp.
     let request_loop = RequestLoop {
         delay: Duration(3_645_000),

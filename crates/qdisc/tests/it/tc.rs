@@ -203,7 +203,7 @@ fn sfq_of_linux_writes_its_sizes() {
     }
 }
 
-/// A probability is written with only as many digits as a reader keeps.
+/// A probability is written with only as many digits as the parser keeps.
 #[test]
 fn a_probability_is_written_with_the_digits_that_are_read() {
     let written = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;

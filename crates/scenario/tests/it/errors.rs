@@ -461,7 +461,7 @@ fn a_window_that_arrives_at_one_moment_is_bounded() {
         );
         read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    // 64 windows of 6 291 456 B, in segments of 1448 B, make 278 076 packets, more than may arrive at one moment
+    // 64 windows of 6 291 456 B, in segments of 1448 B, make 278 076 packets, more than may arrive at one time
     for rate in ["", "rate = '1000tbit'"] {
         let lines = run(rate, 64, "").unwrap_err();
         assert!(lines[0].starts_with("app.f.traffic: up to 278"), "{lines:?}");

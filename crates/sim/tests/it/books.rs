@@ -189,12 +189,12 @@ fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // each of the four clients connects about 270 times, once in 1.1 s, and every SYN arrives after the client has given up
+    // each of the four clients connects about 270 times, once every 1.1 s, and every SYN arrives after the client has given up
     assert!(number(&outcome, "flow_gone_packets") > 1000.0);
     assert_eq!(number(&outcome, "apps.hasty.packets"), 0.0);
     assert_eq!(world.bodies(), 0);
     assert!(world.slots() <= 16, "{}", world.slots());
-    // each file of the other clients arrives completely and once; a file takes several round trips of 0.8 s
+    // each file of the other clients arrives complete, and exactly once; a file takes several round trips of 0.8 s
     for (app, goodput) in [("up", "goodput_bytes"), ("down", "goodput_bytes_reverse")] {
         let files = number(&outcome, &format!("apps.{app}.files.done"));
         assert!(files > 250.0, "{files}");

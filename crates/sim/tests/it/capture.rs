@@ -133,7 +133,7 @@ struct Stream {
     pure: u64,
 }
 
-/// Returns the kind and the content of each option of a segment.
+/// Returns the kind and the content of each TCP option in a segment.
 fn options(t: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let end = usize::from(t[12] >> 4) * 4;
     let (mut at, mut found) = (20, Vec::new());
@@ -191,8 +191,8 @@ fn segments_say_what_a_real_stack_would() {
         stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
         if payload == 0 && !h(0x03) {
             stream.pure += 1;
-            // the left capture has a's packets before the link can lose them. So the sequence number of a pure ACK of a, the
-            // next new byte, is one past a's highest byte in the capture
+            // the left capture has a's packets before the link can lose them. So the sequence number of a's pure ACKs, the next new
+            // byte, is one past a's highest byte in the capture
             if p[15] == 0 {
                 assert_eq!(u64::from(seq), stream.next);
             }

@@ -59,7 +59,7 @@ fn the_burst_phase() {
 #[test]
 fn longest_waits() {
     // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one packet less. The datagrams
-    // arrive every 12 us, some of them at the same time as a place becomes free.
+    // arrive every 12 us, some of them just as a slot becomes free.
     for (limit, rate, off_by_one, wait) in [
         ("417p", 20, false, 250.2),
         ("417p", 5, false, 1000.8),
@@ -167,8 +167,8 @@ fn equal_loss_for_all() {
 #[test]
 fn waiting_for_a_constant_service() {
     // in an M/D/1 queue, the mean wait is rho / (2 (1 - rho)) service times. Many slow sources, each jittered over its whole
-    // interval, approximate a Poisson stream over times shorter than this interval. It is 400 / rho service times long, whereas
-    // a busy period takes only about 1 / (1 - rho)^2 service times.
+    // interval, approximate a Poisson stream over times shorter than this interval. The interval is 400 / rho service times long,
+    // whereas a busy period takes only about 1 / (1 - rho)^2 service times.
     for (rho, wait) in [(0.5, 0.5), (0.8, 2.0)] {
         let rate = rho * 10e6 / 400.0;
         let mut apps = String::from("[record]\napps = []\ninterval = \"1s\"\n");

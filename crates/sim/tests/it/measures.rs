@@ -177,7 +177,7 @@ fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
     assert!((number(&half, "links.up.utilisation") - 1.0 / 3.0).abs() < 0.001);
 }
 
-/// A link of 1 Mbit/s and 10 ms with a queue of ten packets, under twice its rate: a datagram of 1250 B (10 ms) arrives every 5
+/// A link of 1 Mbit/s and 10 ms with a queue of ten packets, offered twice its rate: a datagram of 1250 B (10 ms) arrives every 5
 /// ms.
 const OVERLOADED: &str = r#"
 duration = "20s"
@@ -198,8 +198,8 @@ traffic.cbr = { rate = "2mbit", size = 1250 }
 #[test]
 fn everything_in_the_summary_begins_after_the_warm_up() {
     // The link is busy from 0 on: transmissions begin at 0, 10, 20 ms ..., and each packet reaches the far end 20 ms later. A
-    // datagram that arrives when a transmission begins takes the place that becomes free, and the datagram 5 ms later is
-    // dropped. In [10, 20) s, 2000 are offered, 1000 dropped, and 1000 reach the far end.
+    // datagram that arrives when a transmission begins takes the slot that becomes free, and the datagram 5 ms later is dropped. In
+    // [10, 20) s, 2000 are offered, 1000 dropped, and 1000 reach the far end.
     let expected = [
         ("links.up.offered_packets", 2000.0),
         ("links.up.delivered_packets", 1000.0),
@@ -393,7 +393,7 @@ fn chosen_packets_are_lost() {
 fn a_chosen_loss_costs_one_retransmission() {
     let file = app("file", "ftp = { size = \"500kB\", count = 1 }");
     let whole = run(&line(30, &file));
-    // before packet 17 from a to b are the SYN, the ACK of the handshake and 14 segments
+    // packet 17 from a to b is preceded by the SYN, the ACK of the handshake and 14 segments
     let up = "lose = [17]\n[link.down]\nfrom = \"b\"\nto = \"a\"\ndelay = \"10ms\"\n";
     let one = run(&line(30, &file).replace("both_ways = true", up));
     assert_eq!(number(&whole, "apps.file.retransmits"), 0.0);

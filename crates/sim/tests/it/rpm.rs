@@ -52,8 +52,8 @@ fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
 
 #[test]
 fn unsent_bytes_delay_self_probes_alone() {
-    // self probes also wait for the 125 kB that their connection still has to send, which take 103.6 ms at 9.653 Mbit/s (10
-    // Mbit/s x 1448 / 1500)
+    // self probes also wait for the 125 kB that their connection still has to send, which takes 103.6 ms at 9.653 Mbit/s (10 Mbit/s
+    // x 1448 / 1500)
     let outcome = run(&line(OWN, &ONE.replace("\"0B\"", "\"125KB\"")));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
     close("loaded", of("http_loaded_ms"), 101.4 + 103.6, 0.03);

@@ -58,7 +58,7 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
 
 #[test]
 fn without_them_the_window_waits_in_the_queue() {
-    // the window is 500 kB, of which only 25 kB (10 Mbit/s x 20 ms) are in flight on the link
+    // the window is 500 kB, of which only 25 kB (10 Mbit/s x 20 ms) is in flight on the link
     let (_, bytes) = most(&scenario("10mbit", 1, "queue = 'pfifo limit 5000'", ""));
     assert!(bytes > 400_000, "{bytes}");
 }

@@ -279,7 +279,7 @@ fn every_second_of_a_video_is_accounted_for() {
         assert!(stalls.is_none_or(|s| s == (video("stalls") > 0.0)), "{rate}");
         assert_eq!(video("stalls") > 0.0, video("stalled_s") > 0.0, "{rate}");
         if stalls == Some(true) {
-            // 4 s of media at 350 kbit/s take at least 4.83 s at 300 kbit/s x 1448/1500, so playback stalls for 17 % of the time
+            // 4 s of media at 350 kbit/s takes at least 4.83 s at 300 kbit/s x 1448/1500, so playback stalls for 17 % of the time
             assert!(video("stalled_s") > 0.17 * 280.0, "{}", video("stalled_s"));
         }
         assert_eq!(number(&outcome, "apps.video.files.done"), video("segments"));

@@ -82,7 +82,7 @@ fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
 
 #[test]
 fn files_at_fixed_times_wait_for_the_one_before() {
-    // a file takes 20 + 10 ms, and 1 ms for each further piece of 1000 B: 49 ms for 20 kB, and 229 ms for 200 kB, which is
+    // a file takes 20 + 10 ms, and 1 ms for each additional piece of 1000 B: 49 ms for 20 kB, and 229 ms for 200 kB, which is
     // longer than the interval
     for (size, starts) in [(20_000, [0, 100, 200, 300]), (200_000, [0, 229, 458, 687])] {
         let mut fake = Fake::new(&[20 * MS]);

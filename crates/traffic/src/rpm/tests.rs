@@ -53,8 +53,8 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
 
 #[test]
 fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
-    // in either direction, 125 kB at 1250 B/ms take another 100 ms. Foreign probes are not affected, because they have their
-    // own sockets
+    // in either direction, 125 kB at 1250 B/ms takes another 100 ms. Foreign probes are not affected, because they have their own
+    // sockets
     for direction in [Load::Up, Load::Down] {
         let (app, _) = run(RpmParams { direction, notsent_lowat: Bytes(125_000), ..small() }, 40);
         let own = figure(&app, "http_loaded_ms");

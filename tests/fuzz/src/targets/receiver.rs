@@ -1,8 +1,8 @@
 //! The receiving half of TCP, compared with the simplest model: a set of bytes.
 //!
-//! Segments arrive in any order, overlapping, repeatedly, and from beyond the window. After each segment, the cumulative ACK is
-//! the first missing byte, bytes are reported once and in order, and each SACK block is a complete run of received bytes. The
-//! first block (after a D-SACK) contains the segment that triggered the ACK. A segment out of order is acknowledged at once.
+//! Segments arrive in any order, may overlap, repeat, and lie beyond the window. After each segment, the cumulative ACK is the
+//! first missing byte, bytes are reported once and in order, and each SACK block is a complete run of received bytes. The first
+//! block (after a D-SACK) contains the segment that triggered the ACK. A segment out of order is acknowledged at once.
 //!
 //! Source: RFC 2018 §4, RFC 2883 §4, RFC 5681 §4.2, RFC 9293 §3.10.7.4.
 

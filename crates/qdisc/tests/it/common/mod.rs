@@ -33,8 +33,7 @@ impl Source {
     }
 }
 
-/// For one source, the counts of its packets in the window of measurement, its backlog, and the integral of the backlog over
-/// time.
+/// For one source, the counts of its packets in the measurement window, its backlog, and the integral of the backlog over time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     offered: u32,
@@ -46,7 +45,7 @@ struct Tally {
     byte_ns: f64,
 }
 
-/// The results of a window of measurement.
+/// The results of a measurement window.
 pub(crate) struct Window {
     tallies: Vec<Tally>,
     ns: f64,
@@ -125,7 +124,7 @@ impl Bench {
         queue.dequeue(&mut Context { now: *now, rng, link, flows, fate: dropped })
     }
 
-    /// Offers a packet of 1000 B of a flow. Returns true if it was accepted.
+    /// Offers a packet of 1000 B from a flow. Returns true if it was accepted.
     pub(crate) fn offer(&mut self, flow: u32) -> bool {
         self.put(self.packet(flow, 1000))
     }
@@ -149,7 +148,7 @@ impl Bench {
         self.run_and(sources, begin, end, |_, window| window)
     }
 
-    /// Runs like [`Self::run`], and passes the final queue and the results to `look`.
+    /// Does the same as [`Self::run`], and passes the final queue and the results to `look`.
     pub(crate) fn run_and<T>(
         mut self,
         sources: &[Source],

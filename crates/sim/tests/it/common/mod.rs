@@ -168,7 +168,7 @@ pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
 pub(crate) enum Numbers {
     /// Rates, delays and sizes that divide one another, so that many events are simultaneous.
     Round,
-    /// Unrelated numbers, so that events are simultaneous only by accident.
+    /// Unrelated numbers, so that events are simultaneous only by chance.
     Odd,
 }
 

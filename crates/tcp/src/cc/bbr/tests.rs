@@ -88,7 +88,7 @@ fn the_gains_of_a_cycle_average_one() {
     let (mut b, mut w) = run(200, 10_000);
     let mut seen = [false; 8];
     for k in 201..400 {
-        // 30 segments in flight are more than 1.25 BDP plus quanta, so a probing phase ends after RTprop
+        // 30 segments in flight is more than 1.25 BDP plus quanta, so a probing phase ends after RTprop
         let mut a = ack(Time(10_000_000 + k * 1_000_000), k * 1000, 30_000, 10_000);
         a.lost = 0;
         step(&mut b, &mut w, &a);

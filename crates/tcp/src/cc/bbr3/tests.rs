@@ -204,7 +204,7 @@ fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tent
     // becomes 0.7 times the window, 0.7 * 80 kB = 56 kB, which is above 45 kB
     lossy_round(&mut b, 45_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (4.5e6, 56_000.0));
-    // 10 kB delivered are less than 0.7 times either bound, so both become 0.7 times their value
+    // 10 kB delivered is less than 0.7 times either bound, so both become 0.7 times their value
     lossy_round(&mut b, 10_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (0.7 * 4.5e6, 0.7 * 56_000.0));
     b.bound_bw_for_model();
