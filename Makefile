@@ -1,7 +1,7 @@
 # One target for each task. No target needs apt. If a program is missing, the message names it and the package that has it.
 #
 #   make run      set up, reproduce the study with three seeds, say where the report is      (SEEDS=3 JOBS=2 OUT=runs/...)
-#   make study    the same with ten seeds, which the study's rules want; the runs of `make run` are not repeated   (STUDY=cablelabs2012)
+#   make study    the same with ten seeds, which the study's rules require; the runs of `make run` are not repeated   (STUDY=cablelabs2012)
 #   make test     Rust and Python tests
 #   make check    formats, lints, types, layers, documentation, then test: what CI runs
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed

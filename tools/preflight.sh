@@ -1,4 +1,5 @@
-# !/bin/sh Lists the programs that a build needs and this machine lacks, each with the Debian package that contains it.
+#!/bin/sh
+# Lists the programs that a build needs and this machine lacks, each with the Debian package that contains it.
 # Usage: tools/preflight.sh PYTHON python|rust|lint|web...
 set -u
 python=$1
