@@ -1,6 +1,6 @@
 """Counts how often a 95 % interval contains the true value, for a queue whose mean wait is known.
 
-    tools/coverage.py                      500 repetitions of 10 seeds: about two minutes of two cores
+    tools/coverage.py                      500 repetitions of 10 seeds: about two minutes on two cores
     tools/coverage.py -n 40 --seeds 10     fewer
     tools/coverage.py --first 5001         with other seeds
 

@@ -133,7 +133,7 @@ def libraries(wheel: Path) -> set[str]:
 
 
 def oldest(tag: str) -> tuple[str, int, int] | None:
-    """Returns the C library of `manylinux_2_17_x86_64` or `musllinux_1_2_aarch64`, or the oldest of several."""
+    """Returns the C library that a tag such as `manylinux_2_17_x86_64` names; if it names several, the oldest."""
     found = [(kind, int(a), int(b)) for kind, a, b in re.findall(r"(many|musl)linux_(\d+)_(\d+)_", tag)]
     return min(found, default=None)
 

@@ -24,7 +24,7 @@ export function inkOf(element: Element): Ink {
   return { ink: read("ink"), muted: read("muted"), line: read("line"), grid: read("grid"), paper: read("paper"), soft: read("soft"), bad: read("bad"), late: read("late"), accent: read("accent") };
 }
 
-/** A packet fades in steps. These are the fractions of its colour that remain at each step, in the light and the dark theme. */
+/** Packets fade step by step. These are the fractions of their colour that remain at each step, in the light and the dark theme. */
 const SHADES = { light: [1, 0.86, 0.72, 0.6, 0.5], dark: [1, 0.9, 0.8, 0.72, 0.65] };
 /** The ages at which a packet fades by a step.   Unit: ms. */
 const AGES_MS = [25, 75, 200, 500];

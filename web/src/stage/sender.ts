@@ -35,7 +35,7 @@ export function beliefAt(table: PacketTable, flow: number, t: number): Belief | 
   };
 }
 
-/** The flow whose sender is shown at first: the flow that sent most in the window; -1 if there is none. */
+/** The flow whose sender is shown at first: the flow that sent the most in the window; -1 if there is none. */
 export function busiest(table: PacketTable): number {
   let found = busiestOf.get(table);
   if (found === undefined) {

@@ -151,7 +151,7 @@ export class PacketTable {
     return found;
   }
 
-  /** The moment in [from, until] at which most packets wait on a link; null if none waits. */
+  /** The moment in [from, until] at which the most packets wait on a link; null if none waits. */
   fullest(link: number, from = 0, until = Infinity): number | null {
     const { legs, entered } = this.legs(link);
     const served = Float64Array.from(legs, (leg) => this.legServed(leg)).sort();
