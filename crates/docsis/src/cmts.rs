@@ -324,8 +324,8 @@ mod tests {
 
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
-        // C always has requests. L has 5 Mbit/s of proactive grants but uses none of them, so it does not pay for them. So C
-        // gets 52.5 Mbit/s, less the grants that are outstanding
+        // C always has requests. L has 5 Mbit/s of proactive grants, but does not pay for them, because it uses none. So C gets
+        // 52.5 Mbit/s, less the grants that are outstanding
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
         let (mut c, maps) = (0, 1000);

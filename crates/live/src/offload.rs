@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn an_incomplete_checksum_is_completed() {
-        // the field has the sum of the pseudo-header of UDP over IPv6
+        // the field holds the sum of the pseudo-header of UDP over IPv6
         let packet = craft::udp(true, 1, 2, (5, 6), 200, 0);
         let mut bytes = vec![0; VNET];
         let (csum_start, csum_offset) = (40, UDP_CHECKSUM as u16);

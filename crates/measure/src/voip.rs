@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn ratings_stay_on_their_scale() {
-        // after half an hour of delay, with all packets late, the formula's R is far below 0
+        // with a delay of half an hour and all packets late, the formula's R is far below 0
         let mut m = meter();
         feed(&mut m, &[1, 1_800_000 * MS, 1_800_000 * MS]);
         let s = m.summary(100);

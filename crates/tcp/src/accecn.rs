@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn options_take_the_room_that_is_left() {
-        // TCP options have 40 bytes. Time stamps take 12; one, two or three SACK blocks take 12, 20 or 28 more
+        // TCP options take at most 40 bytes. Time stamps take 12; one, two or three SACK blocks take 12, 20 or 28 more
         assert_eq!([28, 16, 8, 0].map(AccEcnOption::fitting), [3, 3, 2, 0]);
         let bytes = [3, 2, 1, 0].map(|fields| AccEcnOption { fields, ..AccEcnOption::default() }.wire_bytes());
         assert_eq!(bytes, [12, 8, 8, 0]);

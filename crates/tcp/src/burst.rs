@@ -207,7 +207,7 @@ mod tests {
         // the first departure reports that a segment was waiting. The second does not, because no segment waits any more
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
-        // at 100 Gbit/s, 12.2 MB leave in 1/1024 s, but an unpaced flow is limited to 4 MB
+        // at 100 Gbit/s, 12.2 MB leaves in 1/1024 s, but an unpaced flow is limited to 4 MB
         b.rate = Some(12.5e9);
         assert_eq!([(4 << 20) - 1, 4 << 20].map(|local| full(&mut b, local, 43, false)), [false, true]);
         assert!(!Bursts { local: 4 << 20, ..b }.device_is_full(&p.clone().with(|p| p.pacing.paced = true), 43, false));

@@ -398,7 +398,7 @@ mod tests {
         app.round = 1;
         app.optimistic = Some(2);
         app.choose(&mut fake);
-        // peers 1 and 4 exchanged most; peer 2 stays optimistic, because its rounds are not over
+        // peers 1 and 4 exchanged the most; peer 2 stays optimistic, because its rounds are not over
         assert_eq!(unchoked(&app), [1, 2, 4]);
     }
 

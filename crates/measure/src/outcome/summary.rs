@@ -67,8 +67,7 @@ measures! {
     }
 }
 
-/// Converts to seconds with a single rounding, so that 60 s give exactly 60. A multiplication by 1e-9 could change the last
-/// digit.
+/// Converts to seconds with a single rounding, so that 60 s gives exactly 60. A multiplication by 1e-9 could change the last digit.
 fn seconds(d: Duration) -> f64 {
     d.0 as f64 / 1e9
 }

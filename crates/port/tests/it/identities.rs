@@ -85,7 +85,7 @@ fn modem_ceiling() {
     // the flow admits 10 MB + 5e6/8 B/s x 60 s = 47.5 MB. At the end, the bytes of 4 to 6 ms (request loop) and 1 ms
     // (propagation) have not arrived yet
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
-    assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leave 12 packets of 1500 B in a 6 ms loop");
+    assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leaves 12 packets of 1500 B in a 6 ms loop");
 }
 
 #[test]

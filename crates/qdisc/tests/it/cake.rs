@@ -163,7 +163,7 @@ fn instances_share_the_rate_however_many_flows_each_has() {
     home.streams(&streams, 10_000);
     let from = Time(2_000_000_000);
     let bytes: f64 = home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum();
-    assert!((bytes - 10e6).abs() < 6000.0, "8 s at 10 Mbit/s are 10 MB, not {bytes}");
+    assert!((bytes - 10e6).abs() < 6000.0, "8 s at 10 Mbit/s is 10 MB, not {bytes}");
     let shares = shares(&home, from, 16);
     let first: Vec<f64> = shares.iter().copied().filter(|s| (s / shares[0] - 1.0).abs() < 0.02).collect();
     let k = first.len() as f64;

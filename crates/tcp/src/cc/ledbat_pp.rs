@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn slowdowns_take_a_tenth_of_the_time() {
         let (mut l, mut w) = (flow(), Window { cwnd: 32.0, ssthresh: f64::INFINITY });
-        // at 1 s, 50 ms of queue end slow start. The first slowdown begins two round trips of 90 ms after the next ACK
+        // at 1 s, 50 ms of queue ends slow start. The first slowdown begins two round trips of 90 ms after the next ACK
         acks(&mut l, &mut w, 1, 900, BASE_MS);
         acks(&mut l, &mut w, 4, 1000, BASE_MS + 50);
         acks(&mut l, &mut w, 1, 1001, BASE_MS + 50);
