@@ -49,6 +49,15 @@ fn beside_links_that_are_always_ports() {
 }
 
 #[test]
+fn beside_links_with_opportunities() {
+    for n in 0..60 {
+        let numbers = if n % 2 == 0 { Numbers::Round } else { Numbers::Odd };
+        let mut dice = Dice { opportunities: true, ..Dice::new(3000 + n, numbers, true) };
+        compare(&dice.scenario(), &format!("opportunities {n}"));
+    }
+}
+
+#[test]
 fn where_chains_meet() {
     for n in 0..120 {
         let numbers = if n % 4 == 0 { Numbers::Odd } else { Numbers::Round };

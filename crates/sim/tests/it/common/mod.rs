@@ -178,11 +178,13 @@ pub(crate) struct Dice {
     pub numbers: Numbers,
     /// True if networks may have links that are never on the fast path: CoDel, loss, shapers, schedules.
     pub any_link: bool,
+    /// True if networks may have links with delivery opportunities.
+    pub opportunities: bool,
 }
 
 impl Dice {
     pub(crate) fn new(number: u64, numbers: Numbers, any_link: bool) -> Self {
-        Self { rng: Rng::named(number, "dice"), numbers, any_link }
+        Self { rng: Rng::named(number, "dice"), numbers, any_link, opportunities: false }
     }
 
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
@@ -223,6 +225,11 @@ impl Dice {
         writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"").unwrap();
         writeln!(text, "delay = \"{}\"", self.delay()).unwrap();
         match rate {
+            Some(_) if self.opportunities && self.rng.below(3) == 0 => {
+                // whole milliseconds, so that opportunities and arrivals are often simultaneous
+                let trace = "delivery.trace = { source = \"+1x3 +0 +2x2 +5\", opportunity = \"1514B\" }";
+                writeln!(text, "{trace}\nqueue.droptail = {{ limit = \"{}p\" }}", 2 + self.rng.below(60)).unwrap();
+            }
             Some((least, most)) => {
                 writeln!(text, "rate = \"{}\"\n{}", self.rate(least, most), self.queue()).unwrap();
                 if self.any_link {
