@@ -39,13 +39,13 @@ pub struct NetworkLink {
 }
 
 impl NetworkLink {
-    /// Builds the link's port, idle, as link number `number`.   Errors: those of [`Port::build`].
+    /// Builds the link's port in its idle state, as link number `number`.   Errors: those of [`Port::build`].
     pub fn build_port(&self, number: u16, seed: u64) -> Result<Port, Problem> {
         let at = format!("link.{}", self.name);
         Port::build(&self.port, LinkId(number), seed, &at).map_err(|p| p.under(&at))
     }
 
-    /// Builds the link, idle, as number `number` of a run of `duration`. `carrier` carries its packets.
+    /// Builds the link in its idle state, as link number `number` of a run of `duration`. `carrier` carries its packets.
     pub fn build<C>(
         &self,
         number: u16,

@@ -80,7 +80,7 @@ fn split_path(path: &str) -> Vec<String> {
     parts
 }
 
-/// Reads a scenario in all steps: text, overrides (path and value), types, validation.
+/// Reads a scenario: parses the text, applies the overrides (path and value), converts the types and validates the result.
 ///
 /// Errors: a single problem if the text or a value cannot be read, otherwise all problems that the validation finds.
 pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {

@@ -18,10 +18,10 @@
 //! along this log. As on a `Fifo`, a departure precedes an arrival at the same time.
 //!
 //! **Simultaneous events** are handled in the order in which they were scheduled, so an arrival at the end of a chain needs the
-//! time at which it would have been scheduled if every hop had an event. That is the arrival of the preceding packet or, if the
-//! link was then empty, the time at which the packet itself entered the last link. The arrival precedes all other events scheduled
-//! at that time. This rule holds for links of the role *fed* whether or not there are chains, so it also applies where a link is
-//! observed, driven, or changed on schedule.
+//! time at which it would have been scheduled if every hop had an event. This time is the arrival of the preceding packet or, if
+//! the link was then empty, the time at which the packet itself entered the last link. The arrival precedes all other events
+//! scheduled at that time. This rule holds for links of the role *fed* whether or not there are chains, so it also applies where a
+//! link is observed, driven, or changed on schedule.
 //!
 //! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
 //! runs with chains, with an event for each hop, and with ports (`tests/it/fast_path.rs`).

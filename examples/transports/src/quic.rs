@@ -58,7 +58,7 @@ impl Quic {
         Self::new(2, Some(Arc::new(config)), None)
     }
 
-    /// Returns a client that sends to `server` without end.
+    /// Returns a client that sends to `server` endlessly.
     pub fn client(server: SocketAddr) -> Self {
         let mut config = ClientConfig::new(Arc::new(Plain));
         config.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[3; 8])));

@@ -88,7 +88,7 @@ impl Smol {
         Self::new(own, None)
     }
 
-    /// Returns a client at `own` that sends to `server` without end.
+    /// Returns a client at `own` that sends to `server` endlessly.
     pub fn client(own: Ipv4Addr, server: Ipv4Addr) -> Self {
         Self::new(own, Some(server))
     }

@@ -158,7 +158,7 @@ def _colour(given: str | None, place: int) -> str:
 
 
 def _ordered(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sorts points by x and makes each x unique by a tiny offset, because uPlot identifies points by x."""
+    """Sorts points by x, and adds tiny offsets so that each x is unique, because uPlot identifies points by x."""
     order = np.argsort(x, kind="stable")
     x, y = np.array(x[order], dtype=float), y[order]
     hair = max(float(np.ptp(x)) if len(x) else 0.0, 1e-9) * 1e-6

@@ -1,4 +1,4 @@
-"""Finds studies: bloatlab's by name, each imported on first use, and your own by the path of its file."""
+"""Finds studies: bloatlab's own by name, each imported on first use, and yours by the path of the file."""
 
 from __future__ import annotations
 

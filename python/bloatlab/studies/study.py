@@ -114,7 +114,8 @@ class Batch:
     most_seeds: int | None = None
     #: True for runs that `Results.runs` leaves out; they are in `Results.ran`.
     apart: bool = False
-    #: Further columns of runs.parquet, with one value for all rows of this batch; None leaves the batch out of that file.
+    #: Additional columns of runs.parquet, with one value for all rows of this batch; None leaves the batch out of that
+    #: file.
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])
 
     def of_seeds(self, seeds: range) -> Grid:
@@ -246,7 +247,7 @@ class Study:
     tables: Callable[[Results], Iterable[TextTable]] | None = None
     figures: Callable[[Results], Sequence[Drawn]] = lambda _: ()
     sections: Sequence[PageSection] = ()
-    #: Further keys of scorecard.json.
+    #: Additional keys of scorecard.json.
     data: Callable[[Results], Mapping[str, Any]] = lambda _: {}
 
     def __post_init__(self) -> None:

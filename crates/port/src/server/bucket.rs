@@ -16,7 +16,7 @@ impl Bucket {
     }
 }
 
-/// Returns the view of a link behind `bucket`, with a further delay of `downstream_delay`.
+/// Returns the view of a link behind `bucket`, with an additional delay of `downstream_delay`.
 pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, downstream_delay: Duration) -> LinkView {
     LinkView {
         rate: bucket.rate(),

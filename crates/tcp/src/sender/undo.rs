@@ -46,7 +46,7 @@ impl Sender {
         self.detection.set_once_until(self.recover as u32);
     }
 
-    /// Restores the usual order, lost data before new data, until F-RTO reverses it. Called at the start of an ACK.
+    /// Restores the usual order, lost data before new data, until F-RTO reverses it. Called before an ACK is processed.
     #[inline]
     pub(super) fn reset_new_first(&mut self) {
         if self.suspicious

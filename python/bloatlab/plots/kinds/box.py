@@ -1,4 +1,4 @@
-"""The kind box: for each delay, the middle half as a box, the median, 5 % and 95 % as whiskers, and 99 % as a dot."""
+"""The plot kind box: for each delay, the middle half as a box, the median, 5 and 95 % as whiskers, 99 % as a dot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind ellipse: throughput against delay; up and to the right is better.
+"""The plot kind ellipse: throughput against delay; up and to the right is better.
 
 Each result is a point, at its means, in an ellipse. The ellipse is the contour of one standard deviation of a normal
 distribution with the covariance of delay and rate over windows of time. A slanted ellipse shows a queue in which a

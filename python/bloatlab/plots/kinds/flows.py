@@ -1,4 +1,4 @@
-"""The kind flows: the goodput of each flow, stacked, and Jain's index of the active flows."""
+"""The plot kind flows: the goodput of each flow, stacked, and Jain's index of the active flows."""
 
 from __future__ import annotations
 

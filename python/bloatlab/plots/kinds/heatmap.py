@@ -1,4 +1,4 @@
-"""The kind heatmap: the mean of one measure over seeds, for each combination of values of two axes of a sweep."""
+"""The plot kind heatmap: the mean of one measure over seeds, for each pair of values of two axes of a sweep."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _unfit(of: Sweep) -> str | None:
 
 
 def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
-    """Averages a measure over seeds and further axes.
+    """Averages a measure over seeds and all other axes.
 
     The result has a row for each value of `y`, and NaN for points without a value.
     """
@@ -40,7 +40,7 @@ def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws worse values darker if the measure has a better direction; otherwise uses viridis, legible in grey."""
+    """Draws worse values darker if one direction of the measure is better; otherwise uses viridis, legible in grey."""
     x, others = along(of, options.x)
     y = others[0]
     column = measures(of, options.columns, most=1)[0]

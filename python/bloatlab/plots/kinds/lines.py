@@ -1,4 +1,4 @@
-"""The kind lines: measures of a sweep along one axis, as means over seeds with 95 % intervals."""
+"""The plot kind lines: measures of a sweep along one axis, as means over seeds with 95 % intervals."""
 
 from __future__ import annotations
 

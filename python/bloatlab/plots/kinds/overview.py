@@ -1,4 +1,4 @@
-"""The kind overview: a one-sentence summary, wait and rates over time, delays and scores on one page."""
+"""The plot kind overview: a one-sentence summary, wait and rates over time, delays and scores on one page."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
-    """Adds the ticks of the queue's drops to the wait."""
+    """Adds the ticks for drops, from the panel of the queue, to the panel of the wait."""
     queue = found.get("queue")
     return panel if queue is None or panel is queue else replace(panel, ticks=queue.ticks)
 

@@ -1,4 +1,4 @@
-"""The kind sequence: one TCP flow packet by packet (sent, retransmitted, dropped, acknowledged).
+"""The plot kind sequence: one TCP flow packet by packet (sent, retransmitted, dropped, acknowledged).
 
 The plot is drawn from captures at both ends of a link. The left capture holds the packets that arrive at the link's
 queue, including those that the queue drops, and the returning ACKs. The right capture holds the packets that left the

@@ -1,4 +1,4 @@
-"""The kind trace: the state of a control law and of a TCP sender, a panel per quantity above one time axis."""
+"""The plot kind trace: the state of a control law and of a TCP sender, a panel per quantity above one time axis."""
 
 from __future__ import annotations
 
