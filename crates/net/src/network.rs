@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use traffic::{EndpointParams, Traffic};
 use units::{Problem, Time, shown};
 
-/// UDP port of the first endpoint. Each further endpoint has the next port.
+/// UDP port of the first endpoint. Each additional endpoint has the next port.
 const FIRST_PORT: u16 = 4433;
 /// Largest number of endpoints.
 const MOST_ENDPOINTS: usize = 1000;

@@ -63,7 +63,8 @@ impl Class {
     }
 }
 
-/// An object of a user's class, with those of the `N` possible methods that it has. Methods that the class lacks cost no time.
+/// An object of a user's class, and the methods that it has, out of `N` possible methods. Methods that the class lacks cost no
+/// time.
 pub(crate) struct Object<const N: usize> {
     pub(crate) class: Class,
     pub(crate) own: Py<PyAny>,

@@ -210,7 +210,7 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
             Record::Delivered { packet, .. } => (None, packet.flow),
             Record::Sender { flow, .. } => (None, flow),
         };
-        // a drop that names no link is of a packet whose connection no longer exists
+        // a drop that names no link belongs to a packet whose connection no longer exists
         let link = link.and_then(|link| self.links.get(usize::from(link.0)));
         if self.mask == Mask::DEQUEUED || link.is_some_and(|l| !l.packets) {
             return;

@@ -1,6 +1,6 @@
 //! Exact decimal numbers, as users write them. A float would round whole numbers above 2^53.
 
-/// Number of decimal places kept. Further digits are accepted and ignored.
+/// Number of decimal places kept. Additional digits are accepted and ignored.
 const PLACES: u32 = 15;
 
 /// A number that is not negative: `digits / 10^places`.

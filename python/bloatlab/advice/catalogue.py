@@ -355,7 +355,7 @@ class _Table:
     def into(self, of: type[Made], **given: Any) -> Made:
         """Makes a record of type `of`: from the fields in `given`, and from the table's keys for all other fields.
 
-        Raises `AdviceError` if the table has further keys.
+        Raises `AdviceError` if the table has other keys.
         """
         for one in fields(of):  # pyright: ignore[reportArgumentType]  a dataclass
             if one.name not in given:

@@ -30,15 +30,15 @@ Verdict = Literal["behind", "tied", "not separated"]
 #: one run per setting and round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
-#: Two settings with equal points in each of this number of seeds are tied, because they act alike: in a short buffer,
-#: an AQM that never drops is like no AQM.
+#: Two settings with equal points in each of this number of seeds are tied, because they behave alike: in a short
+#: buffer, an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
 #: The leader and the setting `kept` get at least this number of seeds, because one seed gives no interval.
 LEAST_SEEDS = 2
 
-#: Number of seeds for a setting that the device does not offer. Such a setting cannot win, so more seeds would decide
-#: nothing.
+#: Number of seeds for a setting that the device does not offer. Such a setting cannot win, so more seeds would not
+#: change the outcome.
 SHOWN_SEEDS = 2
 
 
@@ -53,7 +53,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Raced:
-    """The outcome of a race: the leader, all others with the nearest first, and the reason for the end."""
+    """The outcome of a race: the leader, all others (nearest first), and the reason for the end."""
 
     lead: Judged
     others: Sequence[Compared]

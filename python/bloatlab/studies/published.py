@@ -73,7 +73,7 @@ def places(study: str) -> Sequence[Place]:
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
     """Returns, for each row of a study's `readback.csv`, a function that reads our value of the parameter.
 
-    The functions are by case and metric. `resolved` returns the resolved scenario of a given name.
+    The functions are keyed by case and metric. `resolved` returns the resolved scenario of a given name.
     """
 
     def read(place: Place) -> float:

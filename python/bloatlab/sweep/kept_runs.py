@@ -35,7 +35,7 @@ _TYPES: Mapping[type, type[pl.DataType]] = {bool: pl.Boolean, int: pl.Int64, flo
 
 @dataclass(frozen=True)
 class Measured:
-    """The measures of one run: a row of values, and the frames that figures draw."""
+    """The measures of one run: a row of values, and the frames for the figures."""
 
     row: Mapping[str, Value]
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)

@@ -28,7 +28,7 @@ from bloatlab.simulation import Progress, Result, frames, summary_of
 #: The length of a past, or from one past to the next, is at least the duration of a run divided by this number. A
 #: shorter past would save less than its copies cost, and the limit keeps the tree flat.
 STEPS = 20
-#: Largest number of pasts that are kept for further runs. Each needs as much memory as a run.
+#: Largest number of pasts that are kept for later runs. Each needs as much memory as a run.
 MOST_KEPT = 16
 #: Seconds between checks for Ctrl-C while another thread simulates a past.
 POLL_SECONDS = 0.1

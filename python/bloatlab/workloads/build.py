@@ -130,7 +130,7 @@ def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) ->
 
 
 def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
-    """Makes an application; `ends` are its client and its servers, `more` its further keys."""
+    """Makes an application; `ends` are its client and its servers, `more` its additional keys."""
     return {"from": ends[0], "to": list(ends[1]), **more, "traffic": traffic}
 
 

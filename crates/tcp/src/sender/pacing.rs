@@ -143,7 +143,8 @@ impl Sender {
         io.flush();
     }
 
-    /// Returns true if the host's own queue and device already hold all they may of this connection's data (TCP small queues).
+    /// Returns true if the host's own queue and device already hold as much of this connection's data as they may (TCP small
+    /// queues).
     #[cold]
     pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
         let (mss, flight) = (u64::from(p.wire.mss), self.next - self.una);

@@ -209,7 +209,7 @@ impl Sender {
         self.state = State::Cwr;
         cx.stats.ecn_reductions += 1;
         if self.una >= self.recover {
-            // nothing is outstanding, so no further ACK would complete the reduction
+            // nothing is outstanding, so no later ACK would complete the reduction
             self.end_reduction(p);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         } else if p.quirks.marking_ack_reduces {

@@ -41,12 +41,12 @@ MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the series for the figures; empty unless this is the first seed of a case that figures draw."""
+    """Returns the series for the figures; empty unless this is the first seed of a case in a figure."""
     drawn = {scenario_name(c) for c in figures.needed()}
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
 
-#: `CELLS` reduces a run to its measures. `FIGURES` also keeps the series of runs that figures draw.
+#: `CELLS` reduces a run to its measures. `FIGURES` also keeps the series of runs in figures.
 CELLS = Measure("cablelabs2012", measure)
 FIGURES = Measure("cablelabs2012-figures", measure, _series)
 

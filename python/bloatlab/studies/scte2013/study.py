@@ -24,7 +24,7 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Largest number of seeds of an experiment outside `ALWAYS`, which the paper's figures do not need.
 EXPERIMENT_SEEDS = 3
 
-#: `CELLS` reduces a run to its measures. `DISTRIBUTIONS` also keeps the distributions that figures draw.
+#: `CELLS` reduces a run to its measures. `DISTRIBUTIONS` also keeps the distributions for the figures.
 CELLS = Measure("scte2013", measure)
 DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
 
