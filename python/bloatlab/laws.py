@@ -1,4 +1,4 @@
-"""Laws written in Python: a class that decides about every packet, like the core's own laws.
+"""Laws written in Python: a class that passes, marks or drops each packet, like the core's own laws.
 
     queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; path relative to its folder
     bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }

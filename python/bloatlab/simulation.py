@@ -225,7 +225,7 @@ def frames(
 
     Columns are typed even without rows or values, so frames of two runs concatenate. A column given as a list has
     texts, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A frame is made
-    on first access, which saves time in a sweep that needs only the summary. `made` has further frames, made by the
+    on first access, which saves time in a sweep that needs only the summary. `made` has additional frames, made by the
     caller. Numbers are rounded to the resolution of their unit.
     """
     fine = {

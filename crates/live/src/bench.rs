@@ -152,7 +152,7 @@ pub struct Bench<S: Sink = ()> {
 }
 
 impl<S: Sink> Bench<S> {
-    /// Builds the scenario's links, idle; series cover `duration`.   Errors: those of [`Port::build`].
+    /// Builds the scenario's links in their idle state; series cover `duration`.   Errors: those of [`Port::build`].
     pub fn build(scenario: &Scenario, plan: &Plan, duration: Duration, sink: S) -> Result<Self, Problem> {
         let links: Vec<Link> = (0..)
             .zip(&plan.network.links)

@@ -62,7 +62,7 @@ fn started(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Checks that a program exists, searching for it like a shell.   Errors: the program is not found.
+/// Checks that a program exists, searching for it as a shell would.   Errors: the program is not found.
 pub(crate) fn find(program: &str) -> Result<(), String> {
     let executable = |p: &Path| {
         use std::os::unix::fs::PermissionsExt;

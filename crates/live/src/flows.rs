@@ -3,7 +3,7 @@
 //! The first packet of a 5-tuple defines the flow and its forward direction. Sequence numbers are unwrapped to 64 bits,
 //! because disciplines that compare ACK numbers do not handle wrapped numbers.
 //!
-//! Bound: [`MOST`] flows. Further 5-tuples share slots by their hash, so that memory is bounded even during a port scan.
+//! Bound: [`MOST`] flows. Additional 5-tuples share slots by their hash, so that memory is bounded even during a port scan.
 
 use packet::header::Header;
 use packet::{FlowId, FlowTable, FlowTuple, Protocol};

@@ -113,7 +113,7 @@ pub(crate) struct Conn {
 }
 
 /// Bytes of a connection in a world's table: both ends, with room for a few segments in flight and a few ranges received above
-/// holes. Further segments and ranges are stored elsewhere.
+/// holes. Additional segments and ranges are stored elsewhere.
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {

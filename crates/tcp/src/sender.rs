@@ -189,8 +189,7 @@ impl Sender {
         }
     }
 
-    /// Prefetches further data: entries on the heap and, during a reduction, the state of the reduction and the
-    /// counters beside it.
+    /// Prefetches more data: entries on the heap and, during a reduction, the state of the reduction and the counters beside it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         self.board.prefetch();

@@ -25,7 +25,7 @@ pub(crate) enum Timer {
     Reordering,
 }
 
-/// Waits of fewer ticks than this are on the lowest level. On each further level, waits and buckets are eight times as long.
+/// Waits of fewer ticks than this are on the lowest level. On each higher level, waits and buckets are eight times as long.
 const REACH: u64 = 63;
 /// Number of levels of the wheel with HZ 1000.
 const LEVELS: u32 = 9;

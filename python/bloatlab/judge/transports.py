@@ -251,7 +251,7 @@ def _add_flows(run: Network, user: UserClass, scenario: Scenario, name: str) -> 
 
 
 def _with_one_app(summary: dict[str, Any]) -> dict[str, Any]:
-    """Adds the goodput of an application's further flows to the goodput of its first flow."""
+    """Adds the goodput of an application's other flows to the goodput of its first flow."""
     apps = summary["apps"]
     for name, further in apps.items():
         first, again, _ = name.partition(_AGAIN)

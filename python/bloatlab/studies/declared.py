@@ -180,7 +180,7 @@ class Declared:
         return [PageSection(blocks=known[section["anchor"]], **section) for section in self._file["sections"]]
 
     def rules(self, more: Callable[[], Sequence[TextTable]] = tuple) -> page.Blocks:
-        """Returns the rules of `rules.md`, then the tolerances, the shares, and further tables."""
+        """Returns the rules of `rules.md`, then the tolerances, the shares, and additional tables."""
         return page.rules(text(self.name, "rules.md"), more)
 
     def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:

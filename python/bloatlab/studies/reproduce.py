@@ -75,7 +75,7 @@ def _check_measures(results: Results) -> None:
 
 
 def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
-    """Adds the runs of further batches to the results."""
+    """Adds the runs of additional batches to the results."""
     further = {batch.name: run(batch, seeds, results.options) for batch in batches}
     return replace(results, ran={**results.ran, **further})
 

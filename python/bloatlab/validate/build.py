@@ -86,7 +86,7 @@ def of_law(metric: str) -> bool:
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
-#: Further keys that flows may have, and their valid values.
+#: Additional keys that flows may have, and their valid values.
 _FLOW_KEYS: Mapping[str, Callable[[Any], bool]] = {
     "ecn": lambda value: value in {0, 1, 2, ACCECN},
     "ect1": lambda value: value in {0, 1},
@@ -125,7 +125,8 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: Further keys that an entry may have. Of `sysctl`, only ECN's fallback is supported, which matters for lost SYNs.
+#: Additional keys that an entry may have. The only supported key of `sysctl` is ECN's fallback, which matters for lost
+#: SYNs.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 
 

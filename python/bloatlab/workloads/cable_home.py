@@ -5,7 +5,7 @@
                                           +-- cbr      0 ms
                                           +-- web1..4  9, 14, 24, 49 ms each way
 
-If the five transfers have different round trips (`round_trip_step_ms`), there are further servers, ftp2 to ftp5.
+If the five transfers have different round trips (`round_trip_step_ms`), there are additional servers, ftp2 to ftp5.
 
 The DOCSIS link adds 1 ms each way, so round trips are 20 or 100 ms (FTP) and 20, 30, 50, 100 ms (web). The rate shaping
 queue, its token bucket, the transmit queue and the request/grant loop all belong to the link `up`.

@@ -11,7 +11,7 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Links in a group.
 const GROUP: usize = 8;
 
-/// Number of links in the tournament; the events of further links are pushed to the heap of ports. The number is constant, so
+/// Number of links in the tournament; the events of additional links are pushed to the heap of ports. The number is constant, so
 /// that indices need no check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 

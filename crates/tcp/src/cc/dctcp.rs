@@ -197,8 +197,8 @@ mod tests {
     fn alpha_decays_and_rises_by_sixteenths() {
         for form in [DctcpForm::Rfc8257, DctcpForm::Linux] {
             let mut c = dctcp(form);
-            // without marks, alpha is (15/16)^n after n rounds: 0.1045 after 35, 0.0979 after 36. Linux rounds the sixteenth that
-            // it subtracts down, so its alpha may decay a little more slowly
+            // without marks, alpha is (15/16)^n after n rounds: 0.1045 after 35, 0.0979 after 36. Linux rounds down the sixteenth
+            // that it subtracts, so its alpha may decay a little more slowly
             let mut n = 0;
             while c.alpha >= 0.1 {
                 round(&mut c, 10, 0);

@@ -1,4 +1,4 @@
-"""The kinds cdf and ccdf: the share of delays at or below a value; the share above it on a logarithmic scale."""
+"""The plot kinds cdf and ccdf: the share of delays at or below a value; the share above it on a logarithmic scale."""
 
 from __future__ import annotations
 

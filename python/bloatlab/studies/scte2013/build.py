@@ -126,7 +126,7 @@ class Case:
     gamer_dscp: int = 0
     #: Maps the length of a run in s to its changes of the upstream rate: the time of each in s, and the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
-    #: Further applications by name: each starts at a random time within half a second of the given time in s.
+    #: Additional applications by name: each starts at a random time within half a second of the given time in s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
     #: Values that override the scenario's, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -188,7 +188,7 @@ def _server(rtt_ms: float) -> str:
 
 
 def _apps(case: Case, seed: int) -> dict[str, AppDict]:
-    """Returns the FTP sessions of each round trip, the gamer, and further applications.
+    """Returns the FTP sessions of each round trip, the gamer, and additional applications.
 
     The sessions send files of 90 MB with 4 s between them.
     """

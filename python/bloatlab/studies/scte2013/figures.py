@@ -35,7 +35,8 @@ LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 #: The colours of the text's values.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
-#: Further values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is nearest to the text's 100 ms.
+#: Additional values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is nearest to the
+#: text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
 #: The lower limit of the rate axis as a share of Tmax, by Tmax. It is lower for 1 Mbit/s, where a small buffer costs more of the rate.
@@ -65,7 +66,7 @@ def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
 
 
 def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
-    """Makes the further lines of a figure, if it has any.
+    """Makes the additional lines of a figure, if it has any.
 
     These are tail-dropping, other values of Pmax for Figure 13, and the text's values.
     """
