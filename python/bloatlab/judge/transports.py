@@ -262,7 +262,7 @@ def _with_one_app(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_one_app_of(series: pl.DataFrame) -> pl.DataFrame:
-    """Makes the senders of an application its flows, and leaves out the receivers."""
+    """Turns the senders of an application into its flows, and leaves out the receivers."""
     series = series.filter(~pl.col("app").str.contains(_RECEIVER, literal=True))
     parts = series["app"].str.split_exact(_AGAIN, 1)
     first, number = (parts.struct.field(f"field_{n}") for n in range(2))

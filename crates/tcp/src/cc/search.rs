@@ -11,12 +11,12 @@
 //!                      norm_diff >= 0.35 --> cwnd -= bytes delivered in the last floor(2 INITIAL_RTT / bin) bins;  ssthresh = cwnd
 //! ```
 //!
-//! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, it is 1/2. With
-//! a constant round trip, it reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the samples of the
-//! round trip grow by half of the time since the link was full. Then prev_delv is from further back, and norm_diff reaches 0.35
-//! only after 5.3 INITIAL_RTT. A drop-tail buffer below about 2.2 bandwidth-delay products overflows earlier, and the loss ends
-//! slow start. At the exit, cwnd returns to its value of about two INITIAL_RTT earlier. No test runs before there are enough
-//! bins, or if the round trip is longer than 15 bins (5.25 INITIAL_RTT).
+//! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, it is 1/2. With a
+//! constant round trip, it reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the samples of the round
+//! trip grow by half of the time since the link was full. Then prev_delv covers an earlier time, and norm_diff reaches 0.35 only
+//! after 5.3 INITIAL_RTT. A drop-tail buffer below about 2.2 bandwidth-delay products overflows earlier, and the loss ends slow
+//! start. At the exit, cwnd returns to its value of about two INITIAL_RTT earlier. No test runs before there are enough bins, or if
+//! the round trip is longer than 15 bins (5.25 INITIAL_RTT).
 //!
 //! Source: draft-chung-ccwg-search, SEARCH 3.0 (June 2024), §3. Later versions of the draft compare curr_delv with bytes sent,
 //! instead of bytes delivered, and replace the single reduction with a phase that drains the queue. Later versions are not

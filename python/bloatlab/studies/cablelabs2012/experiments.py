@@ -1,5 +1,4 @@
-"""Additional runs by name: experiments that CableLabs 2012 mentions but does not report, and the effect of points that
-it leaves open.
+"""Additional runs: experiments that CableLabs 2012 mentions but does not report, and the effect of points left open.
 
 `tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with a different
 interpretation of one point of the paper, and is judged by the rules of the study. If a value differs, the readings that
