@@ -234,7 +234,7 @@ fn check_listed(path: &str, what: &str, names: &[String], known: &[String], prob
     problems.extend(strangers.map(|name| Problem::new(path, unknown(what, name, &all))));
 }
 
-/// Checks that routes lead from every application to its servers and back, by following the routes like a packet.
+/// Checks that routes lead from every application to its servers and back, by following the routes as a packet would.
 fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
     let name = |node: u16| shown(&network.nodes[usize::from(node)]);
     for app in &network.apps {

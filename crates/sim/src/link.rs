@@ -42,8 +42,8 @@ pub(crate) enum Carrier {
     },
 }
 
-/// Builds link number `i`, idle: a [`Fifo`] if possible, or a link in a chain if it has a role in a chain. A link is `observed`
-/// if its individual packets are recorded; it is then always a port.
+/// Builds link number `i` in its idle state: a [`Fifo`] if possible, or a link in a chain if it has a role in a chain. A link is
+/// `observed` if its individual packets are recorded; it is then always a port.
 pub(crate) fn build(
     link: &NetworkLink,
     i: u16,

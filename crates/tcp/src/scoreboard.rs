@@ -182,7 +182,7 @@ impl Scoreboard {
         size
     }
 
-    /// Marks every entry as lost to which IsLost applies, given the SACK information so far. Returns true if an entry is newly
+    /// Marks as lost every entry to which IsLost applies, given the SACK information so far. Returns true if an entry is newly
     /// lost.
     ///
     /// Source: RFC 6675 §4; with `forward`, also FACK.

@@ -220,7 +220,7 @@ pub enum Event {
 
 /// Receives the segments and events of an endpoint.
 ///
-/// All methods are called from inside the endpoint, in the order of events. A host that responds to an event by a write or a
+/// All methods are called from inside the endpoint, in the order of events. A host that responds to an event with a write or a
 /// close must wait until the call that raised the event has returned.
 pub trait Io {
     /// Sends a segment.

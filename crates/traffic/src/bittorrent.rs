@@ -16,7 +16,7 @@
 //! are refused; blocks already written are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its
 //! round.
 //!
-//! The scenario chooses the TCP: `tcp = "ledbat"`, like most clients (uTP), or any other.
+//! The scenario chooses the TCP: `tcp = "ledbat"`, as in most clients (uTP), or any other.
 //!
 //! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); there are no pieces, no
 //! rarest-first and no endgame, because the content of blocks does not affect queues.

@@ -11,10 +11,10 @@ A claim is an expression and a sentence over named values. Each value is the med
     holds = "red < tail"
     ours = "RED {red:.1f} ms, drop-tail {tail:.1f} ms waiting"
 
-A value may also be a list of medians, or an expression whose value is a function of the runs (or a list of such functions).
-`let` names further expressions over the values. With `value` and `band` in place of `values`, `holds` and `ours`, the claim is
-a quantity. Expressions are in Python, and can use the values and the names that the study supplies. They come only from files of
-this package. Other texts can contain such expressions in braces.
+A value may also be a list of medians, or an expression whose value is a function of the runs (or a list of such
+functions). `let` names additional expressions over the values. With `value` and `band` in place of `values`, `holds`
+and `ours`, the claim is a quantity. Expressions are in Python, and can use the values and the names that the study
+supplies. They come only from files of this package. Other texts can contain such expressions in braces.
 """
 
 from __future__ import annotations

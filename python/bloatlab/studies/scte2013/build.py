@@ -21,9 +21,10 @@ from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_di
 from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.build import ns
 
-#: Length of a run, and of the warm-up that measures leave out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
-#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s hold 8 sawteeth
-#: per flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot end within 20 s.
+#: Length of a run, and of the warm-up that measures leave out, in s. A Reno sawtooth of ten flows through 960 ms at 5
+#: Mbit/s (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s
+#: contains 8 sawteeth per flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair
+#: of its overshoot end within 20 s.
 SECONDS = 300
 WARM_UP_S = 60
 

@@ -176,7 +176,7 @@ ACK_DSCP = 46
 
 
 def _acks(discipline: str, buffer_ms: int) -> Case:
-    """Returns the case of SCTE 2013, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s.
+    """Returns the case of SCTE 2013, Background: 500 kB at 2 Mbit/s delays ACKs by 2 s.
 
     An upload fills the buffer, so a download at 20 Mbit/s waits for its ACKs.
 
