@@ -46,7 +46,7 @@ impl Fifo {
         self.ring.back()
     }
 
-    /// Returns all packets, the oldest first.
+    /// Returns all packets, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PacketMeta> {
         self.ring.iter()
     }

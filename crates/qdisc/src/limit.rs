@@ -43,7 +43,7 @@ impl Room {
         }
     }
 
-    /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A limit in
+    /// Refuses a limit under which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A limit in
     /// time is refused here only if it is zero. Its equivalent in bytes depends on the link's rate, so [`Room::validate_at`]
     /// checks this number once the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {

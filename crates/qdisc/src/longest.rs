@@ -8,7 +8,7 @@
 //!
 //! The heap changes only on a query, or when a queue grows beyond its key.
 
-/// Bits of a queue's number.
+/// Number of bits in a queue number.
 const NUMBER_BITS: u32 = 24;
 /// Highest queue number.
 const LAST: usize = (1 << NUMBER_BITS) - 1;
@@ -64,7 +64,7 @@ impl Lengths {
         self.lengths[i] = length;
     }
 
-    /// Returns the longest queue (the first among equals) and its length; `None` if all queues are empty.
+    /// Returns the longest queue (the first in a tie) and its length; `None` if all queues are empty.
     ///
     /// Bound: a queue sinks only if it has shrunk since its key was last set.
     pub(crate) fn longest(&mut self) -> Option<(usize, u64)> {

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Only bulk flows count towards their hosts' load, so a sparse flow's first turn is free. If one host has sixty bulk flows, each
-//! gets a sixtieth of a quantum per turn. A packet may then need many rounds, so the code computes their number instead of
+//! gets a sixtieth of a quantum per turn. A packet may then need many rounds, so the code computes the number of rounds instead of
 //! iterating.
 //!
 //! Source: Piece of CAKE; Linux's sch_cake.c (facts only); RFC 8290 for DRR++.
@@ -145,7 +145,7 @@ impl Flows {
         }
     }
 
-    /// Finds the queue that a packet of `tuple` joins.   Bound: visits each of a set's eight places twice.
+    /// Finds the queue for a packet of `tuple`.   Bound: visits each of a set's eight places twice.
     #[inline]
     pub(crate) fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {
@@ -170,7 +170,7 @@ impl Flows {
         let place = free.unwrap_or(place_of(identity));
         self.tags[place] = identity;
         let ends = self.find(tuple, salt);
-        // all flows that share this place now count towards the hosts of the new flow
+        // all flows that share this place now count towards the new flow's hosts
         if self.sets[place] == Set::Bulk {
             self.hosts.less(self.ends[place]);
             self.hosts.more(ends);
@@ -294,9 +294,9 @@ impl Flows {
         Some(self.old.head)
     }
 
-    /// Gives the bulk list turns, round after round, until its head is in credit.
+    /// Gives turns to the bulk list, round after round, until its head has credit.
     ///
-    /// The new head is the queue that needs the fewest turns (the first among equals). Every queue gets this number of turns.
+    /// The new head is the queue that needs the fewest turns (the first in a tie). Every queue gets this number of turns.
     /// The queues before the new head move to the end of the list and get one additional turn.
     fn rounds(&mut self) {
         let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
@@ -342,7 +342,7 @@ impl Flows {
         }
     }
 
-    /// Returns the queue with the most bytes (the first among equals), and the number of its bytes.
+    /// Returns the queue with the most bytes (the first in a tie) and its byte count.
     pub(crate) fn longest(&mut self) -> Option<(u16, u64)> {
         self.lengths.longest().map(|(place, bytes)| (place as u16, bytes))
     }

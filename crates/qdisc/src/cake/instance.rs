@@ -32,7 +32,7 @@ pub struct Cake {
     /// The tin of each code point.
     map: Box<[u8; 64]>,
     shaper: Option<Shaper>,
-    /// A link with the shaper's rate, for limits that are given as times; `None` without a shaper.
+    /// A link with the shaper's rate, for limits given as times; `None` without a shaper.
     shaped: Option<LinkView>,
     overhead: Overhead,
     ack_filter: AckFilter,
@@ -174,8 +174,7 @@ impl Cake {
         }
         let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
-        // chooses the last tin among those that are due; if none is due, the tin with the earliest clock (the last among
-        // equals)
+        // chooses the last tin among those that are due; if none is due, the tin with the earliest clock (the last in a tie)
         waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
     }
 
@@ -252,7 +251,7 @@ impl Cake {
     }
 }
 
-/// Reports sums over one or more instances that have the same parameters. For a clock, reports the earliest.
+/// Reports sums over one or more instances with the same parameters; for a clock, reports the earliest.
 pub(super) fn report<'a>(of: impl Iterator<Item = &'a Cake> + Clone, out: &mut Reading<'_>) {
     let flows = |out: &mut Reading<'_>, tins: &dyn Fn(fn(&Flows) -> u32) -> u32| {
         out.number("sparse_flows", tins(Flows::sparse));

@@ -7,8 +7,8 @@
 //!            active = 1 + other instances that hold packets, or have sent one since it last counted
 //! ```
 //!
-//! So an instance that becomes active has the whole rate until it counts for the first time, and the others keep their rates until
-//! they count again. Limits hold for each instance.
+//! So a newly active instance has the full rate until its first count, and the others keep their rates until their next count.
+//! Limits apply to each instance.
 //!
 //! Source: J. Koeppeler, T. Hoiland-Jorgensen, "net/sched: sch_cake: share shaper state across sub-instances of cake_mq", version 3
 //! of the patch, 30 November 2025 (facts only); it is part of Linux 7.0.
@@ -22,7 +22,7 @@ use crate::{ClassProbe, Context, QueueDiscipline};
 use packet::{Backlog, Count, PacketMeta, Reading};
 use units::{BitRate, Duration, Time};
 
-/// Shortest time between two counts of an instance.
+/// Minimum time between two counts by an instance.
 const SYNC: Duration = Duration::from_micros(200);
 
 /// One transmit queue.

@@ -47,7 +47,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// Returns two flags, for sending and for receiving hosts: true if the flows of one host share a turn.
+    /// Returns whether the flows of one host share a turn, for sending hosts and for receiving hosts.
     pub(crate) fn shares_hosts(self) -> (bool, bool) {
         let triple = self == Self::TripleIsolate;
         (triple || self == Self::DualSrchost, triple || self == Self::DualDsthost)

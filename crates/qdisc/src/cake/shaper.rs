@@ -69,7 +69,7 @@ impl Shaper {
         Self { pace: Pace::new(rate), next: Fine::default(), failsafe: Fine::default() }
     }
 
-    /// Sets the rate of bytes that are sent or dropped from now on.
+    /// Sets the rate for bytes sent or dropped from now on.
     pub(crate) fn set_rate(&mut self, rate: BitRate) {
         self.pace = Pace::new(rate);
     }

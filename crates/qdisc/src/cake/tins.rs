@@ -24,7 +24,7 @@ use units::{BitRate, Duration};
 /// A full Ethernet frame without its checksum, bytes: CAKE's packet size.
 const FRAME: u64 = 1514;
 
-/// The constants of a tin.
+/// A tin's constants.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     /// Name of the tin.
@@ -141,7 +141,7 @@ mod tests {
         let rates = [1_000_000, 10_000_000, 20_000_000, 49_611_000, 1_000_000_000];
         assert_eq!(rates.map(|r| quantum(Some(r))), [300, 305, 610, 1514, 1514]);
         assert_eq!(quantum(None), 1514);
-        // from 1.5 x 1514 x 8 bit / 5 ms = 3.6336 Mbit/s on, target and interval equal the parameters `target` and `rtt`
+        // at 1.5 x 1514 x 8 bit / 5 ms = 3.6336 Mbit/s and above, target and interval equal the parameters `target` and `rtt`
         let four = &of(Diffserv::Besteffort, Some(3_640_000))[0];
         assert_eq!((four.law.target, four.law.interval), (Duration::from_millis(5), Duration::from_millis(100)));
         let none = &of(Diffserv::Besteffort, None)[0];
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(weights(Diffserv::Diffserv4), [1024, 64, 512, 256]);
         // each weight is 7/8 of the previous weight, rounded down
         assert_eq!(weights(Diffserv::Diffserv8), [256, 224, 196, 171, 149, 130, 113, 98]);
-        // the last tin has (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s. A frame takes 3.855 ms at this rate, and 1.514 ms at the
-        // whole rate
+        // the last tin has (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s. A frame takes 3.855 ms at this rate, and 1.514 ms at the full
+        // rate
         let last = of(Diffserv::Precedence, Some(8_000_000))[7].mtu_time;
         assert!((last.secs() * 1e3 - 1.514 * 2_097_152.0 / 823_543.0).abs() < 1e-5, "{last}");
     }

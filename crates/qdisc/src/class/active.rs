@@ -22,7 +22,7 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Creates the state without active flows. `min_th` comes with its unit, `packet` is the size of a typical packet in bytes,
+    /// Creates the state with no active flows. `min_th` is paired with its unit, `packet` is the size of a typical packet in bytes,
     /// and `classes` is the number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
@@ -80,8 +80,8 @@ impl Active {
         self.total.get() >= self.min_th
     }
 
-    /// Computes the part of the whole queue's average that `class` may use: each active flow has an equal part, and a class has
-    /// the parts of its flows.
+    /// Computes the share of the whole queue's average that `class` may use: each active flow has an equal share, and a class has
+    /// the shares of its flows.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all

@@ -8,7 +8,7 @@
 //!
 //! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero. This suits a
 //! class that fills the link alone. A class that sends fewer packets per second gets more than its threshold, and a class that
-//! sends more gets less. With `time`, the average is over time, independent of arrivals.
+//! sends more gets less. With `time`, the average is over time, independently of arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
 //! Departs: after the decay for an idle time, ns-2, ns-3 and ALTQ also add the current sample, 0.
@@ -30,7 +30,7 @@ pub enum Sampling {
     Time,
 }
 
-/// An average in the unit of its samples (packets or bytes).
+/// An average in the units of its samples (packets or bytes).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Average {
     w: Weight,

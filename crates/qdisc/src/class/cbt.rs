@@ -106,7 +106,7 @@ params! {
     }
 }
 
-/// Makes the checks that CBT and D-CBT have in common.
+/// Performs the checks common to CBT and D-CBT.
 pub(super) fn validate(limit: Limit, packet: Bytes, classes: &[Class], dynamic: bool) -> Result<(), Problem> {
     Room::validate(limit, false)?;
     check_packet(packet)?;

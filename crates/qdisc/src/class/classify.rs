@@ -170,10 +170,10 @@ impl Match {
     }
 }
 
-/// The classes' matches, the narrowest first.
+/// The classes' matches, narrowest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
-    /// Class index and match, the narrowest match first.
+    /// Class index and match, narrowest match first.
     order: Vec<(u8, Match)>,
 }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Source: Chung & Claypool, NOSSDAV 2000 (we have only its abstract); MMCN 1999 (future work).
-//! Departs: the details are our design. (1) Shares are counted in the unit of `min_th`, bytes by default, because counting packets
+//! Departs: the details are our design. (1) Shares are counted in the units of `min_th`, bytes by default, because counting packets
 //! would disadvantage flows that send small packets. (2) Tagged traffic has a slack of 2, because it sends bursts (the packets of a
 //! video frame). (3) A flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's RED
 //! on its own occupancy.
@@ -48,7 +48,7 @@ params! {
 }
 
 impl DcbtParams {
-    /// Creates the state without active flows.
+    /// Creates the state with no active flows.
     fn active(&self) -> Active {
         let min_th = threshold("min_th", self.min_th, self.limit).unwrap_or((0.0, Unit::Packets));
         Active::new(min_th, self.weight, self.packet.0, self.active_for, self.classes.len())

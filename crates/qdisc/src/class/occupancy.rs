@@ -60,8 +60,7 @@ impl Unit {
     }
 }
 
-/// Returns the value and the unit of a threshold.   Errors: a threshold that is a time, is zero, or is more than the `buffer`
-/// can hold.
+/// Returns the value and the unit of a threshold.   Errors: a threshold that is a time, zero, or more than `buffer` holds.
 pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
     let (value, unit) = match th {
         Limit::Packets(n) => (f64::from(n), Unit::Packets),

@@ -202,8 +202,7 @@ impl Dualpi2 {
         above && signal(&mut self.l, packet, MarkReason::Step, Point::Dequeue, cx)
     }
 
-    /// Removes the packet whose turn it is. Returns the packet, a flag that is true if it was in L, and a flag that is true if
-    /// both queues had packets.
+    /// Removes the packet whose turn it is. Returns the packet, whether it was in L, and whether both queues had packets.
     #[inline]
     fn take(&mut self) -> Option<(PacketMeta, bool, bool)> {
         let (l, c) = (self.l.head(), self.c.head());

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, ensure, positive, positive_or_none, within};
 
-/// Linux's largest packet on Ethernet, bytes.
+/// Linux's largest Ethernet frame, bytes.
 const FRAME: u64 = 1514;
 /// Size of the packet for which RFC 9332's limit must have room, bytes.
 const MTU: u64 = 1500;
@@ -129,7 +129,7 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns the smallest size, in bytes, with which an arrival counts towards the limit.
+    /// Returns the minimum size, in bytes, at which an arrival counts towards the limit.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }

@@ -50,7 +50,7 @@ pub(crate) enum Base {
         p: u32,
         /// Gain for the distance from the target, in units of p' (2^-32) per 64 ns of distance, as in Linux.
         alpha: u64,
-        /// Gain for the change since the last update, in the unit of `alpha`.
+        /// Gain for the change since the last update, in the same units as `alpha`.
         beta: u64,
     },
 }

@@ -12,7 +12,7 @@
 
 use units::{Duration, Time};
 
-/// A frame, bytes: Linux's largest packet on Ethernet.
+/// Linux's largest Ethernet frame, bytes.
 const FRAME: i64 = 1514;
 /// Sum of the weights.
 const WHOLE: i64 = 1_000_000;

@@ -181,7 +181,7 @@ struct Session {
     queue: u32,
     waiting: u32,
     generation: u16,
-    /// Number of the salt with which the queue was chosen.
+    /// Number of the salt used to choose the queue.
     epoch: u16,
 }
 
@@ -211,7 +211,7 @@ fn index(flow: FlowId, reverse: bool) -> usize {
 }
 
 impl Classifier {
-    /// Creates a classifier without sessions from a valid `spec`.
+    /// Creates a classifier with no sessions from a valid `spec`.
     pub(crate) fn new(spec: ClassifierSpec) -> Self {
         let (places, shared) = match &spec {
             ClassifierSpec::Isolated(p) => (64, p.shared_dscp.iter().fold(0, |bits, d| bits | 1 << d)),

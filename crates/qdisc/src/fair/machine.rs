@@ -77,7 +77,7 @@ impl Fair {
         self.scheduler.in_line(&self.queues).collect()
     }
 
-    /// Returns the backlog that is passed to the law of queue `i`.
+    /// Returns the backlog passed to the law of queue `i`.
     #[inline]
     fn seen(&self, i: u32) -> Backlog {
         let own = self.queues[i].fifo.backlog();

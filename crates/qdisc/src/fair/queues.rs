@@ -50,7 +50,7 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// Creates a set without queues. The law of each queue starts as `fresh`.
+    /// Creates an empty set. The law of each queue starts as `fresh`.
     pub(crate) fn new(fresh: AnyLaw) -> Self {
         Self { all: Vec::new(), lengths: Lengths::default(), fresh }
     }
@@ -103,7 +103,7 @@ impl Queues {
         self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// Returns the longest queue (among equals, the queue with the lowest number); `None` if no packet waits.
+    /// Returns the longest queue (in a tie, the one with the lowest number); `None` if no packet waits.
     pub(crate) fn longest(&mut self) -> Option<u32> {
         self.lengths.longest().map(|(i, _)| i as u32)
     }

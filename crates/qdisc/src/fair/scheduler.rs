@@ -151,7 +151,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Creates a scheduler without active queues from a valid `spec`.
+    /// Creates a scheduler with no active queues from a valid `spec`.
     pub(crate) fn new(spec: SchedulerSpec) -> Self {
         Self { spec, new: QueueList::EMPTY, old: QueueList::EMPTY, in_turn: false }
     }

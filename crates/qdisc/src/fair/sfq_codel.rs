@@ -1,4 +1,4 @@
-//! SFQ-CoDel: many queues ("bins"), each with CoDel, which are served one packet at a time.
+//! SFQ-CoDel: many queues ("bins"), each running CoDel, served one packet at a time.
 //!
 //! ```text
 //! bin = h(5-tuple), one of 1024;   one packet per turn;   a bin that has just become active goes before the others, once

@@ -22,7 +22,7 @@ use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, positive};
 
 /// Upper bounds on alpha, the additive increase of max_p: 0.01, and a quarter of max_p.
 const ALPHA: (f64, f64) = (0.01, 0.25);
-/// The lower and upper end of the target band of the average, as shares of [min, max].
+/// The lower and upper ends of the average's target band, as fractions of [min, max].
 const BAND: (f64, f64) = (0.4, 0.6);
 
 /// The rule that adapts max_p.
@@ -150,7 +150,7 @@ impl AdaptiveRed {
         &self.red
     }
 
-    /// Returns the lower and the upper bound of max_p.
+    /// Returns the lower and upper bounds of max_p.
     fn bounds(&self) -> (f64, f64) {
         (self.params.bottom.get(), self.params.top.get())
     }

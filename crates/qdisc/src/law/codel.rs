@@ -28,7 +28,7 @@ const LEARNED_MAX_PACKET_START: u64 = 256;
 /// If count - 2 exceeds this value, the kmn revision resumes with [`KMN_KEEP`] x count instead of count - 2. At a count of 128,
 /// both give 126.
 const KMN_KNEE: u32 = 126;
-/// Part of the count that the kmn revision keeps above [`KMN_KNEE`].
+/// Fraction of the count that the kmn revision keeps above [`KMN_KNEE`].
 const KMN_KEEP: f64 = 0.9844;
 
 impl LawParams for CodelParams {
@@ -78,7 +78,7 @@ pub struct CodelState {
     turn: Turn,
     /// 1/sqrt(count) in units of 2^-16.
     inv_sqrt: u16,
-    /// Bytes of the largest packet so far.
+    /// Size of the largest packet so far, bytes.
     max_seen: u64,
 }
 

@@ -18,7 +18,7 @@
 //! quiet           this delay and the last < target/2, drop_prob = 0, burst_allowance = 0
 //! ```
 //!
-//! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode, from which the states have their names (the appendix calls
+//! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode, from which the states take their names (the appendix calls
 //! them INACTIVE, QUENCHING_BURST and PROTECT_BURST). DOCSIS-PIE does not mark: DOCSIS 3.1 defines no ECN for it.
 //! Departs: on a link without a token bucket, the predicted delay is q / rate. Updates run at multiples of INTERVAL since the
 //! start of the run, and stop while they would change nothing (INACTIVE, empty queue, drop_prob 0, last delay 0).

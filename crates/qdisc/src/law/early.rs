@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Limit, Problem, Rng, Time, ensure, math};
 
-/// The measure in which a threshold is written. The average has the same measure.
+/// The measure in which a threshold is expressed. The average uses the same measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Packets queued.

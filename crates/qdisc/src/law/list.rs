@@ -80,7 +80,7 @@ macro_rules! law_enums {
             /// All names of laws, except the external law, which has no defaults.
             pub const NAMES: &'static [&'static str] = &["none", $($listed,)+];
 
-            /// Returns the law of this name, with its defaults.
+            /// Returns the law with this name, with its default parameters.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
                     "none" => Some(Self::None),
@@ -161,7 +161,7 @@ macro_rules! law_enums {
 
 laws! { law_enums }
 
-/// Adds `texts` to the choices of a schema where, besides tables, texts are valid.
+/// Adds `texts` to the choices of a schema in which strings are valid besides tables.
 pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Value>) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
         choices.extend(texts);

@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure, within};
 
-/// Largest gain of the integral term, 1/s. At this gain and a delay of twice the target, the term grows from 0 to 1 in a
+/// Maximum gain of the integral term, 1/s. At this gain and a delay of twice the target, the term grows from 0 to 1 in a
 /// second.
 const MAX_INTEGRAL: f64 = 1.0;
-/// Longest time step of the integral term. The step is limited because an idle period carries no information about the queue.
+/// Maximum time step of the integral term. The step is limited because an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
 /// The curves of Figure 10.
@@ -198,7 +198,7 @@ impl LredParams {
     }
 }
 
-/// Thresholds (MINth, MAXth) in ns, packets or bytes, and probabilities (Pmin, Pmax) of a curve.
+/// A curve's thresholds (MINth, MAXth), in ns, packets or bytes, and its probabilities (Pmin, Pmax).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Set {
     thresholds: (f64, f64),

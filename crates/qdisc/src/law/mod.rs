@@ -20,7 +20,7 @@ pub use selector::Selector;
 use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// The state of the host that a law may read.
+/// The host state that a law may read.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The time of the call.

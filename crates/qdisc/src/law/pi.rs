@@ -1,4 +1,4 @@
-//! The parts that PIE and DOCSIS-PIE have in common: the controller, its tuning table, the safeguards and the de-randomised dice.
+//! The parts common to PIE and DOCSIS-PIE: the controller, its tuning table, the safeguards and the de-randomised dice.
 //!
 //! ```text
 //! every T_UPDATE   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), times the tuning table's factor for drop_prob
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Rng, ensure};
 
-/// The largest step up of drop_prob while it is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
+/// The maximum increase of drop_prob per update while it is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
 const STEP_CAP: f64 = 0.02;
 /// The drop_prob at and above which [`STEP_CAP`] applies.
 const STEP_FROM: f64 = 0.1;

@@ -187,9 +187,8 @@ impl Pie {
     }
 }
 
-/// Shortest time between updates. After an idle period, a queue makes all updates that it has missed; with updates 2 ns apart,
-/// these would be 500 million updates for each idle second. The sources use 15 to 30 ms; a packet of 1500 bytes takes 100 us at 120
-/// Mbit/s.
+/// Minimum time between updates. After an idle period, a queue runs all the updates it missed; with updates 2 ns apart, that would
+/// be 500 million for each idle second. The sources use 15 to 30 ms; a packet of 1500 bytes takes 100 us at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that are too frequent.

@@ -5,7 +5,7 @@
 //!              avg < min: keep;  min <= avg < max: drop with probability p_a(p_b(avg), count);  avg >= max: drop
 //! ```
 //!
-//! The parts (average, ramp, spacing) are in [`super::early`]; this file has RED's parameters and its published versions.
+//! The parts (average, ramp, spacing) are in [`super::early`]; this file contains RED's parameters and its published versions.
 //!
 //! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); MMCN 1999.
 //! Departs: with `spacing = "uniform"`, the gap is uniform on 1 ... 1/p_b as the paper derives; the paper's pseudo-code gives a gap

@@ -4,9 +4,9 @@
 //! (time). With `drop_head`, the oldest packets are dropped instead, until the arrival fits.
 //!
 //! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload. There, a
-//! super-segment of up to n segments counts as one packet of the limit. So the queue holds up to n x limit segments, and its
+//! super-segment of up to n segments counts as one packet towards the limit. So the queue holds up to n x limit segments, and its
 //! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no additional room,
-//! iff the super-segment has fewer than n segments and its last segment is of the same TCP flow, has the same size and is
+//! iff the super-segment has fewer than n segments and its last segment belongs to the same TCP flow, has the same size and is
 //! adjacent in the stream. A super-segment counts until its last segment has left. For senders of up to 1.4 MB/s, n is 2:
 //! `tcp_tso_autosize` fills a super-segment with the bytes of 1 ms at the pacing rate, but with at least `tcp_min_tso_segs` = 2
 //! segments.
@@ -23,7 +23,7 @@ use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol,
 use std::collections::VecDeque;
 use units::{Limit, Problem, Time, ensure};
 
-/// Maximum number of segments of a super-segment: an IPv4 datagram of 64 KiB holds 45 segments of 1448 bytes.
+/// Maximum number of segments in a super-segment: an IPv4 datagram of 64 KiB holds 45 segments of 1448 bytes.
 const MOST_SEGMENTS: u8 = 45;
 
 params! {
@@ -80,9 +80,9 @@ pub struct DropTail {
 /// The super-segments in the queue. The limit counts each of them as a packet.
 #[derive(Clone, Debug, PartialEq)]
 struct SuperSegments {
-    /// Maximum number of segments of one super-segment.
+    /// Maximum number of segments in one super-segment.
     most: u8,
-    /// For each super-segment, the oldest first, the number of its segments that are still in the queue; never 0.
+    /// Number of segments still in the queue for each super-segment, oldest first; never 0.
     held: VecDeque<u8>,
     /// Number of segments that have joined the newest super-segment, including those that have left.
     taken: u8,
@@ -216,7 +216,7 @@ mod tests {
         dropped: Dropped,
     }
 
-    /// Creates a queue without packets. All flows are TCP except flow 9.
+    /// Creates an empty queue. All flows are TCP except flow 9.
     fn script(limit: u32, super_segment: u8, drop_head: bool) -> Script {
         let params = DroptailParams { limit: Limit::Packets(limit), super_segment, drop_head, ..Default::default() };
         params.validate().unwrap();

@@ -44,7 +44,7 @@ macro_rules! disciplines {
         }
 
         impl Spec {
-            /// Returns the discipline of this name, with its defaults.
+            /// Returns the discipline with this name, with its default parameters.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$Variant(Default::default())),)+

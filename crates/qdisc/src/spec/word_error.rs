@@ -1,15 +1,15 @@
-//! The errors for a text that is not a valid discipline or law.
+//! The errors for a string that is not a valid discipline or law.
 
 use serde::de;
 
-/// The reason why a text is not a valid discipline or law.
+/// The reason why a string is not a valid discipline or law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WordError {
     /// An unknown name, and the valid names.
     Unknown(String, Vec<&'static str>),
     /// An unknown keyword after the name, and the valid keywords.
     Option(String, Vec<String>),
-    /// Keywords that are invalid together, with the message.
+    /// Keywords that cannot be combined, with the message.
     Misfit(String),
 }
 

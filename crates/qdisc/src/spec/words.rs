@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use std::marker::PhantomData;
 
-/// A choice that a scenario writes as a table of one key (`codel = {..}`) or as text (`"codel"`).
+/// A choice written in a scenario as a one-key table (`codel = {..}`) or as a string (`"codel"`).
 trait Choice: Sized {
     /// A description of the valid forms, for error messages.
     const EXPECTED: &'static str;
-    /// Reads the table of one key.
+    /// Reads the one-key table.
     fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error>;
-    /// Reads the text.
+    /// Reads the string.
     fn text(text: &str) -> Result<Self, WordError>;
 }
 
@@ -104,7 +104,7 @@ impl LawSpec {
     #[inline]
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // only one law is valid here, so a text with another + is looked up as a whole, and is then an unknown name
+        // only one law is valid here, so a string with another + is looked up as a whole, and is then an unknown name
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {

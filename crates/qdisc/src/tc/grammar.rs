@@ -1,4 +1,4 @@
-//! The table of tc syntax: the disciplines of tc that we model, their keywords, and the parameter that each keyword sets.
+//! The table of tc syntax: the tc disciplines that we model, their keywords, and the parameter that each keyword sets.
 //!
 //! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8), tc-dualpi2(8).
 
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Signed,
     /// A whole number in sixteenths: 16 times the value of the parameter.
     Sixteenths,
-    /// A whole number of per cent.
+    /// A whole percentage.
     Percent,
     /// A probability: `0.02`.
     Share,
@@ -40,12 +40,12 @@ pub(super) enum Kind {
     /// No argument: sets these parameters, by name, to these JSON values. We read such a keyword but never write it, because other
     /// keywords exist for the same parameters.
     Several(&'static [(&'static str, &'static str)]),
-    /// An option of tc for which we have no parameter, with the number of its arguments.
+    /// A tc option for which we have no parameter, with its number of arguments.
     Absent(usize),
 }
 
 impl Kind {
-    /// Returns the placeholder of the argument in a synopsis, and a description of its valid values.
+    /// Returns the argument's placeholder in a synopsis, and a description of its valid values.
     fn argument(self) -> (&'static str, &'static str) {
         match self {
             Self::Packets => (" PACKETS", "a number of packets, such as 1000 or 1000p"),
@@ -74,18 +74,18 @@ impl Kind {
     }
 }
 
-/// A keyword of tc.
+/// A tc keyword.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keyword {
     /// The keyword in tc's spelling.
     pub tc: &'static str,
     /// The parameter's path in the discipline's table.
     pub field: &'static str,
-    /// The argument of the keyword.
+    /// The keyword's argument.
     pub kind: Kind,
 }
 
-/// A discipline of tc.
+/// A tc discipline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grammar {
     /// Name of the discipline in tc.
@@ -95,7 +95,7 @@ pub(super) struct Grammar {
     /// Parameters that the name in tc implies, as JSON. They do not apply to a name without keywords that is also a name in a
     /// scenario: such a name means the scenario's discipline with its defaults.
     pub base: &'static [(&'static str, &'static str)],
-    /// Keywords of the discipline, in groups that several disciplines have in common.
+    /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
 }
 
@@ -122,7 +122,7 @@ use Kind::{
     Sixteenths, Size, Threshold, Time,
 };
 
-/// Bytes of a frame, used to convert between packets and bytes, as in Linux.
+/// Size of a frame in bytes, used to convert between packets and bytes, as in Linux.
 pub(super) const FRAME: u64 = 1514;
 
 const PACKETS: &[Keyword] = &[w("limit", "limit", Packets)];
@@ -142,7 +142,7 @@ const FAIR: &[Keyword] = &[
 ];
 const FQ_CODEL: &[Keyword] =
     &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
-/// The keywords of PIE, whose parameters are under the path `$at`. The keyword `$more` follows the gains.
+/// PIE's keywords, whose parameters are under the path `$at`. The keyword `$more` follows the gains.
 macro_rules! pie {
     ($at:literal $(, $more:expr)?) => {
         &[
@@ -289,7 +289,7 @@ const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -
 /// sfq's `headdrop`, as JSON: drops the head of the queue that has the most packets.
 pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
 
-/// Every discipline of tc that is modelled.
+/// Every modelled tc discipline.
 pub(super) const GRAMMARS: &[Grammar] = &[
     // tc-pfifo(8): the default limit of pfifo is the interface's txqueuelen, 1000 packets, and that of bfifo is 1000 frames of
     // 1514 bytes
@@ -302,13 +302,13 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], keywords: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
-    // red's keywords have thresholds in bytes, and defaults derived from the limit, so they set the parameters of the Linux
+    // red's keywords take thresholds in bytes, and defaults derived from the limit, so they set the parameters of the Linux
     // variant
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], keywords: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];
 
-/// Disciplines of tc that are not modelled, each with advice for the user.
+/// The tc disciplines that are not modelled, each with advice for the user.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("choke", "nearest: \"red\""),
     ("ets", "nearest: \"cbq\""),

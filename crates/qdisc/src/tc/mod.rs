@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A name alone means the discipline with its defaults. Each keyword changes a parameter (some keywords of cake change several),
-//! so every text is equivalent to a table of parameters. A keyword that tc does not have may be the name of a parameter (`codel
+//! so every string is equivalent to a table of parameters. A keyword that tc does not have may be the name of a parameter (`codel
 //! target 5ms variant linux`). Both directions use the table in `grammar`.
 //!
 //! Source: tc(8), and the manual pages listed in `grammar`.   Units: as in tc; in sizes, k, m and g are powers of 1024.

@@ -6,13 +6,13 @@ use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
-/// Returns the words that a text may begin with: the names of disciplines in scenarios and in tc.
+/// Returns the words that a string may begin with: the names of disciplines in scenarios and in tc.
 pub(crate) fn names() -> Vec<&'static str> {
     let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
 }
 
-/// Returns the disciplines of tc that are equivalent to the scenario's discipline `name`, each with its synopsis; none if tc
+/// Returns the tc disciplines equivalent to the scenario's discipline `name`, each with its synopsis; none if tc
 /// has no equivalent.
 pub fn synopses(name: &str) -> Vec<(&'static str, String)> {
     GRAMMARS.iter().filter(|g| g.name == name).map(|g| (g.tc, g.synopsis())).collect()
@@ -42,8 +42,8 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     Ok(Value::Object(Map::from_iter([(ours.to_owned(), Value::Object(table))])))
 }
 
-/// Parses a text, which may also be `sfq_hss + codel`, into a table to which a caller can add parameters. Returns `None` if the
-/// text is invalid.
+/// Parses a string, which may also be `sfq_hss + codel`, into a table to which a caller can add parameters. Returns `None` if the
+/// string is invalid.
 #[inline]
 pub fn table(text: &str) -> Option<Value> {
     let Some((host, law)) = text.split_once('+') else { return read(text).ok() };
@@ -130,7 +130,7 @@ fn options(
     Ok(())
 }
 
-/// Reads the argument of a keyword of tc, and returns the value that the keyword sets.
+/// Reads the argument of a tc keyword, and returns the value that the keyword sets.
 fn option<'a>(keyword: &Keyword, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
     match keyword.kind {
         Kind::Flag(on) => return Ok(Value::Bool(on)),
@@ -205,12 +205,12 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
     })
 }
 
-/// Returns true if the text consists of digits only.
+/// Returns true if the string consists of digits only.
 fn plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Parses a size of tc, in upper or lower case: `1514`, `1514b`, `64kb`, `4Mb`.
+/// Parses a tc size, in upper or lower case: `1514`, `1514b`, `64kb`, `4Mb`.
 fn size(text: &str) -> Option<Bytes> {
     let text = text.to_ascii_lowercase();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

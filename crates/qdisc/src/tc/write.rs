@@ -17,7 +17,8 @@ pub struct TcText {
 /// Parameters by name, as JSON.
 type Values = &'static [(&'static str, &'static str)];
 
-/// Defaults of published versions that differ from Linux's defaults. A line has the discipline, the version and the parameters.
+/// Defaults of published versions that differ from Linux's defaults. Each line gives the discipline, the version and the
+/// parameters.
 const VERSIONS: &[(&str, &str, Values)] = &[
     ("pie", "draft2013", DRAFT2013),
     ("fq_pie", "draft2013", DRAFT2013),
@@ -215,7 +216,7 @@ impl Command {
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // writes only as many digits as a reader keeps
+            // writes only as many digits as the parser keeps
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })

@@ -6,7 +6,7 @@ use qdisc::{QDISCS, Spec};
 const DOC: &str = include_str!("../../../../docs/adding-a-discipline.md");
 const LAWS: &str = include_str!("../../src/law/list.rs");
 
-/// Returns the page's blocks of Rust code.
+/// Returns the page's Rust code blocks.
 fn blocks() -> Vec<&'static str> {
     DOC.split("```rust\n").skip(1).map(|rest| rest.split("```\n").next().unwrap()).collect()
 }

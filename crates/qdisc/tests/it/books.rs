@@ -1,4 +1,4 @@
-//! Tests of invariants of every discipline, under any arrivals.
+//! Tests of every discipline's invariants, under arbitrary arrivals.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,

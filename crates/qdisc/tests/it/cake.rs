@@ -203,7 +203,7 @@ fn an_instance_alone_has_the_whole_rate() {
 
 #[test]
 fn hosts_share_equally_however_many_flows_they_have() {
-    // One host has 8 flows and another has 1, to nine different servers. Each flow offers the whole rate of the link.
+    // One host has 8 flows and another has 1, to nine different servers. Each flow offers the link's full rate.
     for (isolation, expected) in [
         ("triple_isolate", 0.5),
         ("dual_srchost", 0.5),

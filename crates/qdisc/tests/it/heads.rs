@@ -193,7 +193,7 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
     // by 1408 ms, two decrements are due, at 1336.18 and at 1336.18 + 70.711 = 1406.89. The next is due 100 ms later, at 1506.89
     assert_eq!(see(&mut law, 1_408_000, 5), (false, 1, 1_506_891));
-    // the delay is above target again, and count is 1, so the next drop is due after a whole interval
+    // the delay is above target again, and count is 1, so the next drop is due after a full interval
     assert_eq!(see(&mut law, 1_450_000, 10), (false, 1, 1_550_000));
     assert_eq!(see(&mut law, 1_460_000, 5), (false, 1, 1_550_000));
     // count falls to 0, and drop_next is an interval ahead of now again

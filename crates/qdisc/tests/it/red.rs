@@ -67,7 +67,7 @@ fn gaps_are_uniform() {
 
 #[test]
 fn the_law_drops_at_those_gaps() {
-    // For p_b = 0.1, each row has the smallest and the largest gap, the mean gap and its standard deviation. Gaps are uniform
+    // For p_b = 0.1, each row has the minimum and the maximum gap, the mean gap and its standard deviation. Gaps are uniform
     // on 1 ... 10, 10 ... 19 or 1 ... 19.
     for (spacing, least, most, mean, sd) in [
         (Spacing::Uniform, 1, 10, 5.5, 2.87),

@@ -1,4 +1,4 @@
-//! Tests of disciplines in tc's syntax: the meaning of the keywords, the errors, and the round trip.
+//! Tests of disciplines in tc syntax: the meaning of the keywords, the errors, and the round trip.
 
 use qdisc::{LawSpec, QDISCS, Spec};
 use serde_json::{Value, json};
@@ -160,7 +160,7 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // the texts have every keyword, except flags that tc can only set, so the written command equals the text
+        // the strings contain every keyword, except flags that tc can only set, so the written command equals the string
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
@@ -223,7 +223,7 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = written(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate, 50 ms cannot be converted to bytes, so the text has Linux's default, and this is listed in `differences`
+    // without a rate, 50 ms cannot be converted to bytes, so the text contains Linux's default, and this is listed in `differences`
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {

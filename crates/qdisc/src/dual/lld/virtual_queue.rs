@@ -26,7 +26,7 @@ const LG_ALPHA: u32 = 7;
 /// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
 /// Number of empty samples after which any average is zero. An average has at most 2^56 units. Without rounding, 128 ln(2^56) =
-/// 4968 samples reduce it to about one unit; because of rounding, it needs at most 128 samples more.
+/// 4968 samples reduce it to about one unit; because of rounding, it needs at most 128 more samples.
 const ALL: u64 = 6000;
 
 /// A link without a request loop.
@@ -160,7 +160,7 @@ mod tests {
         // granted without requests, packets of these grants wait for 0.945 ms. So 3.645 ms x 45 Mbit/s / 8 = 20 503 B wait for
         // requests, and 0.945 ms x 5 Mbit/s / 8 = 590 B for the other grants.
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
-        // if the whole rate is granted without requests, 0.945 ms x 50 Mbit/s / 8 = 5906 B are allowed
+        // if the full rate is granted without requests, 0.945 ms x 50 Mbit/s / 8 = 5906 B are allowed
         assert_eq!(queue(50_000_000).allowed, 5906);
     }
 
