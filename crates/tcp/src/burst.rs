@@ -32,14 +32,14 @@ use units::{Duration, Time};
 const RATIO: (f64, f64) = (2.0, 1.2);
 /// A burst holds what the pacing rate sends in 1/PER_SECOND of a second.
 const PER_SECOND: f64 = 1024.0;
-/// Largest burst in bytes.
+/// Maximum burst, bytes.
 const MOST: u32 = 65_536;
 /// The extra size of bursts at short RTTs halves with every 2^RTT_LOG microseconds of the minimum RTT.
 const RTT_LOG: u32 = 9;
-/// Largest number of bytes that an unpaced connection keeps in its host's device.   Source: Linux's tcp_limit_output_bytes,
+/// Maximum number of bytes that an unpaced connection keeps in its host's device.   Source: Linux's tcp_limit_output_bytes,
 /// since 6.16.
 const LIMIT_OUTPUT: u64 = 4 << 20;
-/// Smallest burst in segments.
+/// Minimum burst, segments.
 const LEAST: u32 = 2;
 /// A burst may leave once 1/WIN_DIVISOR of the window is free.
 const WIN_DIVISOR: u64 = 3;
@@ -132,7 +132,7 @@ impl Bursts {
         self.local >= limit
     }
 
-    /// Returns the largest size of the next burst, in segments.
+    /// Returns the maximum size of the next burst, in segments.
     pub(crate) fn size(&self, p: &TcpParams) -> u32 {
         autosize(p, self.rate, self.min_rtt_us)
     }
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(autosize(&single, Some(7.5e6), 20_000), 1);
         let three = p.clone().with(|p| p.pacing.gso_max_segs = 3);
         assert_eq!(autosize(&three, Some(7.5e6), 20_000), 3);
-        // an IP packet has at most 65535 bytes, including the headers of its segments: 43 segments of 1500 bytes, or 7 of 9000
+        // an IP packet is at most 65535 bytes long, including the headers of its segments: 43 segments of 1500 bytes, or 7 of 9000
         let tso = p.with(|p| p.pacing.tso = true);
         assert_eq!(autosize(&tso, Some(1e9), 20_000), 43);
         assert_eq!(autosize(&tso.clone().with(|p| p.wire.mss = 8948), Some(1e9), 20_000), 7);

@@ -41,7 +41,7 @@ struct Sent {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Arrived {
     bytes: u64,
-    /// The delivered segment that was sent last, and true if it was sent more than once.
+    /// The delivered segment that was sent last, and whether it was sent more than once.
     newest: Option<(Sent, bool)>,
 }
 

@@ -52,8 +52,8 @@ pub(crate) enum Mark {
 }
 
 impl EcnFeedback {
-    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs have carried ECE so far. Returns true if ACKs
-    /// carry ECE from now on, and the effect of the segment.
+    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs have carried ECE so far. Returns whether ACKs
+    /// carry ECE from now on, and the segment's effect.
     #[inline]
     pub(crate) fn on_data(self, echo: bool, segment: &Segment) -> (bool, Mark) {
         let marked = segment.ecn == Ecn::Ce;

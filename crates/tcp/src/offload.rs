@@ -22,7 +22,7 @@ use packet::Flags;
 /// An [`Io`] that gathers segments into packets, and passes the packets to the [`Io`] of the host.
 pub(crate) struct Offload<'a, I> {
     p: &'a TcpParams,
-    /// Largest number of segments in a packet.
+    /// Maximum number of segments in a packet.
     most: u32,
     io: &'a mut I,
     /// The packet gathered so far. It has no payload if no segment has joined yet.
@@ -30,7 +30,7 @@ pub(crate) struct Offload<'a, I> {
 }
 
 impl<'a, I: Io> Offload<'a, I> {
-    /// Begins without a packet. `most` is the largest number of segments per packet.
+    /// Begins without a packet. `most` is the maximum number of segments per packet.
     pub(crate) fn new(p: &'a TcpParams, most: u32, io: &'a mut I) -> Self {
         Self { p, most, io, run: Segment::default() }
     }

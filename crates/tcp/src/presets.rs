@@ -172,7 +172,7 @@ fn without_linux(p: &mut TcpParams) {
     (p.receiver.dsack, p.receiver.quick_acks) = (false, 0);
 }
 
-/// Applies the settings that ns-2's agents have in common.
+/// Applies the settings common to ns-2's agents.
 fn ns2(p: &mut TcpParams, quirks: Quirks) {
     without_linux(p);
     p.quirks = quirks;

@@ -28,7 +28,7 @@ const ON_HEAP: u8 = u8::MAX;
 /// arrived before.)
 const AT_ONCE: Time = Time::ZERO;
 
-/// Shortest gap between two segments that counts as a pause of the sender, microseconds. Usual RTOs are longer.
+/// Shortest gap between two segments that counts as a pause by the sender, microseconds. Usual RTOs are longer.
 const PAUSE: u32 = 100_000;
 /// Number of immediate ACKs after a CE mark that begins an echo.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
@@ -109,7 +109,7 @@ pub(crate) struct Receiver {
     rare: Option<Box<Rare>>,
 }
 
-/// State that only few connections use.
+/// State that few connections need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// AccECN's counters; `None` without AccECN.
@@ -375,7 +375,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the fields that all segments of an established connection have, and clears any ACK due.
+    /// Sets the fields common to all segments of an established connection, and clears any ACK due.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         segment.has_ack = true;

@@ -46,15 +46,15 @@ const CWND_GAIN: f64 = 2.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Time for which a measured minimum RTT is valid.
 const RTPROP_WINDOW: Duration = Duration::from_secs(10);
-/// Time spent in ProbeRtt at the smallest window, while the queue drains.
+/// Time spent in ProbeRtt at the minimum window, while the queue drains.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// The smallest window in segments. It keeps data flowing even if only every second segment is acknowledged.
+/// Minimum window, segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
 /// Growth of the bandwidth per round, as a factor, above which the pipe is not full.
 const FULL_GROWTH: f64 = 1.25;
 /// Number of rounds with less growth than [`FULL_GROWTH`] after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Factor on the pacing rate. Pacing slightly below the estimate drains queues caused by estimation errors.
+/// Factor applied to the pacing rate. Pacing slightly below the estimate drains queues caused by estimation errors.
 const PACING_MARGIN: f64 = 0.99;
 /// Round-trip time assumed for the first pacing rate if the handshake gave no sample. Linux has the same value.
 const FIRST_RTT: Duration = Duration::from_millis(1);
@@ -100,7 +100,7 @@ pub(crate) struct Bbr {
     mode: Mode,
     /// Windowed maximum of the delivery rate, bytes per second.
     btl_bw: MaxFilter,
-    /// Smallest round-trip time, microseconds.
+    /// Minimum RTT, microseconds.
     rt_prop: Option<u32>,
     /// Time at which `rt_prop` was measured.
     rt_prop_at: Time,

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! [`model`] estimates the path, [`bounds`] sets limits after losses, [`states`] is the state machine, and [`responses`]
-//! computes the output to the sender. Functions have the names of the draft's functions.
+//! computes the output to the sender. Functions are named after the draft's.
 //!
 //! Source: draft-ietf-ccwg-bbr-04. For `bbr3_form = "linux"`: google/bbr, branch v3, which differs as follows: Drain has a gain
 //! of 0.347 and DOWN of 0.91, `extra_acked` covers the last 5 to 10 rounds, bursts are one segment below 1.2 Mbit/s, and there
@@ -55,7 +55,7 @@ const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 /// BBR.PacingMarginPercent, as a factor: pacing is 1 % below the estimated bandwidth.
 const PACING_MARGIN: f64 = 0.99;
-/// BBR.MinPipeCwnd: the smallest window, segments.
+/// BBR.MinPipeCwnd: the minimum window, segments.
 const MIN_PIPE_CWND: f64 = 4.0;
 /// Round-trip time assumed for the first pacing rate if the handshake gave no sample.
 const FIRST_RTT: Duration = Duration::from_millis(1);
@@ -101,7 +101,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns C.send_quantum, the largest burst in bytes.
+    /// Returns C.send_quantum, the maximum burst in bytes.
     fn send_quantum(&self) -> f64 {
         match self.form {
             Bbr3Form::Draft => (self.pacing_rate * 1e-3).min(65_536.0).max(2.0 * self.mss),

@@ -57,7 +57,7 @@ pub struct Drive {
     pub pacing_rate: Option<f64>,
     /// Number of segments that may leave back to back at the pacing rate.
     pub quantum: u32,
-    /// Largest payload of a new segment in bytes, if smaller than the MSS; 0 stands for the MSS. Used only if [`Needs::rates`] is
+    /// Maximum payload of a new segment in bytes, if smaller than the MSS; 0 stands for the MSS. Used only if [`Needs::rates`] is
     /// set.
     pub max_payload: u16,
     /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
@@ -287,7 +287,7 @@ pub(crate) struct EcnNeeds {
 }
 
 impl EcnNeeds {
-    /// The requirements of a controller without a special response to marks.
+    /// The requirements of a controller with no special response to marks.
     pub(crate) const USUAL: Self = Self {
         responder: Responder::Sender,
         feedback: Feedback::Any,

@@ -1,4 +1,4 @@
-//! CUBIC, in the form that `cubic_form` names.
+//! CUBIC, in the form selected by `cubic_form`.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Stack, Window};
 use super::cubic_linux::CubicLinux;

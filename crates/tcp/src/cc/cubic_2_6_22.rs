@@ -23,7 +23,7 @@ use crate::stats::State;
 use packet::{Reading, Unit};
 use units::Time;
 
-/// Largest growth after the plateau, segments per 100 ms.
+/// Maximum growth after the plateau, segments per 100 ms.
 const MAX_INCREMENT: f64 = 16.0;
 /// ACKs per segment of growth before the first loss.
 const CNT_BEFORE_LOSS: u32 = 50;
@@ -36,7 +36,7 @@ const BETA: f64 = 819.0 / 1024.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cubic2622 {
     growth: Growth,
-    /// Smallest round-trip time, jiffies; 0 before the first sample.
+    /// Minimum RTT, jiffies; 0 before the first sample.
     delay_min: f64,
     /// Window at the last loss; 0 before the first.
     loss_cwnd: u32,

@@ -26,9 +26,9 @@ use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
-/// Largest number of acknowledged segments per segment of growth while W_max is unknown.
+/// Maximum number of acknowledged segments per segment of growth while W_max is unknown.
 const MOST_BEFORE_LOSS: u32 = 20;
-/// Smallest number of acknowledged segments per segment of growth. So the window grows by at most 50 % per round trip.
+/// Minimum number of acknowledged segments per segment of growth. So the window grows by at most 50 % per round trip.
 const LEAST: u32 = 2;
 /// Fraction of a segment that is ignored, because sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
@@ -190,7 +190,7 @@ mod tests {
         AckSample { now, credit: 1.0, rtt_us: Some(rtt_us), srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
-    /// Runs `rounds` round trips of `ms` milliseconds, the first from 100 s on. Each round trip acknowledges one window, with
+    /// Runs `rounds` round trips of `ms` milliseconds, the first starting at 100 s. Each round trip acknowledges one window, with
     /// one ACK per segment.
     fn rounds(c: &mut CubicLinux, w: &mut Window, ms: u64, rounds: u64) {
         for round in 0..rounds {

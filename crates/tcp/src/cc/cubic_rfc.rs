@@ -23,7 +23,7 @@ use units::{Time, math};
 /// Default of `beta`: share of the window kept after congestion.   Source: RFC 9438 §4.6.
 const BETA: f64 = 0.7;
 
-/// The parameters that all forms of CUBIC have.
+/// The parameters common to all forms of CUBIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Law {
     /// C, segments/s^3.

@@ -35,7 +35,7 @@ const GAIN: f64 = 1.0 / 16.0;
 const ONE: u32 = 1024;
 /// Linux's g, 1/16, as a shift.
 const SHIFT: u32 = 4;
-/// Smallest window, segments.
+/// Minimum window, segments.
 const LEAST: f64 = 2.0;
 
 group! {

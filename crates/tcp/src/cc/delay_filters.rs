@@ -20,7 +20,7 @@ pub(super) struct DelayFilters {
     base_history: u32,
     /// CURRENT_FILTER, samples.
     current_filter: u32,
-    /// Smallest delay of each of the last minutes, newest last.
+    /// Minimum delay of each of the last minutes, newest last.
     base: VecDeque<u32>,
     /// Number of the newest minute.
     minute: u64,

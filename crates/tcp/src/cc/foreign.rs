@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Problem, Time};
 
-/// Largest window and threshold that a controller may set, segments.
+/// Maximum window and threshold that a controller may set, segments.
 const MOST_SEGMENTS: f64 = 1e9;
 
 /// A controller of any type.
@@ -52,7 +52,7 @@ pub struct ForeignNeeds {
     pub rates: bool,
     /// The time stamps of ACKs. Needs `timestamps`.
     pub one_way: bool,
-    /// Calls of `on_ack` after the sender has responded to the losses of an ACK, not before.
+    /// Calls to `on_ack` after the sender has responded to the losses of an ACK, not before.
     pub repair: bool,
     /// The response to CE marks, so that the sender does not respond to them itself. Needs ACKs that count marks.
     pub marks: bool,

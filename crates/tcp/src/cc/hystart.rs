@@ -18,11 +18,11 @@ use units::{Duration, Time};
 const LOW_WINDOW: f64 = 16.0;
 /// Number of samples in a round before the delay test.
 const MIN_SAMPLES: u8 = 8;
-/// Largest gap between two ACKs of a train.
+/// Maximum gap between two ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
 /// Time added to the required length of a train, to allow for a sender's bursts at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
-/// Smallest and largest increase of the round trip that the delay test requires, microseconds.
+/// Minimum and maximum RTT increase required by the delay test, microseconds.
 const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
 
@@ -37,9 +37,9 @@ pub(super) struct HyStart {
     last_ack: Time,
     /// The round ends with the ACK of this byte.
     end_seq: u64,
-    /// Smallest RTT sample of the round, microseconds.
+    /// Minimum RTT of the round, microseconds.
     curr_rtt: u32,
-    /// Smallest RTT sample of the connection, microseconds.
+    /// Minimum RTT of the connection, microseconds.
     min_rtt: u32,
     samples: u8,
     /// True if HyStart has ended a slow start. It ends another slow start only after a timeout.
@@ -60,7 +60,7 @@ impl HyStart {
         Self { on, paced, curr_rtt: u32::MAX, min_rtt: u32::MAX, ..Self::default() }
     }
 
-    /// Returns the smallest round-trip time so far, microseconds.
+    /// Returns the minimum RTT so far, microseconds.
     pub(super) fn min_rtt_us(&self) -> Option<u32> {
         Some(self.min_rtt).filter(|&us| us != u32::MAX)
     }
@@ -71,7 +71,7 @@ impl HyStart {
         out.flag("hystart_found", self.found);
     }
 
-    /// Processes an ACK of new data. If HyStart is off, only the smallest round-trip time is updated.
+    /// Processes an ACK of new data. If HyStart is off, only the minimum RTT is updated.
     #[inline]
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample) {
         if let Some(rtt) = s.rtt_us {

@@ -29,7 +29,7 @@ const N_RTT_SAMPLE: u8 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 /// CSS_ROUNDS: number of rounds in CSS after which slow start ends.
 const CSS_ROUNDS: u8 = 5;
-/// L: largest number of segments by which one ACK grows the window, for a sender that does not pace.
+/// L: maximum number of segments by which one ACK grows the window, for a sender that does not pace.
 const L: f64 = 8.0;
 
 /// The state of conservative slow start.

@@ -34,9 +34,9 @@ const MIN_CWND: f64 = 2.0;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
-/// Largest `base_history`, minutes.
+/// Maximum `base_history`, minutes.
 pub(super) const MAX_BASE_HISTORY: u32 = 60;
-/// Largest `current_filter`, samples: about the number of samples in one large window.
+/// Maximum `current_filter`, samples: about the number of samples in one large window.
 pub(super) const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {

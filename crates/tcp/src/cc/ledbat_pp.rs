@@ -32,15 +32,15 @@ use crate::params::group::{Group, group, require};
 use packet::Reading;
 use units::{Duration, Problem, Time};
 
-/// Window during a slowdown, and smallest window, segments.
+/// Window during a slowdown, and minimum window, segments.
 const MIN_CWND: f64 = 2.0;
-/// Largest divisor of GAIN.
+/// Maximum divisor of GAIN.
 const MOST_SLOWER: u64 = 16;
 /// Share of TARGET that the queueing delay must exceed to end the first slow start.
 const EXIT_SHARE: f64 = 0.75;
-/// Largest reduction of the window in a round trip, as a share of the window.
+/// Maximum reduction of the window in a round trip, as a share of the window.
 const LARGEST_DECREASE: f64 = 0.5;
-/// Number of round trips before the first slowdown, and of round trips with the smallest window in each slowdown.
+/// Number of round trips before the first slowdown, and at the minimum window in each slowdown.
 const SLOWDOWN_RTTS: u64 = 2;
 /// Time from the end of a slowdown to the next slowdown, as a multiple of the duration of the one that ended.
 const SLOWDOWN_INTERVAL: u64 = 9;
@@ -93,7 +93,7 @@ group! {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Slowdown {
     since: Time,
-    /// End of the time with the smallest window.
+    /// End of the time at the minimum window.
     until: Time,
 }
 
@@ -128,7 +128,7 @@ fn change(p: &LedbatPpParams, gain: f64, cwnd: f64, delay: Duration) -> f64 {
 }
 
 impl LedbatPp {
-    /// Begins and ends slowdowns. Returns true while the window must stay at its smallest size.
+    /// Begins and ends slowdowns. Returns true while the window must stay at its minimum.
     fn slow_down(&mut self, w: &mut Window, s: &AckSample) -> bool {
         match self.slowdown {
             Some(slowdown) if s.now < slowdown.until => return true,

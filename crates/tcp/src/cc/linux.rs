@@ -1,4 +1,4 @@
-//! The integer arithmetic that CUBIC in Linux 2.6 and in Linux 6 share.
+//! The integer arithmetic shared by CUBIC in Linux 2.6 and in Linux 6.
 //!
 //! ```text
 //! Reno's estimate:  W_tcp grows by 1 per  W (1 + beta) / (3 (1 - beta))  segments acknowledged, from W at the epoch's start
@@ -13,7 +13,7 @@ use units::Time;
 
 /// A jiffy, ns: HZ is 1000.
 pub(super) const JIFFY: u64 = 1_000_000;
-/// HZ/32, jiffies: the shortest time between two computations of the growth while the window does not change.
+/// HZ/32, jiffies: the minimum time between two computations of the growth while the window does not change.
 pub(super) const RECOMPUTE: u64 = 31;
 /// Time after an epoch's start during which round trips are ignored, jiffies.
 pub(super) const SETTLE: u64 = 1000;
@@ -33,8 +33,8 @@ pub(super) struct RenoEstimate {
 }
 
 impl RenoEstimate {
-    /// Returns the largest number of segments (or ACKs in 2.6) per segment of growth with which `cwnd` grows as fast as
-    /// Reno's window.
+    /// Returns the maximum number of segments (or ACKs in 2.6) per segment of growth for which `cwnd` grows as fast as Reno's
+    /// window.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
         // eight times the number of segments acknowledged per segment of growth, divided by the window, and truncated as in the
         // kernel: 23 for beta 0.8 (819/1024), 15 for 0.7

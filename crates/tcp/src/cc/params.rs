@@ -1,5 +1,5 @@
-//! The congestion controller of a stack, and the parameters of controllers: keys that only one controller has, and keys that
-//! several share.
+//! The congestion controller of a stack, and the parameters of controllers: keys used by only one controller, and keys shared by
+//! several.
 
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;

@@ -14,7 +14,7 @@
 //!
 //! Source: draft-kazuho-ccwg-rapid-start-02 §3.2, §3.3.
 //! Departs: segments are not paced over a full round trip (§3.1); with `paced`, the stack sends twice the window in a round
-//! trip. The initial window is that of the stack. Bytes count as acknowledged or lost only up to the number in flight when the
+//! trip. The initial window is the stack's. Bytes count as acknowledged or lost only up to the number in flight when the
 //! recovery began. So retransmissions that arrive within the recovery do not reduce the window further; QUIC would count them
 //! in a later period. After a timeout, Rapid Start ends, and the controller's own ssthresh applies.
 
@@ -29,16 +29,16 @@ const TOLERANCE_PERCENT: u32 = 10;
 const RAPID: f64 = 2.0;
 /// K, from which the factors of the recovery are computed.
 const K: f64 = 2.0 / 3.0;
-/// Largest factor by which a round trip multiplies the window.
+/// Maximum factor by which a round trip multiplies the window.
 const MOST_GROWTH: f64 = 3.0;
-/// Smallest window, segments.   Source: RFC 5681 §3.1.
+/// Minimum window, segments.   Source: RFC 5681 §3.1.
 const LEAST: f64 = 2.0;
 
 /// The first recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Recovery {
     beta: f64,
-    /// Smallest window, segments.
+    /// Minimum window, segments.
     least: f64,
     /// Bytes in flight at the beginning of the recovery that are not yet acknowledged or lost.
     left: u64,

@@ -32,21 +32,21 @@ use units::{Duration, Time};
 
 /// Length of the window, as a percentage of INITIAL_RTT.
 const WINDOW_PERCENT: u64 = 350;
-/// W: number of bins of a window.
+/// W: number of bins in a window.
 const W: usize = 10;
-/// EXTRA_BINS: longest round trip for which the test runs, in bins.
+/// EXTRA_BINS: maximum round trip for which the test runs, in bins.
 const EXTRA_BINS: usize = 15;
 /// Number of bins stored: enough for a window that ended EXTRA_BINS bins ago, and for one bin before this window, part of which
 /// may count.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
-/// THRESH: smallest norm_diff that ends slow start.
+/// THRESH: minimum norm_diff that ends slow start.
 const THRESH: f64 = 0.35;
 
 /// The bins of one flow, and its first round trip.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Search {
     mss: f64,
-    /// Smallest window after the reduction, segments.
+    /// Minimum window after the reduction, segments.
     initial_window: f64,
     /// INITIAL_RTT; zero before the first sample.
     initial_rtt: Duration,

@@ -10,7 +10,7 @@ use control::{AckSample, Control, Window};
 use declared::{CongestionControl, ControlParams};
 use vegas::{Vegas, VegasParams};
 
-/// The expansion of a `list.rs` that has only these two lines.
+/// The expansion of a `list.rs` with only these two lines.
 #[allow(unreachable_pub, reason = "in the crate's own list, the names are public")]
 mod declared {
     use super::super::params::declare;

@@ -138,7 +138,7 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A scoreboard and the FACK state for it.
+    /// A scoreboard and its FACK state.
     type Both = (Scoreboard, Fack);
 
     /// Returns a scoreboard with twenty segments of 1000 bytes, from offset 1 on.

@@ -121,7 +121,7 @@ impl TcpParams {
         self
     }
 
-    /// Returns the bytes on the wire of a full data segment, with the options that every such segment has.
+    /// Returns the bytes on the wire of a full data segment, with the options that every such segment carries.
     pub fn frame(&self) -> u16 {
         let empty = self.wire.segment_size(&Segment::default());
         (u32::from(empty) + self.ecn.option_bytes() + self.wire.mss).min(u16::MAX.into()) as u16
@@ -154,7 +154,7 @@ impl TcpParams {
         self
     }
 
-    /// Returns the largest number of SACK blocks in a segment: three beside a time stamp, four without one.   Source: RFC 2018
+    /// Returns the maximum number of SACK blocks in a segment: three beside a time stamp, four without one.   Source: RFC 2018
     /// §3.
     #[inline]
     pub(crate) fn sack_blocks(&self) -> usize {

@@ -24,7 +24,7 @@ group! {
         /// segment out of order (ns-2's sinks), instead of the one that RFC 7323 §4.3 selects. Needs `timestamps`.
         pub rtt_from_every_ack: bool = false,
         /// A round trip below SRTT raises RTTVAR by only an eighth of the amount by which a round trip above SRTT raises it.
-        /// Source: the estimator of Linux, which ns-2's Agent/TCP/Linux also has.
+        /// Source: Linux's estimator, which ns-2's Agent/TCP/Linux also uses.
         pub damped_rttvar: bool = true,
         /// A doubled RTO stays doubled until data that was first sent after the timeout is acknowledged (Karn & Partridge 1987;
         /// ns-2), instead of until the next round-trip sample.
@@ -72,7 +72,7 @@ impl Quirks {
         fin_after_data: false,
     };
 
-    /// The behaviour that all agents of ns-2 share.
+    /// The behaviour common to all ns-2 agents.
     const NS2: Self = Self { every_timeout_reduces: true, quantise_rtt: true, ..Self::NONE };
 
     /// The behaviour of ns-2's Agent/TCP/Linux and of its sinks.

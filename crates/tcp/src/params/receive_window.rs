@@ -30,14 +30,14 @@ impl ReceiveWindow {
         self.auto
     }
 
-    /// Returns an upper bound of the window in bytes. The receiver never permits data beyond it.
+    /// Returns an upper bound on the window in bytes. The receiver never permits data beyond it.
     #[inline]
     pub(crate) const fn bound(self) -> u64 {
         self.bytes.0
     }
 }
 
-/// The largest window, bytes.
+/// The maximum window, bytes.
 pub(crate) const MOST: u64 = 1 << 31;
 
 const VALID: &str = "\"auto\", or a size such as \"6291456B\", \"600KB\" (1000 bytes each) or \"64KiB\"";

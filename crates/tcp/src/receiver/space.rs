@@ -24,7 +24,7 @@ use crate::segment::Segment;
 
 /// RTT in microseconds below which the buffer grows more slowly.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
-/// Smallest payload that raises `limit`, bytes.   Source: Linux.
+/// Minimum payload that raises `limit`, bytes.   Source: Linux.
 const LEAST_PAYLOAD: u32 = 128;
 /// Initial value of `before`, segments.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
@@ -38,7 +38,7 @@ pub(crate) struct Space {
     limit: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,
-    /// Largest number of bytes read in a round trip so far.
+    /// Maximum number of bytes read in a round trip so far.
     before: u64,
     /// Next byte of the stream, and time in microseconds, at the last measurement of the bytes read.
     measured: (u64, u32),

@@ -66,7 +66,7 @@ impl Piece {
     }
 }
 
-/// Earliest and latest send time of several segments, microseconds modulo 2^32.
+/// Earliest and latest send times of several segments, microseconds modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) oldest: u32,

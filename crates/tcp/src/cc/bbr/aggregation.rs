@@ -21,13 +21,13 @@ const BW_UNIT: f64 = (1u64 << 24) as f64;
 /// Number of acknowledged segments after which an epoch ends in any case.
 const LONGEST: f64 = (1u64 << 20) as f64;
 
-/// The current epoch, and the filter for the largest excess.
+/// The current epoch, and the filter for the maximum excess.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Aggregation {
     epoch: Time,
     /// Segments acknowledged since the epoch began.
     acked: f64,
-    /// Largest excess in the current and in the previous half of the filter, segments.
+    /// Maximum excess in the current and the previous half of the filter, segments.
     extra: [f64; 2],
     /// Number of rounds in the current half.
     rounds: u32,

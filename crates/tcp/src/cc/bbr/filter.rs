@@ -1,4 +1,4 @@
-//! A filter for the largest delivery rate of recent rounds.
+//! A filter for the maximum delivery rate of recent rounds.
 
 /// Number of rounds that the maximum covers.
 const BW_WINDOW: u64 = 10;

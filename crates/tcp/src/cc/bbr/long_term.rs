@@ -16,9 +16,9 @@
 use crate::cc::control::AckSample;
 use units::Time;
 
-/// Smallest and largest number of rounds in an interval.
+/// Minimum and maximum number of rounds in an interval.
 const ROUNDS: (u32, u32) = (4, 16);
-/// Smallest ratio of lost to delivered bytes that indicates a policer.
+/// Minimum ratio of lost to delivered bytes that indicates a policer.
 const LOSS: f64 = 50.0 / 256.0;
 /// Two rates count as equal if they differ by at most this share, or by at most [`DIFFERENCE`] bytes per second.
 const RATIO: f64 = 0.125;

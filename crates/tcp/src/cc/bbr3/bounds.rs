@@ -16,13 +16,13 @@ use super::{Bbr3, MIN_PIPE_CWND, Phase};
 use crate::cc::control::{AckSample, LostSegment, RateSample};
 use units::Time;
 
-/// BBR.LossThresh: the largest share of lost data that a probe tolerates.
+/// BBR.LossThresh: the maximum share of lost data that a probe tolerates.
 pub(super) const LOSS_THRESH: f64 = 0.02;
-/// BBR.Beta: the share of a bound that is kept after a loss.
+/// BBR.Beta: the share of a bound kept after a loss.
 const BETA: f64 = 0.7;
-/// BBR.Headroom: the share of inflight_longterm that is left free while not probing.
+/// BBR.Headroom: the share of inflight_longterm left free while not probing.
 const HEADROOM: f64 = 0.15;
-/// Largest number of doublings of the slope of inflight_longterm.
+/// Maximum number of times that the slope of inflight_longterm is doubled.
 const MOST_DOUBLINGS: u32 = 30;
 
 /// IsInflightTooHigh(), for losses: returns true if more than 2 % of the bytes in flight were lost.
@@ -39,7 +39,7 @@ pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
 }
 
 impl Bbr3 {
-    /// UpdateLatestDeliverySignals(): updates the largest rate and volume delivered in this round, and the flag for the start of a
+    /// UpdateLatestDeliverySignals(): updates the maximum rate and volume delivered in this round, and the flag for the start of a
     /// loss round.
     pub(super) fn update_latest_delivery_signals(&mut self, s: &AckSample, rs: &RateSample) {
         self.bounds.bw_latest = self.bounds.bw_latest.max(delivery_rate(rs));
@@ -50,7 +50,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceLatestDeliverySignals(): at the start of a loss round, resets the largest rate and volume to those of this ACK.
+    /// AdvanceLatestDeliverySignals(): at the start of a loss round, resets the maximum rate and volume to those of this ACK.
     pub(super) fn advance_latest_delivery_signals(&mut self, rs: &RateSample) {
         if self.bounds.loss_round_start {
             (self.bounds.bw_latest, self.bounds.inflight_latest) = (delivery_rate(rs), rs.bytes as f64);
@@ -58,7 +58,7 @@ impl Bbr3 {
         }
     }
 
-    /// ResetCongestionSignals(): discards the losses and the largest rate and volume of the round.
+    /// ResetCongestionSignals(): discards the round's losses and its maximum rate and volume.
     pub(super) fn reset_congestion_signals(&mut self) {
         self.bounds.is_loss_in_round = false;
         (self.bounds.bw_latest, self.bounds.inflight_latest) = (0.0, 0.0);

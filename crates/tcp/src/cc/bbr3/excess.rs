@@ -14,12 +14,12 @@ use units::Time;
 /// BBR.ExtraAckedFilterLen: length of the filter in rounds.
 const ROUNDS: usize = 10;
 
-/// The current interval, and the filter for the largest excess.
+/// The current interval, and the filter for the maximum excess.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Excess {
     interval_start: Time,
     delivered: f64,
-    /// Largest excess in each part of the filter, newest first.
+    /// Maximum excess in each part of the filter, newest first.
     parts: [f64; ROUNDS],
     /// Number of rounds in the newest part.
     rounds: u32,

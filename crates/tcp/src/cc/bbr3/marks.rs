@@ -7,8 +7,8 @@
 //! probing:       ratio > 1/2 ends the probe, like a loss of more than 2 %;  Startup ends after two such rounds
 //! ```
 //!
-//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response
-//! by a flag of the route (ECN_LOW); here, `ecn_feedback = "dctcp"` enables it.
+//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response by a
+//! route flag (ECN_LOW); here, `ecn_feedback = "dctcp"` enables it.
 
 use crate::cc::control::AckSample;
 
@@ -16,11 +16,11 @@ use crate::cc::control::AckSample;
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
 /// Factor of alpha in the reduction of inflight_shortterm.
 const FACTOR: f64 = 1.0 / 3.0;
-/// Largest acceptable share of marks in a round.
+/// Maximum acceptable share of marks in a round.
 const THRESH: f64 = 0.5;
 /// Number of consecutive rounds above [`THRESH`] that end Startup.
 const FULL_ROUNDS: u32 = 2;
-/// Longest round-trip time at which marks count, microseconds.
+/// Maximum RTT at which marks count, microseconds.
 const MAX_RTT: u32 = 5_000;
 
 /// Marks of the current round, and the state derived from them.

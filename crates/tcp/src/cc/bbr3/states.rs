@@ -14,9 +14,9 @@ use units::{Duration, Time};
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 /// Number of rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
-/// Shortest wait between two probes, and the largest random addition to it, seconds.
+/// Minimum wait between two probes, and the maximum random addition to it, seconds.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
-/// Largest number of rounds to wait for coexistence with Reno.
+/// Maximum number of rounds to wait for coexistence with Reno.
 const MOST_RENO_ROUNDS: f64 = 63.0;
 /// BBR.ProbeRTTDuration: the time in ProbeRTT with a small window.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);

@@ -14,9 +14,9 @@ pub(super) struct Path {
     pub(super) round_count: u64,
     pub(super) next_round_delivered: u64,
     pub(super) round_start: bool,
-    /// Largest delivery rates of the current and of the previous ProbeBW cycle.
+    /// Maximum delivery rates of the current and the previous ProbeBW cycle.
     pub(super) max_bw_filter: [f64; 2],
-    /// Smallest round-trip time of the last 10 s, microseconds.
+    /// Minimum RTT of the last 10 s, microseconds.
     pub(super) min_rtt: Option<u32>,
     pub(super) min_rtt_stamp: Time,
     pub(super) probe_rtt_min_delay: Option<u32>,
@@ -34,9 +34,9 @@ pub(super) struct Path {
 #[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
-    /// Largest delivery rate in the current round, bytes per second.
+    /// Maximum delivery rate in the current round, bytes per second.
     pub(super) bw_latest: f64,
-    /// Largest volume delivered in a sample of the current round, bytes.
+    /// Maximum volume delivered in a sample of the current round, bytes.
     pub(super) inflight_latest: f64,
     pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,
