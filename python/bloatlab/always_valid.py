@@ -9,10 +9,10 @@ two intervals, each with error probability a / 2:
 
 Known scatter: the two-sided normal mixture (Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon, Annals of Statistics
 49, 2021, Proposition 5). It assumes differences that are sub-Gaussian with a standard deviation of at most S; S is the
-larger of the scatter that the caller assumes and s. Unknown scatter: the t test martingale with a Gaussian prior on
+larger of s and the scatter assumed by the caller. Unknown scatter: the t test martingale with a Gaussian prior on
 mean over deviation (Wang and Ramdas 2023, arXiv:2310.03722). It assumes normal differences of any deviation. If s is
 below S/2, S/2 replaces it, because a few equal values do not prove that there is no variation. The first interval is
-narrower for few values, the second for many. r and c only set the n at which the intervals are narrowest.
+narrower for few values, the second for many values. r and c only set the n at which the intervals are narrowest.
 """
 
 import math
@@ -24,7 +24,7 @@ from bloatlab.statistics import Interval
 #: The r and c of the formulas above, chosen to make the intervals narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
-#: The sample's deviation is raised to at least the assumed deviation divided by this number.
+#: A lower sample deviation is replaced by the assumed deviation divided by this number.
 LEAST_SHARE = 2.0
 
 

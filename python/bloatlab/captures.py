@@ -1,7 +1,7 @@
-"""Reads IP packets from captures (pcap or pcapng) of `bloatlab run --pcap`, `live --pcap`, tcpdump or Wireshark.
+"""Reads IP packets from captures (pcap or pcapng) made by `bloatlab run --pcap`, `live --pcap`, tcpdump or Wireshark.
 
-dpkt reads the file, the frames and the headers. In a pcapng file with several interfaces, all frames are read with the
-link type of the first interface.
+dpkt reads the file, its frames and their headers. In a pcapng file with several interfaces, all frames are read with
+the link type of the first interface.
 
 Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 """
@@ -19,10 +19,10 @@ import dpkt.sll2
 
 from bloatlab.errors import InputError
 
-#: Largest number of packets that are read from a file for a plot.
+#: Maximum number of packets read from a file for a plot.
 MOST = 400_000
 
-#: Largest record that is read, in bytes. No packet (tcpdump keeps 256 KiB), name block or statistics block is larger.
+#: Maximum record size in bytes. No packet (tcpdump keeps 256 KiB), name block or statistics block is larger.
 MOST_RECORD = 16 << 20
 
 #: The supported formats, for error messages.
@@ -98,7 +98,7 @@ class Packets:
 
 
 class _Watched:
-    """A file that records whether a read returned only a part of the requested bytes."""
+    """A file that records whether a read returned only some of the requested bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file

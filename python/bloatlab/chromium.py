@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from bloatlab.errors import InputError
 
-#: Names of the browser on PATH, in the order in which they are tried.
+#: Names of the browser on PATH, in the order tried.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 #: Options for a browser that makes no network requests of its own, such as updates.
 ARGUMENTS = (
@@ -30,7 +30,7 @@ ARGUMENTS = (
 )
 
 
-class NoBrowser(InputError):  # noqa: N818  a missing browser is no error of bloatlab
+class NoBrowser(InputError):  # noqa: N818  a missing browser is not an error in bloatlab
     """No Chromium on PATH; the message is one line for the user."""
 
 

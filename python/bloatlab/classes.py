@@ -1,7 +1,8 @@
 """Reads and checks the user's classes that a run calls, and describes their errors.
 
-`laws` and `controllers` each define a `Kind`, which has everything that differs between laws and controllers. When a
-scenario is read, the file's text and every parameter of the class are copied into it. Each run executes the text again.
+`laws` and `controllers` each define a `Kind`, which holds everything that differs between laws and controllers. When a
+scenario is read, the file's source and every parameter of the class are copied into it. Each run executes the source
+again.
 """
 
 import ast
@@ -48,16 +49,16 @@ class Kind:
     argument: str
     #: The key in a scenario that names the class.
     written: str
-    #: The noun for the part of a scenario that has such a class.
+    #: The noun for the part of a scenario that uses such a class.
     place: str
-    #: A valid text that names a file and a class.
+    #: A valid string that names a file and a class.
     example: str
     error: type[ClassError]
     #: Yields the key of the factory, the path and the table of each class in a resolved scenario.
     tables: Callable[[Mapping[str, Any]], Iterator[tuple[str, str, dict[str, Any]]]]
-    #: The names that the attribute `needs` of a class may have.
+    #: Names allowed in a class's `needs` attribute.
     needs: tuple[str, ...] = ()
-    #: True if the file may import modules that are not installed packages.
+    #: Whether the file may import modules that are not installed packages.
     modules: bool = False
 
 
@@ -66,7 +67,7 @@ _counter = itertools.count()
 
 @dataclass(frozen=True)
 class UserClass:
-    """A class of the user. `label` names its file in messages, `file` in tracebacks."""
+    """A user's class. `label` names its file in messages, `file` in tracebacks."""
 
     kind: Kind
     of: type
@@ -137,7 +138,7 @@ class UserClass:
                 raise self._invalid(path, method, text) from None
 
     def needs(self) -> list[Any]:
-        """Returns the features that the class names in its attribute `needs`."""
+        """Returns the features named in the class's `needs` attribute."""
         needs = getattr(self.of, "needs", ())
         return [needs] if isinstance(needs, str) or not isinstance(needs, Iterable) else list(needs)
 
@@ -178,7 +179,7 @@ class UserClass:
 
 
 def _number(text: str) -> int | None:
-    """Parses a duration in ns, a rate in bit/s or a size in bytes; None for any other text."""
+    """Parses a duration to ns, a rate to bit/s or a size to bytes; returns None for any other string."""
     match _core.quantity(text):
         case ("duration" | "rate" | "size", number):
             return int(number)
@@ -191,7 +192,7 @@ def _plain(value: Any) -> bool:
 
 
 def read(kind: Kind, label: str, folder: Path, at: str) -> str:
-    """Reads the file of a class, whose table is at the path `at`. Raises `ClassError`."""
+    """Reads the file of the class whose table is at the path `at`. Raises `ClassError`."""
     try:
         return (folder / label).read_text(encoding="utf-8")
     except OSError as error:
@@ -209,7 +210,7 @@ def checked(kind: Kind, label: str, name: str, source: str, at: str) -> UserClas
 
 
 def loaded(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass:
-    """Executes the text of a file and finds its class. Raises `ClassError`."""
+    """Executes the source of a file and finds its class. Raises `ClassError`."""
     file = label
     try:
         tree = parsed(source, file)
@@ -238,12 +239,12 @@ def loaded(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass
     return UserClass(kind, of, label, file)
 
 
-#: Held while a text is parsed: in CPython 3.11, threads that parse at the same time may raise SystemError (gh-106905).
+#: Held while parsing: in CPython 3.11, threads that parse at the same time may raise SystemError (gh-106905).
 _PARSING = threading.Lock()
 
 
 def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
-    """Parses the text of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes."""
+    """Parses the source of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes."""
     with _PARSING:
         return ast.parse(source, file)
 

@@ -24,10 +24,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-#: Number of trials in a batch: with 64 groups, 50 000 trials take 6.4 MB of 16-bit counts.
+#: Number of trials per batch: with 64 groups, 50 000 trials take 6.4 MB of 16-bit counts.
 _BATCH = 50_000
 
-#: Largest number of groups and of sessions: with more, exact arithmetic takes more than a few seconds.
+#: Maximum number of groups and of sessions: beyond it, exact arithmetic takes more than a few seconds.
 MOST = 4096
 
 
@@ -44,7 +44,7 @@ def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
     """
     _refuse(groups, ways, sessions)
     inverse = [Fraction(1, math.factorial(j)) for j in range(ways + 1)]
-    power = [Fraction(1)]  # the coefficients of (sum x^j / j!)^groups, from x^0 on
+    power = [Fraction(1)]  # the coefficients of (sum x^j / j!)^groups, starting at x^0
     for n in range(1, sessions + 1):
         terms = (inverse[j] * power[n - j] * (j * (groups + 1) - n) for j in range(1, min(ways, n) + 1))
         power.append(sum(terms, Fraction(0)) / n)
@@ -65,7 +65,7 @@ def given_session(groups: int, ways: int, sessions: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The share of trials with an event, with the exact (Clopper-Pearson) interval of its probability."""
+    """The share of trials with an event, and the exact (Clopper-Pearson) confidence interval for its probability."""
 
     hits: int
     trials: int
@@ -103,7 +103,7 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 
 
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts, for 0, 1, ... sessions, the trials with an overfull group, and the trials whose first session is in one.
+    """Counts, for 0, 1, ... sessions, the trials with an overfull group and those whose first session is in one.
 
     `choices` has a row per trial: the groups of the sessions in order of arrival.
     """
@@ -120,7 +120,7 @@ def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArra
 
 
 def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
-    """Returns the share of hits, with the exact (Clopper-Pearson) interval of its probability."""
+    """Returns the share of hits, with the exact (Clopper-Pearson) confidence interval for its probability."""
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"{hits} of {trials} is not a share")
     from scipy.special import betaincinv  # noqa: PLC0415  only this command needs scipy, which loads slowly

@@ -3,8 +3,8 @@
     tcp.mine = { preset = "linux-6", python = { controller = "mine.py:Mine", gain = 2 } }   # in a scenario
     bloatlab.run(scenario, controllers={"mine": Mine})                                      # for controller = "mine"
 
-The path is relative to the scenario's folder. When a scenario is read, the file's text and every parameter of the class
-are copied into it, as for laws. See docs/adding-a-controller-in-python.md.
+The path is relative to the scenario's folder. When a scenario is read, the file's source and every parameter of the
+class are copied into it, as for laws. See docs/adding-a-controller-in-python.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "probe": (),
 }
 
-#: The features of the stack that a class may name in its attribute `needs`.
+#: The features of the stack that a class may list in its `needs` attribute.
 NEEDS = ("rates", "one_way", "repair", "marks")
 
 
@@ -47,7 +47,7 @@ class ControllerError(ClassError):
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields "tcp.NAME", the path and the table of each controller in Python."""
+    """Yields "tcp.NAME", the path and the table of each Python controller."""
     for name, stack in tree.get("tcp", {}).items():
         if isinstance(stack.get("python"), dict):
             yield f"tcp.{name}", f"tcp.{name}.python", stack["python"]

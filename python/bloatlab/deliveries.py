@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bloatlab import _core, files
 
-#: Text that every resolved scenario with a delivery trace contains.
+#: A string contained in every resolved scenario with a delivery trace.
 _SIGN = '"delivery":{"trace":{'
 
 

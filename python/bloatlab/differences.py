@@ -26,13 +26,13 @@ from bloatlab.terminal import lines
 #: Number of measures shown by default. Together with the settings, they fit on a screen.
 TOP = 15
 
-#: Width of the tables as text, in characters; and the |ln ratio| above which all changes count as equally large.
+#: Width of the text tables, in characters; and the |ln ratio| above which all changes are considered the same size.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A scenario value that differs between results: its text in each result, "-" if the result does not have it."""
+    """A scenario value that differs between results: its string in each result, "-" if a result does not have it."""
 
     path: str
     values: tuple[str, ...]
@@ -94,7 +94,7 @@ class Difference:
 
     @property
     def equal(self) -> bool:
-        """True if no setting and no measure differs."""
+        """Whether no setting and no measure differs."""
         return not self.settings and all(c.size == 0.0 for c in self.changes)
 
     def as_data(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Difference:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns a row per measure."""
+        """Returns one row per measure."""
         return [
             {
                 "measure": c.path,
@@ -185,7 +185,7 @@ def difference(
 ) -> Difference:
     """Compares two results.
 
-    `scenarios` has plain values; it is None if a result has no scenario. `measures` has the measures by path.
+    `scenarios` contains plain values; it is None if a result has no scenario. `measures` contains the measures by path.
     """
     settings = [] if scenarios is None else varying(scenarios)
     first, second = measures
@@ -196,7 +196,7 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """Returns the sort key of a measure.
+    """Returns a measure's sort key.
 
     Better or worse measures come first, then other differences, each group by size; then measures that only one result
     has; then equal measures.
@@ -235,7 +235,7 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
 
 
 def _choices(values: Sequence[Any]) -> bool:
-    """Returns whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and not all are equal."""
+    """Returns whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and not all are the same."""
     tables = [v for v in values if isinstance(v, dict)]
     single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
     return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
@@ -333,7 +333,7 @@ def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> s
 
 
 def value_text(value: Any) -> str:
-    """Returns a scenario value as JSON, without nulls and without quotes around a text."""
+    """Returns a scenario value as JSON, without nulls and without quotes around a string."""
     return value if isinstance(value, str) else json.dumps(_filled(value), ensure_ascii=False)
 
 
@@ -344,6 +344,6 @@ def _filled(value: Any) -> Any:
 
 
 def clipped(text: str, most: int = 80) -> str:
-    """Clips a text to `most` characters, and escapes control and bidirectional characters."""
+    """Clips a string to `most` characters, and escapes control and bidirectional characters."""
     plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
     return plain if len(plain) <= most else f"{plain[: most - 1]}…"

@@ -39,7 +39,7 @@ _UNITS = {
     "max_grant": "B",
 }
 
-#: The attributes of a flow that can be set, and the kind of text that each accepts besides a number.
+#: The flow attributes that can be set, and the kind of string that each accepts besides a number.
 _SETTINGS = {"cwnd": "size", "ssthresh": "size", "pacing_rate": "rate"}
 
 
@@ -73,7 +73,7 @@ def prepared(
 
 @contextmanager
 def _explained(factories: outside.Factories) -> Generator[None]:
-    """Raises the failure of an object in Python as `ClassError`."""
+    """Raises the failure of a Python object as `ClassError`."""
     try:
         yield
     except _core.ClassFailure as failure:
@@ -120,15 +120,17 @@ class Snapshot:
 
 
 class Simulation:
-    """A simulation in progress. All times are in s, rates in bit/s, and sizes in bytes, unless a text has a unit.
+    """A simulation in progress.
 
-    A change happens before all other events of its moment, like a change in the `changes` of a scenario's link.
+    Times are in s, rates in bit/s and sizes in bytes, unless given as a string with a unit.
+
+    A change precedes all other events at the same time, like one from a scenario link's `changes`.
     """
 
     def __init__(self, scenario: Scenario, factories: outside.Factories, run: _core.DrivenRun) -> None:
         """Wraps a run of the core. Use `bloatlab.open` instead."""
         self._opened, self._core = scenario, Core(run, factories)
-        #: The end of the run in s.
+        #: The end of the run, in s.
         self.duration = quantity(scenario.data["duration"])
 
     @property
@@ -145,13 +147,13 @@ class Simulation:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario, with the changes of links so far, but without the settings of flows."""
+        """The scenario, including link changes so far but not flow settings."""
         with self._core.use() as run:
             text = run.scenario
         return self._opened if text == self._opened.text else Scenario(text)
 
     def run_until(self, time: float | str) -> None:
-        """Runs to a time: a number of seconds, or a text such as "250ms". Events at that time are not handled yet.
+        """Runs to a time: a number of seconds, or a string such as "250ms". Events at that time are not handled yet.
 
         Raises `ScenarioError` for a time before now or after the end.
         """
@@ -160,9 +162,9 @@ class Simulation:
             run.run_until(ns)
 
     def flow(self, app: str, number: int = 0) -> Flow:
-        """Returns the sender of an application's flow, in the flow's latest connection. Flows are counted from 0.
+        """Returns the sender of an application's flow, in the flow's latest connection. Flows are numbered from 0.
 
-        Raises `ScenarioError` if the application is unknown or sends datagrams, or has no flow of this number.
+        Raises `ScenarioError` if the application is unknown or sends datagrams, or has no flow with this number.
         """
         with self._core.use() as run:
             flows = run.flows(app)
@@ -215,7 +217,7 @@ class Simulation:
             self._core.run = snapshot.run.fork()
 
     def finish(self) -> Result:
-        """Runs to the end; returns the result. Its `scenario` has the changes of links, not the settings of flows."""
+        """Runs to the end; returns the result. Its `scenario` includes link changes but not flow settings."""
         with self._core.use() as run:
             output = run.finish()
         return Result(self.scenario, summary_of(output["summary"]), frames(output["tables"]))
@@ -227,7 +229,7 @@ class Simulation:
 
 
 def _whole(value: object, kind: str, scale: float = 1) -> int | None:
-    """Returns a number times `scale`, or a text with a unit of this kind, as a whole number; None for anything else."""
+    """Returns a number times `scale`, or a string with a unit of this kind, as an integer; None for anything else."""
     if isinstance(value, str):
         found = amount(value)
         return int(found[1]) if found is not None and found[0] == kind else None
@@ -237,7 +239,7 @@ def _whole(value: object, kind: str, scale: float = 1) -> int | None:
 
 
 def nanoseconds(time: float | str, end: float) -> int:
-    """Converts the time of `run_until` to ns; `end` is in s. Raises `ScenarioError` for an invalid time."""
+    """Converts the argument of `run_until` to ns; `end` is in s. Raises `ScenarioError` for an invalid time."""
     ns = _whole(time, "duration", 1e9)
     if ns is None:
         valid = f'a time of 0 to {end:g} s: a number of seconds, or a text such as "250ms"'
@@ -251,7 +253,7 @@ def _shown(value: object) -> str:
 
 
 class _Part(ABC):
-    """A part of a simulation, whose attributes are read from the core at each access."""
+    """A part of a simulation whose attributes are read from the core on each access."""
 
     __slots__ = ("_core", "_name")
     #: Names of the attributes.
@@ -338,7 +340,7 @@ class Flow(_Part):
     (CE-marked packets reported by ACKs) are counted since the connection began. `state` is open, cwr, recovery or loss.
     `connection` is the number of the connection, from 1. `direction` is forward, or reverse if only the server sends.
 
-    `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a text such as "30KB" or "10mbit".
+    `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a string such as "30KB" or "10mbit".
 
     After a change of the window, the controller continues from the new window, and may change it at the next ACK. A
     pacing rate can be set only for a sender that does not pace itself; it then stays as set.
@@ -351,7 +353,7 @@ class Flow(_Part):
     )  # fmt: skip
 
     def __init__(self, core: Core[_core.DrivenRun], app: str, number: int) -> None:
-        """Names a sender of a run. Use `Simulation.flow` instead."""
+        """Names a sender in a run. Use `Simulation.flow` instead."""
         super().__init__(core, app)
         object.__setattr__(self, "_number", number)
 

@@ -6,7 +6,7 @@
     "links.up.utilisation" = "0.9 .. 1"
 
 With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
-clipped at 0, because no number of a summary is negative. With one seed, the run's value is tested. A missing value
+clipped at 0, because no number in a summary is negative. With one seed, the run's value is tested. A missing value
 fails the condition: for example, a call has no MOS if none of its packets arrived.
 """
 
@@ -31,7 +31,7 @@ from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.grid_file import GridFile
 from bloatlab.tables import TextTable, row
 
-#: For each comparison, a function of the low end of an interval, its high end and the threshold. The function returns
+#: For each comparison, a function of an interval's low end, its high end and the threshold. The function returns
 #: whether the condition holds for the whole interval.
 _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
     ">=": lambda low, _, x: low >= x,
@@ -83,7 +83,7 @@ class Checked:
 
     @property
     def kept(self) -> bool:
-        """True if all expectations are met."""
+        """Whether all expectations are met."""
         return all(v.kept for v in self.verdicts)
 
 
@@ -99,7 +99,7 @@ def keeps(expected: str, low: float, high: float) -> bool:
 def judge(place: str, expect: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """Judges the expectations at one grid point from its runs with different seeds. Raises `NothingExpectedError`.
 
-    Each of `rows` has the numbers of one run's summary by their dotted paths.
+    Each of `rows` holds the numbers of one run's summary by their dotted paths.
     """
     known = list(dict.fromkeys(path for row in rows for path in row))
     verdicts: list[Verdict] = []
@@ -168,7 +168,7 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
 
 
 def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
-    """Returns the runs that a file requests. The [expect] table of a sweep's file is added to each of its scenarios."""
+    """Returns the runs that a file requests. The [expect] table of a sweep file is added to each of its scenarios."""
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
@@ -181,7 +181,7 @@ def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
 
 
 def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
-    """Returns the [expect] table of a sweep's file; None for a scenario's file."""
+    """Returns the [expect] table of a sweep file; None for a scenario file."""
     if file.suffix == ".json":
         return None
     try:
@@ -216,7 +216,7 @@ def table(checked: Checked) -> TextTable:
 
 
 def junit(all_: Sequence[Checked]) -> str:
-    """Writes the verdicts as JUnit XML: a suite per file, a case per expectation."""
+    """Writes the verdicts as JUnit XML: one suite per file, one case per expectation."""
     every = [v for checked in all_ for v in checked.verdicts]
     root = ET.Element("testsuites", {"name": "bloatlab check", **_counts(every)})
     for checked in all_:

@@ -1,6 +1,6 @@
-"""Reads files up to a size limit, writes files atomically, and escapes texts from files for the terminal.
+"""Reads files up to a size limit, writes files atomically, and escapes strings from files for the terminal.
 
-A name in a result, a capture or a data file may hold anything, such as terminal escape sequences.
+A name in a result, a capture or a data file may contain anything, such as terminal escape sequences.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polars import DataFrame
 
-#: Largest file in bytes (scenarios, grids, traces, flent data files). A delivery trace of one day takes 20 MB.
+#: Maximum file size in bytes (scenarios, grids, traces, flent data files). A one-day delivery trace takes 20 MB.
 MOST_BYTES = 256 << 20
 
-#: The suffix of a file that is being written.
+#: Suffix of a file that is still being written.
 WRITING = ".writing"
 
 #: Control characters except tab and newline, zero-width characters, and bidirectional controls.

@@ -39,10 +39,10 @@ from bloatlab.workloads import SILENCE, WORKLOADS
 VERSION = 4
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".json.gz")
 
-#: Largest data file in bytes, decompressed: an hour of rrul at 20 ms takes 30 MB.
+#: Maximum size of a decompressed data file in bytes: an hour of rrul at 20 ms takes 30 MB.
 MOST_BYTES = 128 << 20
 
-#: Largest time in a data file in s: thirty years.
+#: Maximum time in a data file, in s: thirty years.
 MOST_SECONDS = 1e9
 
 #: Bin width of rates in s: flent's default.
@@ -128,7 +128,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
 
 
 def _series_names(result: Result) -> Mapping[str, str]:
-    """Returns the names of series by application if the run is one of flent's tests; otherwise an empty mapping."""
+    """Returns the series names by application if the run is one of flent's tests; otherwise an empty mapping."""
     of = WORKLOADS.get(result.scenario.name)
     return of.series if of is not None else {}
 
@@ -145,14 +145,14 @@ def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, numbe
 
 
 def _local(result: Result) -> str:
-    """Returns the user's host: the source of the first ping, or else of the first application."""
+    """Returns the user's host: the source of the first ping, or of the first application if there are no pings."""
     apps = result.scenario.data["app"]
     first = [a for a in apps if result.summary["apps"].get(a, {}).get("kind") == "ping"] or list(apps)
     return str(apps[first[0]]["from"]) if first else ""
 
 
 def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
-    """Returns the TCP flows that carry payload, with their direction seen from the local host."""
+    """Returns the TCP flows that carry payload, with their direction as seen from the local host."""
     frame = result.table("flow_series")
     apps = result.scenario.data["app"]
     found: list[tuple[Way, pl.DataFrame]] = []
@@ -172,7 +172,7 @@ def _binned(frame: pl.DataFrame, column: str, bins: int) -> tuple[NDArray[np.flo
 
 
 def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean round-trip time of each bin in ms; NaN for a bin without a value."""
+    """Returns the mean round-trip time of each bin in ms; NaN for a bin without values."""
     sums, counts = _binned(frame, "rtt_ms", len(x))
     with np.errstate(invalid="ignore", divide="ignore"):
         return sums / counts
@@ -331,7 +331,7 @@ def of_document(data: Mapping[str, Any], name: str) -> Measured:
 
 
 def _within(values: Any, most: float) -> bool:
-    """Returns whether all values are numbers of at most this absolute value."""
+    """Returns whether all values are numbers with at most this absolute value."""
     return bool((np.abs(np.asarray(values, dtype=np.float64)) <= most).all())
 
 

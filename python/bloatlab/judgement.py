@@ -1,4 +1,4 @@
-"""Verdicts on values (within tolerance or outside), and the share of values that are within.
+"""Verdicts on values (within tolerance or outside), and the share within tolerance.
 
 Comparisons with published values (`studies`) and with kernels (`validate`, `simulated_and_live`) and expectations
 (`expectations`) define their own tolerances. A verdict is True for within, False for outside, None for not judged.
@@ -14,7 +14,7 @@ from bloatlab.tables import TextCell, Tone
 #: Slack for comparisons, because decimal fractions are inexact in binary. It is far below the last digit of any paper.
 SLACK = 1e-9
 
-#: Tone of a verdict.
+#: The tone for each verdict.
 TONES: Mapping[bool | None, Tone] = {True: "good", False: "bad", None: "muted"}
 
 
@@ -34,7 +34,7 @@ class Share:
 
     @property
     def met(self) -> bool | None:
-        """True if the target is reached; None without a target."""
+        """Whether the target is reached; None without a target."""
         return None if self.wanted is None else self.share >= self.wanted - SLACK
 
     @property
@@ -48,19 +48,19 @@ class Share:
         return "" if self.wanted is None else f"{self.wanted:.0%}"
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the share as JSON."""
+        """Returns the share as plain data for JSON."""
         data: dict[str, Any] = {"cells": self.cells, "within": self.within, "share": round(self.share, 4)}
         return data if self.wanted is None else data | {"wanted": self.wanted, "met": self.met}
 
 
 def share(name: str, verdicts: Iterable[bool | None], wanted: float | None = None) -> Share:
-    """Counts the judged verdicts and those that are within tolerance. Verdicts of None do not count."""
+    """Counts the judged verdicts and those that are within tolerance. Verdicts of None are not counted."""
     judged = [within for within in verdicts if within is not None]
     return Share(name, sum(judged), len(judged), wanted)
 
 
 def within_cell(within: bool | None, good: str, bad: str, unjudged: str = "") -> TextCell:
-    """Makes a table cell of a verdict, with the given texts."""
+    """Makes a table cell for a verdict, with the given labels."""
     return TextCell({True: good, False: bad, None: unjudged}[within], TONES[within])
 
 

@@ -3,9 +3,9 @@
     queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; path relative to its folder
     bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }
 
-When a scenario is read, the file's text and every parameter of the class are copied into it. If the file changes, it
+When a scenario is read, the file's source and every parameter of the class are copied into it. If the file changes, it
 counts as a new scenario; results and stores record the law itself, and a cluster's workers need no file. Each run
-executes the text again. See docs/adding-a-law-in-python.md.
+executes the source again. See docs/adding-a-law-in-python.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ class LawError(ClassError):
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields "link.NAME", the path and the table of each law in Python."""
+    """Yields "link.NAME", the path and the table of each Python law."""
     for name, link in tree["link"].items():
         for kind, table in link["queue"].items():
             path = f"link.{name}.queue.{kind}"

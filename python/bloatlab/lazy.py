@@ -17,7 +17,7 @@ _LOCK = threading.Lock()
 def load(*, polars: bool = True) -> None:
     """Imports numpy, and by default polars.
 
-    Polars imports numpy at its first use. If two threads do this at once, one of them fails, because numpy's module
+    Polars imports numpy on first use. If two threads do this at once, one of them fails, because numpy's module
     `_globals` replaces a dict of polars (polars 1, `_LazyModule._import`). So numpy is used here, by one thread.
     """
     import numpy as np  # noqa: PLC0415

@@ -18,10 +18,10 @@ from bloatlab import _core, outside
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
 
-#: One of the two namespaces: left has the `from` node of the first application, right its `to` node.
+#: One of the two namespaces: left contains the first application's `from` node, right its `to` node.
 Side = Literal["left", "right"]
 
-#: Raised if the bench cannot run here: no TUN, no rights, no socket, or a build without the bench.
+#: Raised if the bench cannot run here: no TUN, no permission, no socket, or a build without the bench.
 LiveError = _core.LiveError
 
 
@@ -39,20 +39,20 @@ Look = Callable[[View], None]
 class Command:
     """A command line to run in one of the namespaces. The run ends when the command ends.
 
-    Its environment has the addresses of the first host of each side: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4),
+    Its environment contains the addresses of the first host on each side: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4),
     BLOATLAB_LEFT6, BLOATLAB_RIGHT6.
     """
 
     words: Sequence[str]
     side: Side = "left"
-    #: A command for the other side (a server), started first and stopped with the run.
+    #: A command for the other side (a server), started first and stopped at the end of the run.
     serve: Sequence[str] = ()
     #: The run lasts until the command ends, whatever the scenario's duration.
     unbounded: bool = False
 
 
 def available() -> bool:
-    """Returns whether this build of bloatlab has the bench.
+    """Returns whether this build of bloatlab includes the bench.
 
     Only builds for Linux have it; in other builds, `run` raises `LiveError`.
     """
@@ -101,7 +101,7 @@ def run(
 def clean() -> int:
     """Ends the processes that crashed runs left behind; returns their number.
 
-    Only processes that have a run's tag in their environment and whose run has ended are affected.
+    Only processes whose environment contains a run's tag, and whose run has ended, are affected.
     """
     return _core.live_clean()
 

@@ -1,4 +1,4 @@
-"""The machines of the simulator, to drive step by step: a queue discipline or a TCP sender.
+"""The simulator's state machines, to drive step by step: a queue discipline or a TCP sender.
 
 For teaching, testing and your own algorithms. Simulations run the same machines. Here you pass the time to each call,
 in nanoseconds; it must not decrease. A discipline reports the fate of every packet:
@@ -45,11 +45,11 @@ def discipline(name: str, *, rate: str = "5mbit", seed: int = 1, **params: Any) 
 def session_queues(
     name: str, sessions: int, trials: int, *, seed: int = 1, **params: Any
 ) -> list[tuple[int, int, int]]:
-    """Classifies sessions with random 5-tuples by a fair discipline, `trials` times.
+    """Classifies sessions with random 5-tuples using a fair queueing discipline, `trials` times.
 
-    Returns an entry for each number of active sessions from 1 to `sessions`: the number of trials in which any two
+    Returns one entry for each number of active sessions from 1 to `sessions`: the number of trials in which any two
     sessions share a queue, in which the first session shares its queue, and in which the first session is in a group
-    with more sessions than queues. Raises `ScenarioError` for a discipline that is not valid, or that has no queues per
+    with more sessions than queues. Raises `ScenarioError` for an invalid discipline, or for one without queues per
     session.
     """
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)

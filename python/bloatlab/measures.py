@@ -50,7 +50,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A measure's label: `of` is its link or application, empty for the whole run; `unit` may be empty."""
+    """A measure's label: `of` is its link or application (empty for the whole run); `unit` may be empty."""
 
     of: str
     measure: str
@@ -86,9 +86,9 @@ def _measure(of: Mapping[str, Any]) -> Measure:
 
 @cache
 def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
-    """Returns the declarations that have a value, each with a pattern of its path.
+    """Returns the declarations that have a value, each with a pattern for its path.
 
-    `*` matches a name, which may have dots.
+    `*` matches a name, which may contain dots.
     """
     leaves = [leaf for measure in declarations() for leaf in (measure.parts or [measure])]
     # a path may match several patterns; the pattern with the most literal keys applies
@@ -144,7 +144,7 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
 
 
 def _name(of: str, label: str, measure: Measure) -> Name:
-    """Makes the name with the unit, unless the label already has the unit ("packets back")."""
+    """Makes the name with the unit, unless the label already contains the unit ("packets back")."""
     return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 

@@ -1,4 +1,4 @@
-"""Transports of your own in a simulated network: objects in Python that send real datagrams through its queues.
+"""Your own transports in a simulated network: Python objects that send real datagrams through its queues.
 
     network = bloatlab.Network("line.toml")
     server = network.add_endpoint("server", Receiver())
@@ -27,7 +27,7 @@ from bloatlab.simulation import Result, frames, summary_of
 
 #: IPv4 address and UDP port.
 Address = tuple[str, int]
-#: A datagram that arrives: its `sender` (an address), its `ecn` field and its `data`.
+#: An arriving datagram: its `sender` (an address), its `ecn` field and its `data`.
 Datagram = _core.Datagram
 
 #: The methods of an endpoint and their arguments after `self`.
@@ -49,7 +49,7 @@ class Endpoint(Protocol):
     After each call of `handle` or `on_timeout`, and once at the start, the network calls `poll_transmit` until it
     returns None, and then `next_timeout`. An ECN field is 0 (not ECN-capable), 1 (ECT(1)), 2 (ECT(0)) or 3 (CE).
 
-    The bytes are the payload of UDP over IPv4. With an attribute `framing = "ipv4"` they are whole IPv4 packets.
+    The bytes are the payload of UDP over IPv4. If `framing = "ipv4"` is set on the stack, they are whole IPv4 packets.
     """
 
     def handle(self, now_ns: int, datagram: Datagram, /) -> None:
@@ -59,16 +59,16 @@ class Endpoint(Protocol):
         """Returns the next datagram to send now, as destination, bytes and ECN field; None if there is none."""
 
     def next_timeout(self) -> int | None:
-        """Returns the time of the next timeout, None if none is pending. A time that has passed means now."""
+        """Returns the time of the next timeout, None if none is pending. A time in the past means now."""
 
     def on_timeout(self, now_ns: int, /) -> None:
-        """Handles the timeout that `next_timeout` has announced."""
+        """Handles the timeout announced by `next_timeout`."""
 
 
 class Network:
-    """The network of a scenario, with endpoints at its nodes. It is built at the first run.
+    """The network of a scenario, with endpoints at its nodes. It is built on first run.
 
-    Times are in s, unless a text has a unit.
+    Times are in seconds unless given as a string with a unit.
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class Network:
         scenario, factories = prepared(scenario, seed, sets, laws, controllers)
         self._core = Core(_core.NetworkRun(scenario.text, factories or None), factories)
         self._endpoints: dict[str, Endpoint] = {}
-        #: The end of the run in s.
+        #: The end of the run, in s.
         self.duration = quantity(scenario.data["duration"])
 
     def add_endpoint(self, node: str, endpoint: Endpoint, *, name: str | None = None, mtu: int = 1500) -> Address:
-        """Adds a stack at a node; returns its address. `mtu` is the limit of its IP packets in bytes.
+        """Adds a stack at a node; returns its address. `mtu` is the maximum size of its IP packets in bytes.
 
-        In the results, the stack is an application called `name`; by default the node's name, followed by a number if
-        the name is taken. Raises `ScenarioError` for an unknown node, a name that is taken, or a stack without the four
-        methods.
+        In the results, the stack is an application called `name`; by default, this is the node's name, followed by a
+        number if the name is taken. Raises `ScenarioError` for an unknown node, a name that is taken, or a stack
+        without the four methods.
         """
         _check_methods(endpoint)
         framing = getattr(endpoint, "framing", "udp")
@@ -122,9 +122,9 @@ class Network:
             return run.now_ns / 1e9
 
     def run_until(self, time: float | str) -> None:
-        """Runs to a time: a number of seconds, or a text such as "250ms". Events at that time are not handled yet.
+        """Runs to a time: a number of seconds, or a string such as "250ms". Events at that time are not handled yet.
 
-        Raises `EndpointError` if an endpoint misbehaves, which ends the run; `result` then covers the time until this
+        Raises `EndpointError` if an endpoint misbehaves, which ends the run; `result` then covers the time up to this
         error.
         """
         ns = nanoseconds(time, self.duration)
@@ -139,8 +139,8 @@ class Network:
     def fork(self) -> Network:
         """Returns a second network in the same state, which shares nothing with this one. Not valid after the end.
 
-        `copy.deepcopy` copies all stacks in one call, so an object that two stacks share is copied once. A network that
-        has not run yet is first built. Raises `EndpointError` for a stack that cannot be copied, `LawError` for a law
+        `copy.deepcopy` copies all stacks in one call, so an object shared by two stacks is copied once. A network that
+        has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` for a law
         in Python, and `ScenarioError` for a network that captures.
         """
         copies: dict[str, Endpoint] = {}
@@ -205,7 +205,7 @@ def _copied(name: str, endpoint: Endpoint, memo: dict[int, Any]) -> Endpoint:
 
 
 def _check_methods(endpoint: object) -> None:
-    """Raises `ScenarioError` for a method of an endpoint that is missing or has other arguments."""
+    """Raises `ScenarioError` if an endpoint method is missing or has the wrong arguments."""
     kind = type(endpoint).__name__
     for name, arguments in METHODS.items():
         method = getattr(endpoint, name, None)

@@ -1,4 +1,4 @@
-"""The Python code of a scenario: the laws and controllers that it names.
+"""A scenario's Python code: the laws and controllers that it names.
 
 When a scenario is read, the source and the parameters of each class are added to it (`completed`). A run makes the
 objects (`factories`). An error in an object ends the run with one line (`explained`).
@@ -15,9 +15,9 @@ from bloatlab import controllers as controllers_in_python
 from bloatlab import laws as laws_in_python
 from bloatlab.classes import ClassError, Kind, UserClass, checked, line_of, loaded, read
 
-#: All kinds of classes that a scenario may name.
+#: The kinds of classes that a scenario may name.
 KINDS = (laws_in_python.KIND, controllers_in_python.KIND)
-#: Text that every resolved scenario with a class contains.
+#: A string contained in every resolved scenario with a class.
 _SIGN = '"python":{'
 
 
@@ -35,7 +35,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
     tree = json.loads(text)
     for kind, (_, path, table) in ((each, found) for each in KINDS for found in each.tables(tree)):
         label, colon, name = table[kind.noun].rpartition(":")
-        if not colon:  # without a colon, the text names a class that is passed to `run`
+        if not colon:  # without a colon, the string names a class passed to `run`
             continue
         at = f"{source}: {path}" if source else path
         held = table.get("source", {})
@@ -47,7 +47,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def refuse(text: str, where: str) -> None:
-    """Raises `ClassError` if a resolved scenario has a class. `where` says in the message where it cannot run."""
+    """Raises `ClassError` if a resolved scenario contains a class. `where` says in the message where it cannot run."""
     for kind in KINDS:
         for _, path, _ in _tables(text, kind):
             why = "only simulations support it (`bloatlab run`, `sweep`, `check`)"
@@ -64,7 +64,7 @@ class Factory:
 
     @property
     def needs(self) -> list[str]:
-        """The features of the stack that the class uses: those in its `needs`, and a timer if it has `on_timer`."""
+        """The features of the stack that the class uses: those in its `needs`, plus a timer if it has `on_timer`."""
         return [*self.user.needs(), *(["timer"] if hasattr(self.user.of, "on_timer") else [])]
 
     def __call__(self) -> object:

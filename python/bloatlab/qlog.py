@@ -1,17 +1,17 @@
 """Writes the TCP senders of a result as qlog files, which tools for QUIC draw and read.
 
-    file     JSON-SEQ (.sqlog), one for each sender: a header, then an event per line, in the order of time
+    file     JSON-SEQ (.sqlog), one per sender: a header, then one event per line, in order of time
     time     ms since the start of the run (a monotonic clock whose epoch is unknown)
 
     quic:recovery_metrics_updated   congestion_window, bytes_in_flight, ssthresh, smoothed_rtt, rtt_variance, min_rtt,
-                                    pacing_rate (bit/s): those that changed, from the trace of flows
+                                    pacing_rate (bit/s): only those that changed, from the flow trace
     quic:congestion_state_updated   slow_start, congestion_avoidance, cwr, recovery, loss; with BBR its mode
-    quic:packet_sent                each packet of the sender at its first link, from the trace of packets
+    quic:packet_sent                each of the sender's packets at its first link, from the packet trace
     quic:packet_lost                a segment that is retransmitted, at the time of the retransmission
     quic:packets_acked              segments below the cumulative acknowledgement
 
 Source: draft-ietf-quic-qlog-main-schema (QlogFileSeq, JSON Text Sequences); draft-ietf-quic-qlog-quic-events-12.
-Departs: events of TCP are written in the vocabulary of QUIC. Packets are numbered in the order in which they are sent,
+Departs: TCP events are written in the vocabulary of QUIC. Packets are numbered in the order in which they are sent,
 their type is 1RTT, and the byte stream is stream 0. See docs/qlog.md.
 """
 
@@ -34,7 +34,7 @@ RECORD_SEPARATOR = "\x1e"
 #: Event schema of the events, with the number of the draft.
 EVENTS = "urn:ietf:params:qlog:events:quic-12"
 
-#: For each metric of qlog, the column of `trace_flows`, and the factor between their units.
+#: For each qlog metric, the column of `trace_flows`, and the factor between their units.
 _METRICS: Mapping[str, tuple[str, float]] = {
     "congestion_window": ("cwnd_bytes", 1),
     "bytes_in_flight": ("in_flight_bytes", 1),
@@ -47,25 +47,25 @@ _METRICS: Mapping[str, tuple[str, float]] = {
 #: Metrics that are floats; all others are whole numbers.
 _FLOATS = frozenset({"smoothed_rtt", "rtt_variance", "min_rtt"})
 
-#: Largest packet without payload in bytes: headers of IPv4 (20) and TCP with all options (60).
+#: Maximum size of a packet without payload, in bytes: headers of IPv4 (20) and TCP with all options (60).
 _HEADERS = 80
 
 #: The columns that identify a sender.
 _SENDER = ("app", "flow", "connection", "direction")
 
-#: A row of a trace with its sort key: the time in ns, then a rank among the rows of the same time.
+#: A row of a trace with its sort key: the time in ns, then a rank among rows with the same time.
 _Row = tuple[int, int, dict[str, Any]]
 
 
 class QlogError(InputError):
-    """A result that has no trace of TCP senders; the message is one line."""
+    """A result without a trace of TCP senders; the message is one line."""
 
 
 def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None) -> list[Path]:
-    """Writes a file for each TCP sender of `result` into `folder`, which is made if necessary; returns the files.
+    """Writes one file for each TCP sender of `result` into `folder`, which is made if necessary; returns the files.
 
-    `result` needs the trace of flows, best with the interval "change". `packets` is the packet trace of its folder
-    (`bloatlab.traces.packets`); without it, the files have no events of packets. Equal results give equal bytes. A
+    `result` needs the flow trace, preferably with the interval "change". `packets` is the packet trace of its folder
+    (`bloatlab.traces.packets`); without it, the files contain no packet events. Equal results give equal bytes. A
     file is named after its application and connection: upload-1.sqlog, and upload-1-reverse.sqlog for the data of the
     server. Raises `QlogError`, `OSError`.
     """
@@ -157,7 +157,7 @@ def _ns(row: Mapping[str, Any]) -> int:
 
 
 def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the metrics that a row of `trace_flows` has."""
+    """Returns the metrics in a row of `trace_flows`."""
     found: dict[str, float] = {}
     for name, (column, factor) in _METRICS.items():
         value = row.get(column)
@@ -167,7 +167,7 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """Returns the state of congestion control. For BBR it is the mode, except while a loss or mark is handled."""
+    """Returns the congestion control state. For BBR, this is the mode, except while a loss or mark is being handled."""
     if row["state"] != "open":
         return row["state"]
     if row.get("bbr_mode"):
@@ -177,7 +177,7 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 class _Segments:
-    """The segments of a sender: their packet numbers, and the data that is not acknowledged."""
+    """The segments of a sender: their packet numbers, and the data not yet acknowledged."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -185,11 +185,11 @@ class _Segments:
         self._waiting: deque[int] = deque()
 
     def sent(self, seq: int, size: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields the event of a sent packet, after the loss of an earlier packet with the same data, if any."""
+        """Yields the event for a sent packet, preceded by the loss of an earlier packet with the same data, if any."""
         number, self._next = self._next, self._next + 1
         data: dict[str, Any] = {"header": _packet(number), "raw": {"length": size}}
         if size > _HEADERS:
-            offset = seq - 1  # the SYN has the number 0
+            offset = seq - 1  # the SYN has sequence number 0
             data["frames"] = [{"frame_type": "stream", "stream_id": 0, "offset": offset}]
             if offset in self._numbers:
                 yield "packet_lost", {"header": _packet(self._numbers[offset])}
@@ -199,7 +199,7 @@ class _Segments:
         yield "packet_sent", data
 
     def acknowledged(self, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields the event of segments below `until` that are acknowledged now."""
+        """Yields the event for segments below `until` that are newly acknowledged."""
         numbers: list[int] = []
         while self._waiting and self._waiting[0] < until:
             numbers.append(self._numbers.pop(self._waiting.popleft()))

@@ -1,20 +1,20 @@
 """SQL over the store: DuckDB reads the Parquet files in place.
 
-    runs         a row per stored run: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
-    summaries    a row per run of a sweep's measure: scenario_hash, seed, name, and every number under its dotted path
-    sweeps       a row per run of each sweep: sweep, place, scenario_hash, seed, kept
+    runs         one row per stored run: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
+    summaries    one row per run of a sweep's measure: scenario_hash, seed, name, and every number under its dotted path
+    sweeps       one row per run of each sweep: sweep, place, scenario_hash, seed, kept
     series       the stored tables of all runs, concatenated: scenario_hash, seed, measure, "table", and their columns
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
     "TABLE"      a stored table by its name, such as queue_series: scenario_hash, seed, and its columns
 
-Only results of the current core, with the newest code of each measure, are visible, as in a sweep.
+Only results from the current core and the newest code of each measure are visible, as in a sweep.
 
 A query can read these views and nothing else: it is one SELECT (or a statement that DuckDB treats as one), without
 other files, extensions or settings. DuckDB may open the store's files, and links to them without wildcards in their
 names, in a temporary folder.
 """
 
-# `quoted` and `_text` quote all names and texts in the SQL of views.
+# `quoted` and `_text` quote all names and strings in the views' SQL.
 # ruff: noqa: S608
 
 import contextlib
@@ -45,7 +45,7 @@ class QueryError(InputError):
 
 @dataclass(frozen=True)
 class _Shelf:
-    """The stored files of one measure, and the columns that they have."""
+    """The stored files of one measure, and their columns."""
 
     measure: str
     files: Sequence[Path]
@@ -100,7 +100,7 @@ class Views:
         self.close()
 
     def query(self, sql: str) -> pl.DataFrame:
-        """Runs a query. Columns of types that table files do not support become text. Raises `QueryError`."""
+        """Runs a query. Columns whose types table files do not support become strings. Raises `QueryError`."""
         place = self._scratch / "answer.parquet"
         try:
             _one_select(self._db.extract_statements(sql), sql)
@@ -234,7 +234,7 @@ _NUMBER = re.compile(r"U?HUGEINT|DECIMAL\(.*\)")
 
 
 def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
-    """Casts columns to types that all table formats support: wide numbers to DOUBLE, lists and others to text."""
+    """Casts columns to types that all table formats support: wide numbers to DOUBLE, lists and others to VARCHAR."""
     if answer is None:
         raise QueryError("the statement returns no rows")
     types = [str(kind) for kind in answer.types]

@@ -1,10 +1,10 @@
-"""Derives the rate of a link from a recording: a flent data file or a capture.
+"""Derives a link's rate from a recording: a flent data file or a capture.
 
     flent     payload of all TCP flows in one direction, in bins; times 1500/1448 for the headers of full segments
     capture   bytes of IP packets to one address, in bins (pcap or pcapng: raw IP, Ethernet, Linux cooked)
 
-The traffic shows the line's rate only while the line is full. The time before the first byte and after the last byte is
-left out. Between these two, the user must keep the line full.
+The traffic shows the line's rate only while the line is full. The times before the first byte and after the last byte
+are left out. In between, the user must keep the line full.
 
 Source: flent's documentation; captures.py reads the packets.
 """
@@ -24,15 +24,15 @@ from bloatlab.scenario import Scenario, from_dict, quantity
 
 Way = Literal["upload", "download"]
 
-#: Bytes of a full segment as an IP packet, and of its payload: 1500 less 20 of IPv4 and 32 of TCP with timestamps.
+#: Bytes of a full segment as an IP packet, and of its payload: 1500 minus 20 for IPv4 and 32 for TCP with timestamps.
 _WIRE, _PAYLOAD = 1500, 1448
 
-#: Largest number of steps in a schedule; a larger number is probably a mistake.
+#: Maximum number of steps in a schedule; more is probably a mistake.
 _MOST = 100_000
 
 
 class RecordingError(InputError):
-    """A recording that gives no rate; the message is one line."""
+    """A recording from which no rate can be derived; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _of_capture(path: Path, step: float, to: str | None) -> Recording:
 
 
 def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], step: float) -> list[int]:
-    """Returns the rates in bit/s of the steps from the first byte to the last. Raises `RecordingError`."""
+    """Returns the rate in bit/s for each step from the first byte to the last. Raises `RecordingError`."""
     busy = times[sizes > 0.0]
     if not len(busy):
         raise RecordingError(f"{path}: nothing was sent")

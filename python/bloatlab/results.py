@@ -37,7 +37,7 @@ SUMMARY = "summary.json"
 PROVENANCE = "provenance.json"
 TABLES = "tables"
 
-#: Files and subfolders of a result folder. Captures and packets are there only on request.
+#: Files and subfolders of a result folder. Captures and packets are written only on request.
 FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap", "packets")
 
 
@@ -142,15 +142,15 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
             files.write(path, frame.write_json())
 
 
-#: A spreadsheet treats a text that matches `_FORMULA` as a formula, unless it is a number (`_NUMBER`). Such a text gets
-#: the prefix `_QUOTE`.
+#: A spreadsheet treats a string that matches `_FORMULA` as a formula, unless it is a number (`_NUMBER`). Such a string
+#: gets the prefix `_QUOTE`.
 _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
 
 
 def csv_text(frame: pl.DataFrame) -> str:
     """Writes a frame as CSV.
 
-    Texts that a spreadsheet would execute get a leading quote; terminal escapes are neutralised.
+    Strings that a spreadsheet would execute get a leading quote; terminal escapes are neutralised.
     """
     columns: dict[str, pl.Expr] = {}
     for name in (name for name, kind in frame.schema.items() if kind == pl.String):
@@ -171,7 +171,7 @@ def read_table(path: Path) -> pl.DataFrame:
     match path.suffix:
         case ".csv":
             frame = pl.read_csv(path, infer_schema_length=None)
-            # removes the quotes that `csv_text` has added to names of columns
+            # removes the quotes that `csv_text` added to column names
             names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
         case ".json":
@@ -183,7 +183,7 @@ def read_table(path: Path) -> pl.DataFrame:
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Casts a table to the column types of a run, which CSV and JSON do not record.
 
-    The table `conversations`, which only live runs have, is left as it was read.
+    The table `conversations`, which exists only in live runs, is left as it was read.
     """
     if table not in {"links", *_COLUMNS}:
         return frame
@@ -195,7 +195,7 @@ def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 def column_type(table: str, column: str) -> type[pl.DataType]:
     """Returns the type of a column.
 
-    Counts of a run are integers. Counts per bin are floats, because a bin may have no value (NaN).
+    Counts over a run are integers. Counts per bin are floats, because a bin may have no value (NaN).
     """
     if column in TEXT:
         return pl.String

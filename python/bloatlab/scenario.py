@@ -21,7 +21,7 @@ from bloatlab import _core, deliveries, files, outside, workloads
 #: A (path, value) pair that overrides a scenario's value, as in `--set link.up.rate=5mbit`.
 Override = tuple[str, str]
 
-#: Overrides: pairs of texts, or a mapping from paths to texts or plain values, `{"link.up.queue": {"codel": {}}}`.
+#: Overrides: pairs of strings, or a mapping from paths to strings or plain values, `{"link.up.queue": {"codel": {}}}`.
 Sets = Sequence[Override] | Mapping[str, Any]
 
 #: An invalid scenario; `problems` returns the lines of its message.
@@ -36,7 +36,7 @@ else:
     AppDict = LinkDict = ScenarioDict = dict
 
 
-#: Matches the beginning of a canonical text, up to the seed.
+#: Matches the beginning of canonical JSON, up to the seed.
 _SEED = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","seed":([0-9]+)')
 
 
@@ -52,7 +52,7 @@ class Scenario:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The scenario as plain values; a new copy each time."""
+        """The scenario as plain values; a new copy on each access."""
         return json.loads(self.text)
 
     @property
@@ -82,7 +82,7 @@ class Scenario:
     def as_toml(self) -> str:
         """Writes the scenario as TOML, without values that equal the defaults. Reading it back gives this scenario.
 
-        Raises `ScenarioError` for what TOML cannot express: a seed above 2^63 - 1.
+        Raises `ScenarioError` for a value that TOML cannot express: a seed above 2^63 - 1.
         """
         return _core.as_toml(self.text)
 
@@ -173,9 +173,9 @@ def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = (
 
 
 def overrides(sets: Sets) -> list[Override]:
-    """Converts overrides to pairs of texts.
+    """Converts overrides to pairs of strings.
 
-    A text is used as after `--set path=`; other values are written as TOML. Raises `ScenarioError`.
+    A string is used as it would be after `--set path=`; other values are written as TOML. Raises `ScenarioError`.
     """
     if not isinstance(sets, Mapping):
         for pair in cast("Sequence[Any]", sets):
@@ -187,7 +187,7 @@ def overrides(sets: Sets) -> list[Override]:
 
 
 def toml_value(value: Any) -> str:
-    """Writes a value as TOML, on one line. Raises `ScenarioError` for types that a scenario cannot have (a date)."""
+    """Writes a value as TOML, on one line. Raises `ScenarioError` for types that a scenario cannot contain (a date)."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -205,7 +205,7 @@ def toml_value(value: Any) -> str:
 
 
 def amount(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
-    """Parses a text with a unit: its kind, and the number in ns, bit/s, bytes, packets or as a fraction; else None."""
+    """Parses a string with a unit to its kind and a number of ns, bit/s, bytes or packets, or a fraction; else None."""
     return _core.quantity(text)
 
 
@@ -234,7 +234,7 @@ def schema() -> dict[str, Any]:
 
 @functools.cache
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """Returns the catalogue of the core: `qdiscs`, `apps`, `tcp` and more.
+    """Returns the core's catalogue: `qdiscs`, `apps`, `tcp` and more.
 
     Each is a list of entries with their parameters.
     """

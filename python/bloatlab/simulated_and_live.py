@@ -2,13 +2,13 @@
 
     agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
 
-for the median round-trip time of pings, the median transfer time of files, the mean queue (3 ms is converted to
-packets of 1500 bytes at the link's rate), and the throughput of endless transfers (15 % only, because a time does not
+for the median round-trip time of pings, the median file transfer time, the mean queue (3 ms is converted to
+packets of 1500 bytes at the link's rate), and the throughput of unlimited transfers (15 % only, because a time does not
 apply). The simulated value is the median over seeds. A live run that was too late to be valid is shown, but neither
 judged nor repeated.
 
 **Lateness.** A simulation's clock is exact, but packets leave the bench some microseconds late, each by a different
-time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a hundred
+time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the maximum of a hundred
 estimates, and drains a queue by pacing 1 % below that estimate. So the simulations use the lateness that was measured
 in the live run (`late`):
 
@@ -41,13 +41,13 @@ from bloatlab.tables import TextCell, TextTable, counted, number, row
 #: Name of the file that holds a comparison, in its folder.
 COMPARED = "compare.json"
 
-#: Allowed difference: a share of the live value, or a time, whichever is larger.
+#: Allowed difference: a share of the live value or a time, whichever is larger.
 SHARE, LEAST_MS = 0.15, 3.0
 
-#: Bits of a full packet, to convert a queue's time to packets.
+#: Bits in a full packet, to convert queueing time to packets.
 MTU_BITS = 12_000.0
 
-#: The lateness of packets: durations (texts with units) by percentile.
+#: The lateness of packets: durations (strings with units) by percentile.
 Lateness = Mapping[str, str]
 PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p99_9")
 
@@ -108,7 +108,7 @@ class Compared:
 
     @property
     def agrees(self) -> bool | None:
-        """True if every judged value agrees; None if none could be judged."""
+        """Whether every judged value agrees; None if none could be judged."""
         return self.share.within == self.share.cells if self.share.cells else None
 
     def as_data(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Compared:
         }
 
     def table(self) -> TextTable:
-        """Returns a row per compared value."""
+        """Returns a table with one row per compared value."""
         rows: list[list[TextCell]] = []
         for c in self.cells:
             digits = _DIGITS[c.unit]
@@ -142,7 +142,7 @@ class Compared:
 
 
 def opened(folder: Path) -> Compared:
-    """Opens the comparison that `bloatlab compare -o` has written into `folder`.
+    """Opens the comparison that `bloatlab compare -o` wrote into `folder`.
 
     Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` if `folder` has no valid comparison.
     """
@@ -155,9 +155,9 @@ def opened(folder: Path) -> Compared:
 
 
 def compared_page(done: Compared, command: str) -> Page:
-    """Makes a page of a comparison.
+    """Makes a page for a comparison.
 
-    It has the number of quantities that agree, ratios of simulated to live values, and every value.
+    It shows how many quantities agree, the ratios of simulated to live values, and every value.
     """
     judged = [c for c in done.cells if c.agrees is not None]
     cases = list(dict.fromkeys(c.case for c in done.cells))
@@ -241,7 +241,7 @@ def quantities(result: Result) -> list[Quantity]:
 
 
 def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Quantity], *, valid: bool) -> list[Cell]:
-    """Compares the quantities of a case: `simulated` has a list for each seed, `live` is the list of the live run.
+    """Compares the quantities of a case: `simulated` has one list per seed, `live` is the live run's list.
 
     If that run is not `valid`, no cell agrees or disagrees.
     """
@@ -270,7 +270,7 @@ def lateness(real: Result) -> Lateness:
 def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link with `both_ways` gets it in both directions, and a link with a lateness of its own is not changed. A link
+    A link with `both_ways` gets it in both directions, and a link with its own lateness is not changed. A link
     that may reorder packets gets none, because packets that leave the bench late keep their order.
     """
     measured = lateness(real)
@@ -296,7 +296,7 @@ def _median(values: pl.Series) -> float:
 
 
 def _endless(scenario: Scenario, app: str) -> bool:
-    """Returns whether an application is a file transfer without an end."""
+    """Returns whether an application is an unlimited file transfer."""
     traffic = scenario.data["app"][app]["traffic"]
     return isinstance(traffic, dict) and "ftp" in traffic and traffic["ftp"].get("size") is None
 

@@ -48,7 +48,7 @@ class Result:
 
     @property
     def measured_s(self) -> float:
-        """The time that the summary covers in s: the duration without the warm-up."""
+        """The time covered by the summary, in s: the duration without the warm-up."""
         return float(self.summary["duration_s"]) - float(self.summary.get("warm_up_s", 0.0))
 
     def table(self, name: str) -> pl.DataFrame:
@@ -123,7 +123,7 @@ def _app_line(name: str, app: Mapping[str, Any]) -> str:
     return f"  app {name}: {', '.join(facts)}"
 
 
-#: Texts for the line of an application, by measure.
+#: Strings for an application's line, by measure.
 _APP_FACTS = {
     "voip.mos": "MOS {:.2f}",
     "ping.rtt_ms.p50": "round trip p50 {:.2f} ms",
@@ -148,11 +148,11 @@ def run(
 ) -> Result:
     """Simulates a scenario: a `Scenario`, the path of a file, or plain values.
 
-    `sets` overrides values: `{"link.up.rate": "5mbit", "link.up.queue": {"codel": {}}}`, or pairs of texts. `seed`
+    `sets` overrides values: `{"link.up.rate": "5mbit", "link.up.queue": {"codel": {}}}`, or pairs of strings. `seed`
     replaces the scenario's own. `progress` is called with the completed fraction; an exception it raises cancels the
     run. Ctrl-C raises `KeyboardInterrupt` within about a tenth of a second.
 
-    `captures` is a folder, made if necessary, for left.pcap and right.pcap. These have every packet at the two ends of
+    `captures` is a folder, made if necessary, for left.pcap and right.pcap. They contain every packet at both ends of
     `capture_link` (default: the slowest link); its `from` is left. Captures change no result; equal runs give equal
     bytes.
 
@@ -183,7 +183,7 @@ def run(
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
 
 
-#: Statistics of a distribution that do not have its unit.
+#: Statistics that do not have the unit of their distribution.
 _UNITLESS = frozenset({"cv", "count"})
 
 
@@ -199,7 +199,7 @@ def summary_of(text: str) -> dict[str, Any]:
 
 
 def _round(part: Any, digits: int | None = None) -> None:
-    """Rounds the values in a part to the resolution of their unit; one without a unit has that of its parent."""
+    """Rounds the values in a part to the resolution of their unit; a value without a unit uses its parent's."""
     # written for speed, because a sweep calls it for every part of every run
     if type(part) is dict:
         for key, value in part.items():
@@ -224,9 +224,9 @@ def frames(
     """Returns the core's tables as frames.
 
     Columns are typed even without rows or values, so frames of two runs concatenate. A column given as a list has
-    texts, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A frame is made
-    on first access, which saves time in a sweep that needs only the summary. `made` has additional frames, made by the
-    caller. Numbers are rounded to the resolution of their unit.
+    strings, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A frame is
+    made on first access, which saves time in a sweep that needs only the summary. `made` has additional frames, made by
+    the caller. Numbers are rounded to the resolution of their unit.
     """
     fine = {
         name: frame.with_columns(
@@ -259,7 +259,7 @@ class _Frames(Mapping[str, "pl.DataFrame"]):
         return len(self._names)
 
 
-#: Columns of text; all others are numbers.
+#: String columns; all others are numeric.
 TEXT = frozenset({"app", "direction", "dst", "link", "mode", "protocol", "src"})
 
 

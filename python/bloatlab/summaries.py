@@ -31,7 +31,7 @@ Of = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column: the heading of its group, its own heading, and for its values the path, scale and number of decimals.
+    """A column: the heading of its group, its own heading, and the path, scale and number of decimals of its values.
 
     With `some`, the column is left out if all of its values are missing or 0.
     """
@@ -44,7 +44,7 @@ class _Field:
     some: bool = False
 
     def value(self, of: Of) -> float | str | None:
-        """Returns the value of a link or an application in this column: a scaled number, or a text."""
+        """Returns the value of a link or an application in this column: a scaled number or a string."""
         found = value_at(of, self.path)
         return found if found is None or isinstance(found, str) else float(found) * self.scale
 
@@ -54,7 +54,7 @@ class _Field:
 
 
 def headline(result: Result) -> str:
-    """Describes the run in a line: its name, seed and duration, and its grade with the basis if there is one."""
+    """Describes the run in one line: its name, seed and duration, and its grade (if any) with the basis for it."""
     summary = result.summary
     words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
     latency = summary.get("latency") or {}
@@ -77,7 +77,7 @@ def summary_tables(result: Result) -> list[TextTable]:
 
 
 def tables_of(summary: Of, seconds: float) -> list[TextTable]:
-    """Makes every table of a summary. `seconds` is the time that it covers."""
+    """Makes every table of a summary. `seconds` is the time it covers."""
     return list(_tables(summary, seconds))
 
 
@@ -132,14 +132,14 @@ def _declared(name: str) -> list[_Field]:
 
 
 def _drops(links: Mapping[str, Of]) -> Iterator[TextTable]:
-    """Yields the table of dropped packets: a column for each reason that occurred, a row for each link with drops."""
+    """Yields the table of dropped packets: one column per reason that occurred, one row per link with drops."""
     dropping = {name: link for name, link in links.items() if any(link["drops"].values())}
     reasons = dict.fromkeys(r for link in dropping.values() for r, n in sorted(link["drops"].items()) if n)
     yield from _table("Drops", "link", dropping, [_Field("", reason, f"drops.{reason}") for reason in reasons])
 
 
 def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
-    """Yields the table of the applications, with their rates on the wire."""
+    """Yields the applications table, with their rates on the wire."""
 
     def rates(app: Of) -> dict[str, float]:
         carried = {way: app.get(f"wire_bytes{way}") for way in ("", "_reverse") if seconds}
@@ -159,7 +159,7 @@ def _called(of: Result | str | Path) -> str:
     return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
 
 
-#: For each kind of row in `frame`, the part of the summary that it is made from.
+#: For each kind of row in `frame`, the part of the summary it is made from.
 _PARTS = {"link": "links", "app": "apps"}
 
 
@@ -167,14 +167,14 @@ def frame(
     results: Iterable[Result | str | Path] | Mapping[str, Result | str | Path],
     per: Literal["run", "link", "app"] = "run",
 ) -> pl.DataFrame:
-    """Makes one flat frame of summaries: a row per run, per link (`per="link"`) or per application (`"app"`).
+    """Makes one flat frame of summaries: one row per run, per link (`per="link"`) or per application (`"app"`).
 
     `results` are results or result folders; a mapping gives each a name. The columns are `run` (this name; without a
     mapping, the name of the folder or scenario), `seed` and `scenario_hash`, then every number of the summary by its
     dotted path (docs/results.md). With rows per link or application, a column has the name of the link or application,
     and paths begin below this name. Missing values are null. Raises `ResultError` for a folder that is not a result.
     """
-    from bloatlab.sweep import grid_file  # noqa: PLC0415  `bloatlab run` prints its tables without the module of sweeps
+    from bloatlab.sweep import grid_file  # noqa: PLC0415  `bloatlab run` must not load the sweep module
 
     if per not in {"run", *_PARTS}:
         raise ValueError(f"per {per}: expected run, link or app")

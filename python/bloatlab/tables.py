@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     from bloatlab.lazy import np, pl
 
-#: The meaning of a cell; terminals and pages choose a colour for it.
+#: The meaning of a cell, for which terminals and pages choose a colour.
 Tone = Literal["plain", "good", "bad", "muted", "marked"]
 
 
@@ -23,7 +23,7 @@ Tone = Literal["plain", "good", "bad", "muted", "marked"]
 class TextCell:
     """A cell of a human-readable table: its text, its tone, and a `hint` that a page shows on demand.
 
-    `word` is the tone as a word ("within", "best"), shown in addition to the colour if the text is only a number.
+    `word` is the tone as a word ("within", "best"), shown in addition to the colour if the cell contains only a number.
     `link` is the address of another page, relative to this one.
     """
 
@@ -35,7 +35,7 @@ class TextCell:
 
 
 def row(*fields: str | TextCell) -> list[TextCell]:
-    """Makes a row of a table; texts become plain cells."""
+    """Makes a table row; strings become plain cells."""
     return [field if isinstance(field, TextCell) else TextCell(field) for field in fields]
 
 
@@ -43,7 +43,7 @@ def row(*fields: str | TextCell) -> list[TextCell]:
 class TextTable:
     """A human-readable table.
 
-    Each row has a cell for each of `columns`. Columns are numbers, flush right, except that the first `left` columns
+    Each row has one cell for each of `columns`. Columns are numbers, flush right, except that the first `left` columns
     are text, and with `words_last` also the last column. With `below`, a page puts the last column under its row, over
     the full width. With `keep`, the text columns on the left are repeated in every block if the table is too wide and
     is split into blocks. With `stacked`, a page narrower than the table shows each row as a list of its cells with the
@@ -118,7 +118,8 @@ def _quantile(ordered: Sequence[float], q: float) -> float:
 def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> pl.DataFrame:
     """Returns `t_s` (the start of each bin) and `rate_mbit` from a series of bytes per bin, summed over all flows.
 
-    Bins are equally wide; `smooth` is the number of bins in the running mean. Empty for fewer than two bins.
+    Bins have equal width; `smooth` is the number of bins in the running mean. The result is empty for fewer than two
+    bins.
     """
     total = frame.group_by("t_s").agg(pl.col(bytes_column).sum()).sort("t_s")
     if total.height < 2:
@@ -154,7 +155,7 @@ def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFra
 def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
     """Returns the quantile `q` of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if it is empty.
 
-    Bins with the same edges are added up; the middle of the bin is used (its relative width is at most 1/1024).
+    Bins with the same edges are merged; the midpoint of the bin is used (its relative width is at most 1/1024).
     """
     bins = frame.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")
     total = int(bins["count"].sum())

@@ -2,10 +2,10 @@
 
 Numbers and labels are never truncated. A table that is wider than the line
 
-    1. wraps its texts and headings, as far as they stay readable;
+    1. wraps its text and headings, as far as they remain readable;
     2. if that is not enough, is split into blocks of columns, each with the row labels repeated.
 
-Numbers never wrap. If the terminal is narrower than one label and one number, the terminal itself breaks the line.
+Numbers never wrap. If the terminal is narrower than one label and one number, it breaks the line itself.
 """
 
 import sys
@@ -61,11 +61,11 @@ class Console(rich_console.Console):
         super().__init__(emoji=False, **options)
 
     def say(self, text: str, style: str | None = None) -> None:
-        """Prints a text without markup or wrapping."""
+        """Prints text without markup or wrapping."""
         self.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def say_wrapped(self, text: str, style: str | None = None) -> None:
-        """Prints a text wrapped to the console's width."""
+        """Prints text wrapped to the console's width."""
         for line in wrapped(text, self.width):
             self.say(line, style)
 
@@ -83,7 +83,7 @@ def emit(text: str) -> None:
 
 
 def show(table: TextTable, console: Console) -> None:
-    """Prints a table in the width of `console`, with the title above and the note below the table."""
+    """Prints a table at the width of `console`, with its title above and its note below."""
     for line in lines(table, console.width):
         console.print(line, soft_wrap=True, highlight=False)
 
@@ -216,7 +216,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """Returns the width of each column. The widest shrink first, and none below its smallest readable width."""
+    """Returns the width of each column. The widest shrink first, but none below its minimum readable width."""
     widths = [c.natural for c in columns]
     while (excess := _total(widths) - width) > 0:
         able = [i for i, c in enumerate(columns) if widths[i] > c.least]
@@ -245,7 +245,7 @@ def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
 
 
 def _group_line(block: _Block, table: TextTable) -> Text:
-    """Returns the line of group headings, each at the left edge of its columns. A long heading runs on to the right."""
+    """Returns the line of group headings, each at the left edge of its columns. A long heading extends to the right."""
     line = Text()
     place, before = 0, -1
     for column, width in zip(block.columns, block.widths, strict=True):

@@ -1,7 +1,7 @@
 """Traces of a run's internal state (`trace`): tables of states, and the fates of packets as Parquet.
 
 The core delivers both in chunks while it runs. States are collected into the result's tables `trace_links`,
-`trace_queues` and `trace_flows`; packets are written at once, a file per chunk, so that memory does not grow.
+`trace_queues` and `trace_flows`; packets are written immediately, one file per chunk, so that memory use does not grow.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Traces:
 
 
 def packets(folder: str | Path) -> pl.LazyFrame:
-    """Returns the packets in a result's folder as a lazy frame, because they may not fit into memory.
+    """Returns the packets in a result's folder as a lazy frame, because they may not fit in memory.
 
     Raises `FileNotFoundError` if there are none.
     """
@@ -73,7 +73,7 @@ def packets(folder: str | Path) -> pl.LazyFrame:
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """Makes a column: floats (missing is NaN, as in every table), or integers, booleans and texts (missing is null)."""
+    """Makes a column: floats (missing: NaN, as in every table), or integers, booleans and strings (missing: null)."""
     if isinstance(values, tuple):
         places, words = values
         of = pl.Series(name, [*words, None], dtype=pl.String)

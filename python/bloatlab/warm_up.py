@@ -13,7 +13,7 @@ from bloatlab.simulation import Result
 from bloatlab.statistics import mser5
 from bloatlab.workloads.build import ns
 
-#: The scenario key of the warm-up, and its value for a warm-up that is found from the runs.
+#: The scenario key of the warm-up, and its value for a warm-up found from the runs.
 PATH, AUTO = "record.warm_up", "auto"
 
 #: The columns of `queue_series` that are used, with their labels.
@@ -24,7 +24,7 @@ _SERIES = {"queue_packets_mean": "queue", "sent_bytes": "rate"}
 class WarmUp:
     """The warm-up in s, the series that needs it, and whether the rest of the run is steady.
 
-    If the rest is not steady, the warm-up is half of the run, and the run is too short.
+    If it is not steady, the warm-up is half of the run, and the run is too short.
     """
 
     seconds: float
@@ -45,7 +45,7 @@ class WarmUp:
 
 
 def asked(sets: Sequence[Override]) -> tuple[list[Override], bool]:
-    """Returns the overrides without "auto" as the warm-up, and whether the last override of the warm-up is "auto"."""
+    """Returns the overrides without a warm-up of "auto", and whether the last warm-up override is "auto"."""
     words = [value.strip("\"' ") for path, value in sets if path == PATH]
     rest = [(path, value) for path, value in sets if path != PATH or value.strip("\"' ") != AUTO]
     return rest, bool(words) and words[-1] == AUTO

@@ -23,7 +23,7 @@ class BadInput(InputError):  # noqa: N818  the user's input is wrong, not the pr
 
 
 def overrides(sets: Sequence[str]) -> list[Override]:
-    """Splits `path=value` texts into pairs. Raises `BadInput`."""
+    """Splits `path=value` strings into pairs. Raises `BadInput`."""
     pairs: list[Override] = []
     for text in sets:
         path, equals, value = text.partition("=")
@@ -39,7 +39,7 @@ def scenario(path: Path, sets: Sequence[str]) -> Scenario:
     return reading(path, lambda: load(path, pairs))
 
 
-#: Matches a rate below 1 kbit/s, as it is written in a resolved scenario.
+#: Matches a rate below 1 kbit/s, as written in a resolved scenario.
 _SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
 
 
@@ -72,7 +72,7 @@ def _slow_rates(value: Any, path: str) -> Iterator[str]:
 
 
 def say_notes(console: Console, *scenarios: Scenario, quiet: bool = False) -> None:
-    """Prints the notes on all scenarios, each line once; nothing if `quiet`."""
+    """Prints the notes on all scenarios, each line once; prints nothing if `quiet`."""
     for line in () if quiet else dict.fromkeys(line for of in scenarios for line in noted(of)):
         console.say(f"note: {line}")
 
@@ -99,7 +99,7 @@ def writing(path: Path, write: Callable[[], T]) -> T:
 
 
 def fresh(folder: Path | None, *files: str, force: bool) -> None:
-    """Makes the folder of `-o`. Raises `BadInput` if it already has one of `files`, unless `force` is given."""
+    """Makes the folder of `-o`. Raises `BadInput` if it already contains one of `files`, unless `force` is given."""
     if folder is None:
         return
     there = next((name for name in files if (folder / name).exists()), None)

@@ -36,7 +36,7 @@ STUDY = "csc458"
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A named scenario as a function of the seed."""
+    """A named case: its scenario as a function of the seed."""
 
     name: str
     scenario: Callable[[int], Scenario]

@@ -60,7 +60,7 @@ def _kinds(what: str | None) -> dict[str, list[Entry]]:
 
 
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
-    """Prints a table for each chosen kind. In the `whole` list, some kinds have only their names."""
+    """Prints a table for each chosen kind. In the `whole` list, some kinds show only their names."""
     for place, (kind, entries) in enumerate(chosen.items()):
         if whole and kind == "measures":
             continue  # the page would be too long; its last line says how to list these entries
@@ -93,7 +93,7 @@ _TITLES = {
 }
 
 
-#: Kinds for which the full list has only the names.
+#: Kinds for which the full list shows only names.
 _BY_NAME = {"links", "modems", "grades"}
 
 
@@ -169,7 +169,7 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 
 def _of_measure(measure: Measure) -> Entry:
-    """Makes the entry of a measure. `keys` has shorter names, which are ends of its path: `sojourn_ms`, `voip.mos`."""
+    """Makes the entry of a measure. `keys` contains suffixes of its path as shorter names: `sojourn_ms`, `voip.mos`."""
     own = [part for part in measure.path.split(".") if part not in {"links", "apps", "*"}]
     return {
         "name": measure.path,
@@ -184,7 +184,7 @@ def _of_measure(measure: Measure) -> Entry:
     }
 
 
-#: Name of a row in the full list, by the prefix of its workloads' names.
+#: Row name in the full list, by the prefix of its workloads' names.
 _FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
 
 
@@ -200,7 +200,7 @@ def _families(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _brief(entries: Iterable[Entry]) -> list[Entry]:
-    """Shortens summaries to one line: each ends at the last comma or colon that fits into 80 columns."""
+    """Shortens summaries to one line: each ends at the last comma or colon that fits in 80 columns."""
     entries = list(entries)
     room = 80 - 2 - max(len(e["name"]) for e in entries)
     return [{"name": e["name"], "doc": _cut(_what(e), room)} for e in entries]
@@ -238,7 +238,7 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
             show(TextTable("", ["statistic", "label"], statistics, left=2), console)
         return
     parameters = entry.get("params") or []
-    if isinstance(parameters, dict):  # the parameters of a preset are a dict of its values
+    if isinstance(parameters, dict):  # a preset's parameters are a dict of its values
         rows = [row(name, _value(value)) for name, value in parameters.items()]
         tables = [TextTable("", ["parameter", "value"], rows, left=2)]
     else:
@@ -253,14 +253,14 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 
 
 def _default(parameter: Entry) -> str:
-    """Returns a parameter's default; for null, the text that the description gives for it, if that is short."""
+    """Returns a parameter's default; for null, the wording of the description, if it is short."""
     if parameter["default"] is not None:
         return _value(parameter["default"])
     text = " ".join((parameter["description"] or "").split())
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # a longer text states a default for each variant
+    # a longer one states a default for each variant
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 
@@ -272,5 +272,5 @@ def _meaning(parameter: Entry) -> str:
 
 
 def _value(value: Any) -> str:
-    """Formats a default as it is written in a file; "none" if there is none."""
+    """Formats a default as written in a file; "none" if there is none."""
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -25,7 +25,7 @@ from bloatlab.terminal import Console
 #: Exit code of a run that was late too often for its numbers to be used.
 EXIT_INVALID = 3
 
-#: The environment variable that is set in a process that was restarted in a user namespace.
+#: The environment variable that marks a process restarted in a user namespace.
 _WITHIN = "BLOATLAB_USER_NAMESPACE"
 
 
@@ -84,7 +84,7 @@ def command(
         raise BadInput("--shell: cannot be combined with a program after --")
     resolved = scenario(file, sets)
     served = _split(serve)
-    fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take long
+    fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take a long time
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     live.clean()
@@ -154,7 +154,7 @@ def _verdict(result: Result, console: Console, *, quiet: bool) -> int:
 
 
 def _in_user_namespace() -> NoReturn:
-    """Restarts this process as root of a new user namespace."""
+    """Restarts this process as root in a new user namespace."""
     unshare = shutil.which("unshare")
     if unshare is None:
         raise BadInput("--user: the command unshare (package util-linux) is not installed")
@@ -164,7 +164,7 @@ def _in_user_namespace() -> NoReturn:
 
 
 def _table(name: str, views: Sequence[live.View]) -> Table:
-    """Makes a table of a run's links: their present state, and their rates since the first of `views`.
+    """Makes a table of a run's links: their current state, and their rates since the first of `views`.
 
     The first view is about a second old.
     """

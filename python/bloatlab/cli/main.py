@@ -34,7 +34,7 @@ def _version() -> str:
 
 
 def _visible_default(default: object) -> str | None:
-    """Returns a default as it appears in the help. None hides the default of options that are off or not given."""
+    """Returns a default as it appears in the help. None hides the default for options that are off or not given."""
     return None if default is None or default is False or default == () else str(default)
 
 
@@ -50,7 +50,7 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: `_FILES`: the modules of commands whose names differ from the command's. `_APPS`: commands that have subcommands.
+#: `_FILES`: modules whose names differ from their command's. `_APPS`: commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
@@ -101,7 +101,7 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
-    """Reports an error, a line per problem; returns the exit code. Re-raises a bug if BLOATLAB_TRACEBACK is set."""
+    """Reports an error, one line per problem; returns the exit code. Re-raises a bug if BLOATLAB_TRACEBACK is set."""
     match error:
         case CycloptsError():
             name = " ".join(["bloatlab", *(word for word in arguments[:1] if word in _COMMANDS)])
@@ -112,7 +112,7 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
             # the message of an interrupted sweep contains the number of stored runs
             _say(f"interrupted: {error}" if str(error) else "interrupted")
             return EXIT_INTERRUPTED
-        # rich raises SystemExit when the reader of a pipe has gone
+        # rich raises SystemExit when the reading end of a pipe has closed
         case SystemExit() if not isinstance(error.__context__, BrokenPipeError):
             raise error
         case BrokenPipeError() | SystemExit():
@@ -158,7 +158,7 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def _bad_input(error: BaseException) -> list[str]:
-    """Returns the message, a line per problem, if the input, the system or memory caused the error; empty for a bug."""
+    """Returns the message, one line per problem, if the input, system or memory caused the error; empty for a bug."""
     from bloatlab._core import LiveError  # noqa: PLC0415  --help works without the core
     from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
 
@@ -171,10 +171,10 @@ def _bad_input(error: BaseException) -> list[str]:
         case OSError() if error.filename is not None:
             return [f"{error.filename}: {(error.strerror or str(error)).lower()}"]
         case OSError() if error.strerror:
-            with contextlib.suppress(OSError, ValueError):  # the output that is still buffered is discarded
+            with contextlib.suppress(OSError, ValueError):  # output that is still buffered is discarded
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return [f"standard output: cannot write: {error.strerror.lower()}"]
-        case OSError() if str(error):  # a library's error without `strerror` names the file in its text
+        case OSError() if str(error):  # a library's error without `strerror` names the file in its message
             return [str(error).lower()]
         case _:
             known = isinstance(error, (InputError, LiveError)) or (sweep and isinstance(error, sweep.Stopped))

@@ -1,4 +1,4 @@
-"""Options that several commands share, each with its help, and the reading of numbers."""
+"""Options shared by several commands, each with its help, and the parsing of numbers."""
 
 import re
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ _NUMBERS: dict[type, tuple[str, str]] = {
 
 
 def converted(hint: Any, tokens: Sequence[Token]) -> Any:
-    """Converts an option's arguments. Accepts numbers only in plain digits: no `nan`, no `1_0`, no other scripts."""
+    """Converts an option's arguments. Accepts numbers only in ASCII digits: no `nan`, no `1_0`, no other scripts."""
     kinds = {hint, *get_args(hint)}
     for kind, (pattern, valid) in _NUMBERS.items():
         for token in tokens if kind in kinds and str not in kinds else ():

@@ -22,7 +22,7 @@ from bloatlab.terminal import Console
 #: The page, built by `make playground` and included in wheels.
 PAGE = Path(bloatlab.__file__).parent / "playground" / "index.html"
 
-#: A page that redirects to the playground and passes on the fragment of its own address. Needed because desktops often
+#: A page that redirects to the playground and passes on its own address's fragment. Needed because desktops often
 #: drop the part of a file's URL after #.
 _DOOR = """<!doctype html>
 <meta charset="utf-8"><title>bloatlab playground</title>

@@ -16,7 +16,7 @@ from bloatlab.sweep import watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, emit, show
 
-#: Name of the report in the folder of `-o`.
+#: Name of the report in the `-o` folder.
 REPORT = "report.html"
 
 

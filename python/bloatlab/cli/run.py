@@ -68,7 +68,7 @@ def command(
     resolved = reading(file, lambda: load(file, given))
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
-    fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take long
+    fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take a long time
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     load_libraries(

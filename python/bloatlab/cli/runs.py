@@ -21,7 +21,7 @@ def opened(folder: Path, console: Console) -> Store:
 
 
 def check_table_name(output: Path | None) -> None:
-    """Raises `BadInput` if the name of a table's file does not end in .parquet, .csv or .json."""
+    """Raises `BadInput` if a table's file name does not end in .parquet, .csv or .json."""
     if output is not None and output.suffix.removeprefix(".") not in FORMS:
         raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")
 

@@ -57,14 +57,14 @@ def _print_table(found: Result, name: str, form: Literal["text", "csv", "json"])
         emit(table_text(frame, form))
 
 
-#: Largest number of rows that are printed as text; the other formats have all rows.
+#: Maximum number of rows printed as text; the other formats include all rows.
 _ROWS = 20
 
 
 def _beginning(name: str, frame: "pl.DataFrame") -> TextTable:
     """Returns the first rows of a table, with every column.
 
-    A table too wide for the screen is split into blocks; each block repeats the columns of names and times.
+    A table too wide for the screen is split into blocks; each block repeats the name and time columns.
     """
     labels = [c for c, kind in frame.schema.items() if kind == pl.String or c == "t_s"]
     first = frame.select(*labels, pl.exclude(labels)).head(_ROWS)
@@ -74,7 +74,7 @@ def _beginning(name: str, frame: "pl.DataFrame") -> TextTable:
 
 
 def value_text(value: object) -> str:
-    """Formats a value of a table; "-" for a missing value."""
+    """Formats a table value; "-" for a missing value."""
     if value is None or value != value:  # noqa: PLR0124  NaN stands for a missing value
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -24,7 +24,7 @@ from bloatlab.sweep.store import Store
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, emit, show
 
-#: Columns that a terminal shows by default. Those that a scenario does not have are left out.
+#: Columns shown on a terminal by default. Those that a scenario does not have are left out.
 ON_TERMINAL = (
     "links.*.utilisation",
     "links.*.dropped_packets",
@@ -175,7 +175,7 @@ def _about(seconds: float) -> str:
 
 
 def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> None:
-    """Prints a note if several seeds gave the same result: such runs are not independent."""
+    """Prints a note if several seeds gave the same result, since such runs are not independent."""
     several, same = over_seeds.alike(frame, axes)
     if not same:
         return
@@ -209,7 +209,7 @@ def _no_other(output: Path | None, head: Sequence[str]) -> None:
 
 
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns, in the order of the patterns; all if no pattern is given.
+    """Returns the columns that match the patterns, in pattern order; all if no pattern is given.
 
     Raises `BadInput`.
     """
@@ -220,7 +220,7 @@ def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -
 
 
 def _on_terminal(frame: pl.DataFrame) -> list[str]:
-    """Returns the columns that a terminal shows by default, except columns that are empty or 0 in every run."""
+    """Returns the columns shown on a terminal by default, except those that are empty or 0 in every run."""
     found = [c for pattern in ON_TERMINAL for c in fnmatch.filter(frame.columns, pattern)]
     return [c for c in found if any(frame[c].drop_nulls())]
 

@@ -11,7 +11,7 @@ from bloatlab.sweep.over_seeds import by_place, known, paired
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: Characters of a line that row labels must leave free for the measures.
+#: Characters per line that row labels must leave free for the measures.
 _LEAST_ROOM = 26
 
 #: Main effects are printed for axes with at most this many values.
@@ -27,12 +27,12 @@ def means(
     width: int,
     counted_seeds: bool = False,
 ) -> Iterator[TextTable]:
-    """Yields tables with a row per grid point: the means over seeds with their intervals.
+    """Yields tables with one row per grid point: the means over seeds with their intervals.
 
-    If the axes' columns do not fit the width, a first table numbers the grid points, and the rows have only the
+    If the axes' columns do not fit the width, a first table numbers the grid points, and the rows contain only the
     numbers.
 
-    With `counted_seeds`, or if the numbers of seeds differ, a column has the number of seeds.
+    With `counted_seeds`, or if the numbers of seeds differ, a column shows the number of seeds.
     """
     found = list(by_place(frame, axes))
     counts = {runs.height for _, runs in found}
@@ -70,7 +70,7 @@ def mean(values: pl.Series, method: Method) -> str:
 
 
 def said(of: Interval, *, whole: bool = False) -> str:
-    """Formats a mean with its interval, to two digits of the half width; without an interval, the mean alone."""
+    """Formats a mean with its interval, to two digits of the half-width; without an interval, the mean alone."""
     if not of.half > 0.0:
         return number(of.mean, 0 if whole else 3 if abs(of.mean) < 10 else 1)
     digits = min(max(1 - math.floor(math.log10(of.half)), 0), 6)
@@ -105,9 +105,9 @@ def _difference(of: Interval | None) -> TextCell:
 def what_matters(
     frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str]
 ) -> Iterator[TextTable]:
-    """Yields a table of the shares of the variance, then tables of the main effects of axes with few values.
+    """Yields a table of variance shares, then tables of the main effects of axes with few values.
 
-    There is a share for each axis, for each pair of axes, and for the seeds.
+    There is one share for each axis, each pair of axes, and the seeds.
     """
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]
@@ -136,7 +136,7 @@ def _plain(value: float | None) -> str:
 
 
 def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
-    """Summarises in a line or two which grid points reached the targets of `until`."""
+    """Summarises in one or two lines which grid points reached the targets of `until`."""
     wanted = ", ".join(map(str, until.targets))
     met = [stop for stop in stops if stop.met]
     line = f"until {wanted}: reached at {len(met)} of {counted(len(stops), 'point')}"

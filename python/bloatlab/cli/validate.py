@@ -17,7 +17,7 @@ from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
 from bloatlab.validate import Entry, Validated, load, public, validate
 
-#: Width of the tables in characters, if the output is not a terminal.
+#: Table width in characters if the output is not a terminal.
 WIDTH = 80
 
 
@@ -77,7 +77,7 @@ def _write(done: Validated, folder: Path) -> None:
 
 
 def _print(done: Validated, console: Console) -> None:
-    """Prints a table for each scenario, the unsupported scenarios, the values outside, and the shares."""
+    """Prints a table for each scenario, the unsupported scenarios, the values outside tolerance, and the shares."""
     for scenario in done.scenarios:
         if scenario.cells:
             show(scenario.table(), console)

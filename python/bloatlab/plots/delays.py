@@ -9,7 +9,7 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import QUANTITIES, Distribution, bottleneck, busy, distributions
 from bloatlab.plots.subjects import Run
 
-#: Largest number of lines for one run.
+#: Maximum number of lines for one run.
 MOST = 6
 
 #: Label of a distribution in a plot with several quantities.
@@ -42,7 +42,7 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # The runs have no link or application in common. So each run is represented by its first distribution of round-trip
+    # The runs have no link or application in common, so each run is represented by its first distribution of round-trip
     # times, or if it has none, by that of its longest queue.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
@@ -52,7 +52,7 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
 
 
 def axis_of(runs: Sequence[Run], found: Sequence[Distribution]) -> str:
-    """Returns the label of the axis of delays, with its unit."""
+    """Returns the delay axis label, with its unit."""
     if len({d.quantity for d in found}) > 1:
         return "delay (ms)"
     axis = QUANTITIES[found[0].quantity]
@@ -84,9 +84,9 @@ def _labelled(found: Sequence[Distribution]) -> list[Distribution]:
 
 
 def _rank(runs: Sequence[Run], quantity: str, label: str) -> tuple[int, int]:
-    """Returns the sort key of a distribution.
+    """Returns a distribution's sort key.
 
-    Round trips of pings come first, then delays of calls, then the queue, then other delays.
+    Ping round trips come first, then call delays, then the queue, then other delays.
     """
     if quantity == "rtt":
         return 0, 0

@@ -1,6 +1,6 @@
 """Panels of lines, for studies and reports.
 
-A figure is data (`Panel`s of `Series`) until it is drawn. So it can be drawn as an SVG, a PNG or an interactive chart,
+A figure is data (`Panel`s of `Series`) until it is drawn, so it can be drawn as an SVG, a PNG or an interactive chart,
 and tests can check the data.
 """
 
@@ -24,17 +24,17 @@ from bloatlab.plots import style
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import Axes, Figure
 
-#: A line with more points is thinned: each column of pixels keeps its lowest and its highest value.
+#: A line with more points is thinned: each pixel column keeps its minimum and maximum.
 MAX_POINTS = 1600
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
+    """One line. `x` and `y` have the same length; `kind` "step" holds each value until the next x.
 
-    `band` holds the lowest and the highest y at each x, such as the interval over seeds. It is drawn as a shade behind
-    a line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the colour of our
-    values. A `quiet` line has no entry in the legend.
+    `band` holds the minimum and maximum y at each x, such as the interval over seeds. It is drawn as shading behind a
+    line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the same colour as
+    ours. A `quiet` line has no entry in the legend.
     """
 
     label: str
@@ -50,7 +50,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A value to compare with, such as a limit. It is a thin labelled line, horizontal at a y or vertical at an x."""
+    """A value to compare with, such as a limit. Drawn as a thin labelled line, horizontal at y or vertical at x."""
 
     label: str
     value: float
@@ -61,7 +61,7 @@ class Mark:
 class Panel:
     """One pair of axes.
 
-    Labels end in their unit. Limits of `None` follow the data; `x_ticks` and `y_ticks` label an axis.
+    Labels end with their unit. Limits of `None` follow the data; `x_ticks` and `y_ticks` label an axis.
     """
 
     title: str
@@ -131,7 +131,7 @@ def plain_legend(of: Figure | Axes, handles: Sequence[Any], labels: Sequence[str
 
 
 def _entries(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
-    """Returns the entries of a legend. A `quiet` line has no entry, because the caption describes it."""
+    """Returns the legend entries. A `quiet` line has no entry, because the caption describes it."""
     handles, _ = axes.get_legend_handles_labels()
     kept = [place for place, series in enumerate(panel.series) if not series.quiet]
     return [handles[place] for place in kept], [safe(panel.series[place].label) for place in kept]
@@ -147,7 +147,7 @@ def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
 
 
 def svg_text(drawn: Figure, label: str) -> str:
-    """Draws the figure as an `<svg>` element of a page, as wide as its column; screen readers read `label`."""
+    """Draws the figure as an `<svg>` element for a page, as wide as its column; screen readers read `label`."""
     text = _svg(drawn)
     text = text[text.index("<svg") :]
     text = re.sub(r'\s(width|height)="[\d.]+pt"', "", text, count=2)
@@ -156,7 +156,7 @@ def svg_text(drawn: Figure, label: str) -> str:
 
 
 def apart(svg: str) -> str:
-    """Makes the ids of an element unique, so that a page can have several."""
+    """Makes the ids of an element unique, so that a page can contain several."""
     own = hashlib.sha256(svg.encode()).hexdigest()[:6]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}-\1"', svg)
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
@@ -178,7 +178,7 @@ def _svg(drawn: Figure) -> str:
 
 
 def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Thins a line to at most `most` points that look the same: the extremes of each column of pixels."""
+    """Thins a line to at most `most` points that look the same: the extremes of each pixel column."""
     if len(x) <= most:
         return x, y
     keep: set[int] = {0, len(x) - 1}
@@ -189,7 +189,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the part of a series within the panel, and one more point at each end, so that it reaches the edges."""
+    """Returns the part of a series within the panel, plus one more point at each end, so that it reaches the edges."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
     shown = np.flatnonzero((x >= low) & (x <= high))
@@ -251,7 +251,7 @@ def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
 
 
 def _band(axes: Axes, series: Series, colour: Any) -> None:
-    """Draws the band of a series: bars through points, a shade behind a line."""
+    """Draws the band of a series: bars through points, shading behind a line."""
     if series.band is None:
         return
     x, low, high = (np.asarray(values, dtype=float) for values in (series.x, *series.band))
@@ -261,14 +261,14 @@ def _band(axes: Axes, series: Series, colour: Any) -> None:
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-#: The size of the labels of marks, and the approximate width of their characters, in points.
+#: The font size of mark labels, and the approximate width of their characters, in points.
 _LABEL_PT, _CHARACTER_PT = 7.5, 4.6
 
 
 def _marks(axes: Axes, marks: Sequence[Mark], size: tuple[float, float]) -> None:
-    """Draws the labels of marks outside the axes, where no data hides them; moves overlapping labels apart.
+    """Draws the mark labels outside the axes, where no data hides them; moves overlapping labels apart.
 
-    `size` is about the size of the axes in points.
+    `size` is the approximate size of the axes in points.
     """
     for way, extent in (("x", size[0]), ("y", size[1])):
         mine = sorted((mark for mark in marks if mark.axis == way and mark.label), key=lambda mark: mark.value)

@@ -1,4 +1,4 @@
-"""Figures of a fixed width, and the elements that all kinds of plot share.
+"""Figures of a fixed width, and the elements shared by all kinds of plot.
 
 matplotlib is imported with the first figure. Names from scenarios are drawn as text and never used as matplotlib's own
 labels, because matplotlib hides a label that begins with an underscore.
@@ -19,7 +19,7 @@ from bloatlab.plots.kind import Options
 from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Axes, Figure, Width
 
-#: The id of the group of labels at the right edge, in SVG.
+#: The SVG id of the group of labels at the right edge.
 _BESIDE = "beside"
 
 #: Height of a line of text relative to its size.
@@ -40,7 +40,7 @@ class SizedFigure:
 
     @property
     def wide(self) -> bool:
-        """True if the figure has room for two panels side by side."""
+        """Whether the figure has room for two panels side by side."""
         return self.width != "column"
 
 
@@ -55,7 +55,7 @@ def sized_figure(width: Width, height: float) -> SizedFigure:
 
 
 def _layout(of: SizedFigure) -> Any:
-    """Returns the figure's layout engine, which sets its gaps."""
+    """Returns the figure's layout engine, which sets the gaps."""
     of.figure.set_layout_engine("constrained")
     gap = of.text / 72.0
     layout: Any = of.figure.get_layout_engine()
@@ -71,7 +71,7 @@ def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str =
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line in colour and dashes number `place`; skips NaN. With `step`, the line consists of steps."""
+    """Draws a line with colour and dash pattern number `place`; skips NaN. With `step`, draws the line as steps."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options

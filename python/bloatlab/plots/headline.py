@@ -1,4 +1,4 @@
-"""Sums up runs in a sentence, and the quality of each application in a few rows."""
+"""Sums up runs in one sentence, and the quality of each application in a few rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bloatlab.tables import listed, number
 
 @dataclass(frozen=True)
 class Score:
-    """A measure of an application: its path in the summary, its row's label, its digits, and a phrase with the unit."""
+    """A measure of an application: its path in the summary, its row label, its digits, and a phrase with the unit."""
 
     path: str
     row: str
@@ -76,7 +76,7 @@ def _bulk(runs: Sequence[Run]) -> str | None:
 
 
 def scores(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """Makes the rows of a table: a label, and a value for each run."""
+    """Makes the rows of a table: a label, and one value per run."""
     rows = [(s.row.format(safe(app, 12)), [number(v, s.digits) for v in values]) for s, app, values in _found(runs)]
     bulk, link = _bulk(runs), bottleneck(runs)
     if bulk is not None:
@@ -96,9 +96,9 @@ def _rate(value: float | None) -> str:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """Summarises the runs in a sentence.
+    """Summarises the runs in one sentence.
 
-    For one run, the sentence has the wait, the first score and the rate; for several runs, the first score and the
+    For one run, the sentence gives the wait, the first score and the rate; for several runs, the first score and the
     rates.
     """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)

@@ -1,4 +1,4 @@
-"""A kind of plot, and the options of a plot. `plots.kinds` has all kinds."""
+"""A kind of plot, and the options of a plot. `plots.kinds` contains all kinds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Options:
     title: str = ""
     #: A name for each result, in order; by default the settings in which the results differ.
     labels: Sequence[str] = ()
-    #: `xlim` and `ylim`: limits of an axis in the unit of the axis, for the first panel and the panels that share its
+    #: `xlim` and `ylim`: limits of an axis in the axis's unit, for the first panel and the panels that share its
     #: axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
-    #: The logarithmic axes; with None, the values of an axis decide.
+    #: The logarithmic axes; with None, this depends on the values of each axis.
     log: Log | None = None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bloatlab.differences import Setting, clipped, varying
 
-#: Longest label of a line, in characters.
+#: Maximum length of a line's label, in characters.
 LONGEST = 28
 
 
@@ -18,7 +18,7 @@ def safe(text: str, most: int = LONGEST) -> str:
 
 
 def distinct_labels(names: Sequence[str], scenarios: Sequence[Mapping[str, Any] | None]) -> list[str]:
-    """Returns a label for each result: the settings in which it differs from the others, or else its name.
+    """Returns a label for each result: the settings in which it differs from the others, or its name if there are none.
 
     Repeated names are numbered.
     """
@@ -43,7 +43,7 @@ def _by_settings(scenarios: Sequence[Mapping[str, Any] | None]) -> list[str] | N
 
 
 def _phrase(setting: Setting, place: int, settings: Sequence[Setting]) -> str:
-    """Returns the text of a setting: its key and value, or the value alone if it is clear enough."""
+    """Formats a setting: its key and value, or the value alone if it is clear enough."""
     value = setting.values[place]
     key = setting.path.rsplit(".", 1)[-1]
     speaks = key == "queue" or (value[:1].isdigit() and value[-1:].isalpha() and len(settings) == 1)

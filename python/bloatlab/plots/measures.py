@@ -1,4 +1,4 @@
-"""The data of plots: series of runs in equal bins, and distributions. Nothing here draws."""
+"""The data behind plots: series of runs in equal bins, and distributions. Nothing here draws."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUANTITIES: Mapping[Quantity, str] = {
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve over time: the start of each bin in s, and its value; `top` is the maximum of each bin."""
+    """A curve over time: the start of each bin in s and its value; `top` is the maximum in each bin."""
 
     label: str
     t: Array
@@ -39,7 +39,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values in ascending order with their counts; in histograms, the middle of each bin."""
+    """Values in ascending order with their counts; for histograms, the midpoint of each bin."""
 
     label: str
     quantity: Quantity
@@ -109,7 +109,7 @@ def busy(run: Run) -> list[str]:
 
 
 def bottleneck(runs: Sequence[Run]) -> str | None:
-    """Returns the link with the longest mean wait in any run, among the links that are recorded in all runs."""
+    """Returns the link with the longest mean wait in any run, among the links recorded in all runs."""
     common = set.intersection(*({*recorded(run)} for run in runs)) if runs else set[str]()
     return max(sorted(common), key=lambda name: max(_mean_wait(run, name) for run in runs), default=None)
 
@@ -128,7 +128,7 @@ def whole_steps(width: float, step: float) -> float:
 
 
 def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
-    """Converts a column of bytes to a rate in Mbit/s, in bins of whole steps; the last bin may be shorter."""
+    """Converts a byte column to a rate in Mbit/s, in bins of whole steps; the last bin may be shorter."""
     width = whole_steps(window(run), step_of(frame))
     total = frame.group_by("t_s").agg(pl.col(column).fill_nan(None).sum()).sort("t_s")
     wide = bins(total, {column: "sum"}, width)
@@ -138,7 +138,7 @@ def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
 
 @dataclass(frozen=True)
 class Flow:
-    """A direction of a flow in which the flow carries data."""
+    """A direction of a flow in which it carries data."""
 
     app: str
     number: int
@@ -148,7 +148,7 @@ class Flow:
 
 
 def carried(runs: Sequence[Run]) -> tuple[str, str]:
-    """Returns a column of bytes in all runs (on the wire if possible, otherwise payload), and the name of its rate."""
+    """Returns a byte column present in all runs (on the wire if possible, otherwise payload), and its rate's name."""
     wire = all("wire_bytes" in run.table("flow_series").columns for run in runs)
     return ("wire_bytes", "rate") if wire else ("goodput_bytes", "goodput")
 
@@ -185,12 +185,12 @@ def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
 
 
 def pings(run: Run) -> dict[str, pl.DataFrame]:
-    """Returns the rows of answered pings, by application."""
+    """Returns the rows for answered pings, by application."""
     return answered_pings(run.table("pings"))
 
 
 def videos(run: Run) -> dict[str, pl.DataFrame]:
-    """Returns the rows of live video (`media`), by application, at most six."""
+    """Returns the rows for live video (`media`), for at most six applications."""
     frame = run.table("media")
     if not frame.height:
         return {}

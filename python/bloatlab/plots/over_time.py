@@ -1,4 +1,4 @@
-"""Panels over time, one per quantity, above one time axis. The kinds series, overview and trace stack them."""
+"""Panels over time, one per quantity, sharing a time axis. The kinds series, overview and trace stack them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity
 
-#: Events that are drawn as ticks, by the column of a link that counts them: the label and the colour of the ticks.
+#: Events drawn as ticks, by the link column that counts them: the label and colour of the ticks.
 EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", style.MARK)}
 
 #: Height of each panel in a stack, relative to the figure's width.
@@ -50,7 +50,7 @@ class TimePanel:
 
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
-    """Makes every panel that has data. For one run, there is a line per flow or link; for several, a line per run."""
+    """Makes every panel that has data. One run has one line per flow or link; several runs have one line each."""
     found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 
@@ -104,7 +104,7 @@ def _rtts(
 def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
     """Makes panels with one line per run.
 
-    They show the bottleneck's queue, the rate of all flows, their mean window, and the pings.
+    They show the bottleneck's queue, the combined rate of all flows, their mean window, and the pings.
     """
     link = measures.bottleneck(runs)
     of = safe(link, 12) if link else ""
@@ -176,7 +176,7 @@ def _queue(run: Run, link: str, label: str) -> measures.Curve:
 
 
 def sojourn_line(run: Run, link: str, label: str) -> measures.Curve:
-    """Returns the time in a link's queue: mean and maximum of each bin."""
+    """Returns the time in a link's queue: the mean and maximum in each bin."""
     wide = measures.bins(
         measures.link_series(run, link),
         {"sojourn_ms_mean": "mean", "sojourn_ms_max": "max"},
@@ -199,7 +199,7 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Curve:
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:
-    """Returns the legend entry of ticks without their own label, in a plot of several results.
+    """Returns the legend entry for ticks without their own label, in a plot of several results.
 
     The entry is empty if there are no such ticks.
     """
@@ -207,7 +207,7 @@ def ticks_of(found: Sequence[TimePanel]) -> str:
 
 
 def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
-    """Draws panels below each other. With `step`, each value holds until the next value, and all axes are linear."""
+    """Draws panels one below another. With `step`, each value holds until the next, and all axes are linear."""
     each = _HEIGHT[options.width]
     of = elements.sized_figure(options.width, each * len(found) + 0.08)
     grid = list(of.figure.subplots(len(found), 1, sharex=True, squeeze=False).ravel())
@@ -227,7 +227,7 @@ def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *
 def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
     """Returns whether the medians or the maxima of the results are too far apart for a linear axis.
 
-    Rates always have a linear axis, which shows a flow that gets nothing at the bottom.
+    Rates always have a linear axis, which shows a flow that gets no throughput at the bottom.
     """
     if panel.name == "rate" or (len(runs) == 1 and log is None):
         return False
@@ -252,7 +252,7 @@ def draw_time_panel(
     log: bool = False,
     step: bool = False,
 ) -> None:
-    """Draws a panel in axes of `height` inches. With `named`, lines have labels; `tops` shades up to the maxima.
+    """Draws a panel in axes `height` inches high. With `named`, lines have labels; `tops` shades up to the maxima.
 
     A logarithmic axis begins at a tenth of the smallest median.
     """
@@ -281,7 +281,7 @@ def draw_time_panel(
 
 
 def changes(run: Run) -> list[tuple[float, str]]:
-    """Returns the changes of links in the scenario: time in s, and the new values."""
+    """Returns the link changes in the scenario: time in s, and the new values."""
     if run.scenario is None:
         return []
     links = run.scenario.get("link", {})
@@ -303,7 +303,7 @@ def _plain(value: Any) -> str:
 
 
 def mark_changes(of: elements.SizedFigure, stack: Sequence[Axes], run: Run) -> None:
-    """Draws a vertical line at each change of a link, and the new values above the first panel, in up to three rows."""
+    """Draws a vertical line at each link change, and the new values above the first panel, in up to three rows."""
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []
     low, high = stack[0].get_xlim()

@@ -26,7 +26,7 @@ from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects
 from bloatlab.simulation import Result
 from bloatlab.tables import counted
 
-#: Formats of figures, by the suffix of the file.
+#: Figure formats, by file suffix.
 SUFFIXES = (".svg", ".png", ".pdf", ".html")
 
 
@@ -47,13 +47,13 @@ def plot(
     """Draws runs (results or their folders), or a sweep (its table, its file, or its grid).
 
     The default `kind` is overview for runs and lines for a sweep. `output` is a file ending in .svg, .png, .pdf or
-    .html; without `output`, the figure is only returned. `width` is a paper's column (89 mm), its page, or a slide.
-    `of` chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` choose an axis and the
-    measures of a sweep. `title` is a line above the figure, `labels` name the results in order. `xlim`, `ylim` and
+    .html; without `output`, the figure is only returned. `width` is the width of a paper's column (89 mm), its page, or
+    a slide. `of` chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` choose an axis and
+    the measures of a sweep. `title` is a line above the figure, `labels` name the results in order. `xlim`, `ylim` and
     `log` ("x", "y", "xy", or "none") apply to the first panel and the panels that share its axis; by default, axes
     whose values span more than two decades are logarithmic.
 
-    Raises `Unfit` (a `ValueError`) with a message of one line if these results cannot be drawn this way. If `kind` does
+    Raises `Unfit` (a `ValueError`) with a one-line message if these results cannot be drawn this way. If `kind` does
     not fit the results, the message names the kinds that do.
     """
     if output is not None:
@@ -116,7 +116,7 @@ def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sw
 
 
 def suffix_of(output: str | Path) -> str:
-    """Returns the suffix of a plot's file. Raises `Unfit` for an unknown suffix."""
+    """Returns the suffix of a plot file. Raises `Unfit` for an unknown suffix."""
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise Unfit(f"{output}: a plot's file ends in {', '.join(SUFFIXES)}")

@@ -1,6 +1,6 @@
 """The look of every figure, in one place.
 
-`style.toml` declares it. Text in SVG stays text, so it can be searched and takes the font of the page.
+`style.toml` declares it. Text in SVG remains text, so it can be searched and uses the page's font.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Width = Literal["column", "page", "slide"]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A figure's width in inches, the size of its text in points, and the dots per inch of a PNG."""
+    """A figure's width in inches, its text size in points, and the dots per inch of a PNG."""
 
     inches: float
     text: float
@@ -37,7 +37,7 @@ _FILE = tomllib.loads(resources.files("bloatlab.plots").joinpath("style.toml").r
 #: The colours of axes and text, of the grid, of published values, and of the ticks of drops and marks.
 INK, GRID, PUBLISHED, DROP, MARK = (str(_FILE[name]) for name in ("ink", "grid", "published", "drop", "mark"))
 
-#: Colours, markers and dashes of lines, in order of use. Dashes distinguish lines in a print without colour.
+#: Colours, markers and dashes of lines, in order of use. Dashes distinguish lines when printed without colour.
 COLOURS: Sequence[str] = tuple(_FILE["colours"])
 MARKERS: Sequence[str] = tuple(_FILE["markers"])
 DASHES = tuple(dash if isinstance(dash, str) else (dash[0], tuple(dash[1])) for dash in _FILE["dashes"])
@@ -51,7 +51,7 @@ RC: dict[str, Any] = {
     for name, value in _FILE["rc"].items()
 }
 
-#: The axes whose scale is logarithmic; `none` means neither axis.
+#: The axes with a logarithmic scale; `none` means neither axis.
 Log = Literal["x", "y", "xy", "none"]
 
 #: Values get a logarithmic scale if they span more than this factor.
@@ -59,7 +59,7 @@ DECADES = 100.0
 
 
 def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | None) -> bool:
-    """Returns whether an axis is logarithmic. By default, it is if all values are above 0 and span two decades."""
+    """Returns whether an axis is logarithmic. By default, all values must be above 0 and span two decades."""
     if log is not None:
         return log != "none" and axis in log
     found = [v for v in values if math.isfinite(v)]
@@ -76,14 +76,14 @@ def dashes(place: int) -> Any:
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
-#: Size, line width and distance of ticks in points, for text of 9 points.
+#: Size, line width and padding of ticks in points, for 9-point text.
 _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 
 
 def rc(width: Width | None) -> dict[str, Any]:
     """Returns the style for one width, or for panels sized in inches.
 
-    Names are plain text, never mathematics between dollar signs.
+    Names are plain text, never maths between dollar signs.
     """
     if width is None:
         from cycler import cycler  # noqa: PLC0415  comes with matplotlib
@@ -111,5 +111,5 @@ def drawing(width: Width | None = None) -> Generator[None]:
 
     styling: Any = rc(width)
     with rc_context(styling), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # names may have characters that the font lacks
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # names may contain characters that the font lacks
         yield

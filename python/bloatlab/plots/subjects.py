@@ -26,7 +26,7 @@ class Unfit(InputError):  # noqa: N818  the input does not fit
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `scenario` and `result` are None for flent's data; `captures` is a folder with captures, if any."""
+    """One run. `scenario` and `result` are None for flent data; `captures` is a folder with captures, if any."""
 
     label: str
     tables: Mapping[str, pl.DataFrame]
@@ -36,7 +36,7 @@ class Run:
     result: Result | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """Returns a table of the run; empty if the run has no table of this name."""
+        """Returns a table of the run; empty if the run has no table with this name."""
         return self.tables.get(name, pl.DataFrame())
 
     @property
@@ -62,7 +62,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A table with a row per run; the columns before `seed` are the axes.
+    """A table with one row per run; the columns before `seed` are the axes.
 
     With `study`, plots show medians instead of means, like the study's own tables.
     """
@@ -79,7 +79,7 @@ class Sweep:
 
     @property
     def values(self) -> list[str]:
-        """The columns of measured numbers."""
+        """The columns of measured values."""
         return [
             name
             for name, kind in self.frame.schema.items()
@@ -144,7 +144,7 @@ def _opened(path: Path) -> Subject:
         return _run(open_result(path), path.resolve().name, path)
     if flent.is_flent(path):
         return _flent(flent.read(path))
-    path.stat()  # `stat` raises an error that names a missing file; the error of polars does not
+    path.stat()  # `stat` raises an error that names a missing file; polars' error does not
     suffix = path.suffix.removeprefix(".")
     if suffix in FORMS:
         try:

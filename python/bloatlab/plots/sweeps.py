@@ -1,4 +1,4 @@
-"""The data of plots of a sweep: its axes in order, its measures by pattern, and averages over seeds."""
+"""The data behind plots of a sweep: its axes in order, its measures by pattern, and averages over seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bloatlab.scenario import quantity
 from bloatlab.statistics import interval
 from bloatlab.tables import spread
 
-#: Columns that are drawn by default, the most important first. Columns that a table does not have are left out.
+#: Columns drawn by default, most important first. Columns missing from a table are left out.
 DEFAULT_COLUMNS = (
     "links.*.sojourn_ms.p99",
     "apps.*.voip.mos",
@@ -59,7 +59,7 @@ def axis_label(column: str) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """Converts a value of an axis to a number, even if it is a duration or rate as text; None for a name."""
+    """Converts a value of an axis to a number, even if it is a duration or rate given as a string; None for a name."""
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -85,7 +85,7 @@ class Axis:
 
     @property
     def scale(self) -> tuple[float, str]:
-        """The divisor of the axis's numbers, and the resulting unit."""
+        """The divisor for the axis's numbers, and the resulting unit."""
         texts = [v for v in self.values if isinstance(v, str)]
         if self.numbers is None or not texts:
             return 1.0, ""
@@ -95,12 +95,12 @@ class Axis:
 
     @property
     def drawn(self) -> list[float]:
-        """The axis's numbers in its unit."""
+        """The axis's numbers in this unit."""
         return [a / self.scale[0] for a in self.numbers or []]
 
 
 def axis(of: Sweep, name: str) -> Axis:
-    """Makes an axis of a column: its values are sorted if they are numbers, otherwise in the order of the table."""
+    """Makes an axis from a column: its values are sorted if they are numbers, otherwise in table order."""
     values = of.frame[name].unique(maintain_order=True).to_list()
     numbers = {value: number for value in values if (number := number_of(value)) is not None}
     if len(numbers) < len(values) or len(values) < 2:
@@ -110,7 +110,7 @@ def axis(of: Sweep, name: str) -> Axis:
 
 
 def axes(of: Sweep) -> list[Axis]:
-    """Returns the axes with several values, or the first axis."""
+    """Returns the axes with several values, or the first axis if there are none."""
     found = [axis(of, name) for name in of.axes]
     return [a for a in found if len(a.values) > 1] or found[:1]
 
@@ -118,7 +118,7 @@ def axes(of: Sweep) -> list[Axis]:
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
     """Returns the axis along x, and all other axes.
 
-    By default, x is the first axis of numbers, or the axis with the most values if no axis has numbers.
+    By default, x is the first numeric axis, or the axis with the most values if none is numeric.
     """
     found = axes(of)
     if wanted is not None:

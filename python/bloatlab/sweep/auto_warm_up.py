@@ -1,6 +1,6 @@
 """Finds the warm-up of each grid point: `[set] "record.warm_up" = "auto"`.
 
-Each point is run once without a warm-up, with the first seed; MSER-5 finds the time at which it becomes steady
+Each point is run once without a warm-up, with the first seed; MSER-5 finds the time when it becomes steady
 (`warm_up.find`). All seeds of the point are then run with that warm-up. Grid points may have different warm-ups.
 """
 
@@ -16,7 +16,7 @@ from bloatlab.sweep.progress import Watch
 from bloatlab.sweep.store import Store
 from bloatlab.warm_up import WarmUp, find
 
-#: The measure of the runs that are made only to find a warm-up.
+#: The measure for runs made only to find a warm-up.
 WARM_UP = Measure("warm-up", lambda result: asdict(find(result)))
 
 

@@ -24,7 +24,7 @@ from bloatlab.scenario import Override, Scenario, toml_value
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.quantities import Amount
 
-#: Largest number of runs of a grid; a larger number is probably a mistake.
+#: Maximum number of runs in a grid; more is probably a mistake.
 MOST_RUNS = 1_000_000
 
 _METHODS = ("sobol", "latin-hypercube")
@@ -47,14 +47,14 @@ class GridError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """An axis that has no values of its own, only the ends `low` and `high`; a sample draws its values between them."""
+    """An axis without values of its own, only the ends `low` and `high`; a sample draws its values in between."""
 
     low: Amount
     high: Amount
     log: bool
 
     def at(self, share: float) -> float | int | str:
-        """Returns the value at a share of the range, where the share is in [0, 1]."""
+        """Returns the value at a given share of the range, in [0, 1]."""
         low, high = self.low.value, self.high.value
         value = low * (high / low) ** share if self.log else low + (high - low) * share
         return Amount(value, self.low.kind).written()
@@ -90,7 +90,7 @@ class Axes:
 
         The order of the overrides is `fixed`, then the overrides of the grid point, then `last`.
 
-        Raises `GridError` if `fixed` has a value that an axis varies. `source` names the grid in messages.
+        Raises `GridError` if `fixed` sets a value that an axis varies. `source` names the grid in messages.
         """
 
         @functools.cache
@@ -107,7 +107,7 @@ class Axes:
     def refuse(self, sets: Sequence[Override], kind: str) -> None:
         """Raises `GridError` if an axis varies the path of one of `sets`, the overrides for all runs.
 
-        The message begins with `kind`, which says where the overrides are from.
+        The message begins with `kind`, which says where the overrides come from.
         """
         varied = {path: axis for axis, arms in self.sets.items() for chosen in arms.values() for path, _ in chosen}
         for path, _ in sets:
@@ -118,8 +118,8 @@ class Axes:
 def read(data: Mapping[str, Any], most: int) -> Axes:
     """Reads the axes of a grid file, with at most `most` grid points.
 
-    Raises `GridError`, whose message does not name the file, and `ScenarioError` for a value that no scenario has, such
-    as a date.
+    Raises `GridError`, whose message does not name the file, and `ScenarioError` for a value that no scenario can
+    contain, such as a date.
     """
     given = data.get("axes", {})
     if not isinstance(given, dict) or not given:
@@ -179,7 +179,7 @@ def axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
 
 
 def _range(place: str, given: Mapping[str, Any]) -> list[Any] | Between:
-    """Returns the values from one end of the range to the other, or the range itself if a sample draws its values."""
+    """Returns the values from one end of the range to the other, or the range itself if a sample draws from it."""
     known(given, ("from", "to", "steps", "step", "log"), f"{place}: ")
     low, high = (_end(place, given, key) for key in ("from", "to"))
     if not low.like(high):
@@ -239,7 +239,7 @@ def _by_step(place: str, between: Between, step: Any) -> list[Any]:
 
 
 def _zips(given: Any, listed: Mapping[str, Any], sampled: Mapping[str, Between]) -> list[list[str]]:
-    """Reads the groups of axes that vary together. The axes of a group are equally long; no axis is in two groups."""
+    """Reads the groups of axes that vary together. Axes in a group have the same length; no axis is in two groups."""
     if not isinstance(given, list) or not all(isinstance(z, list) and len(z) > 1 for z in given):
         raise GridError('zip: expected a list of groups of axes, such as [["link.up.rate", "link.down.rate"]]')
     used: dict[str, int] = {}
@@ -331,14 +331,14 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
 
 
 def _amount(value: Any) -> Amount | None:
-    """Reads the amount of a value, which may be a number as text; None if the value is not an amount."""
+    """Reads a value as an amount; it may be a number given as a string. Returns None if it is not an amount."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]+\.?[0-9]*([eE]-?[0-9]+)?", value):
         return Amount.of(value) or Amount(float(value), "a number")
     return Amount.of(value)
 
 
 def overrides(place: str, sets: Any) -> list[Override]:
-    """Converts a table of values by path to overrides.
+    """Converts a table from paths to values into overrides.
 
     Raises `GridError`, and `ScenarioError` for a value such as a date.
     """
@@ -355,5 +355,5 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
 
 
 def label(value: Any) -> Any:
-    """Returns a value of an axis as it appears in the column of a table."""
+    """Returns an axis value as it appears in a table column."""
     return value if isinstance(value, (str, int, float)) else toml_value(value)

@@ -3,7 +3,7 @@
     with Client("tcp://10.0.0.1:8786") as client:
         gather(points, measure, store=store, executor=Dask(client))
 
-A batch takes about half a second, so that even runs of 10 ms are worth sending; the last batches are smaller, so that
+A batch takes about half a second, so that even 10 ms runs are worth sending; the last batches are smaller, so that
 all workers finish together. The cluster need only run each function on some worker, at least once.
 Dask gives the batch of a dead worker to another worker. Results of a worker with a different build are refused, and
 that worker gets no more batches. `done` is called in this process, with the index of each point, so results do not
@@ -37,19 +37,19 @@ from bloatlab.sweep.progress import Watch
 
 #: Seconds of work in a batch.
 BATCH_SECONDS = 0.5
-#: Largest number of runs in a batch.
+#: Maximum number of runs in a batch.
 MOST_RUNS = 500
 #: Number of batches per worker thread: one running and one waiting.
 AHEAD = 2
-#: Seconds between queries for the list of workers, and between reports of a run's progress.
+#: Seconds between queries for the list of workers, and between progress reports of a run.
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Largest number of failed batches that a run may have been part of. A batch fails when Dask has lost several workers
+#: Maximum number of failed batches that a run may have been part of. A batch fails when Dask has lost several workers
 #: that ran it. If the run then fails again, alone in its batch, it counts as the cause.
 MOST_DEATHS = 1
 
-#: The settings that Dask needs to connect to a scheduler with TLS.
+#: The settings that Dask needs to connect to a scheduler over TLS.
 CERTIFICATES = (
     "TLS needs DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__TLS__CLIENT__CERT and ...__TLS__CLIENT__KEY (docs/cluster.md)"
 )
@@ -61,7 +61,7 @@ class ClusterError(InputError):
 
 @dataclass(frozen=True)
 class Dask:
-    """An executor on the workers of `client`, a `distributed.Client`. `notice` gets a line per refused worker."""
+    """An executor on the workers of `client`, a `distributed.Client`. `notice` receives one line per refused worker."""
 
     client: Any
     notice: Callable[[str], None] = warnings.warn
@@ -110,7 +110,7 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
                 client = distributed.Client(where, timeout=CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
-            # without the file of a certificate authority, Dask refuses TLS
+            # without a CA file, Dask refuses TLS
             bare = where.startswith("tls:") and not config.get("distributed.comm.tls.ca-file", None)
             raise ClusterError(f"{where}: no Dask scheduler: {words}{f'; {CERTIFICATES}' if bare else ''}") from None
         if (open_door := exposed(client.scheduler_info()["address"])) is not None:
@@ -157,7 +157,7 @@ def _close(client: Any) -> None:
 
 @dataclass(frozen=True)
 class _Order:
-    """A batch for a worker: runs with their indices, the work on a run, the required build, the topic for progress."""
+    """A batch for a worker: indexed runs, the work for each run, the required build, and the progress topic."""
 
     points: Sequence[tuple[int, Point[Any]]]
     work: Work[Any]
@@ -187,7 +187,7 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
     found: list[_Done] = []
     begun = time.perf_counter()
     try:
-        order: _Order = pickle.loads(packed)  # noqa: S301  the data is from the scheduler, which can run any code anyway
+        order: _Order = pickle.loads(packed)  # noqa: S301  the data comes from the scheduler, which can run any code anyway
     except (ImportError, AttributeError) as error:
         return f"cannot load the work: {error}", worker.address, 0.0, found
     build = _stamp_of(order)
@@ -201,7 +201,7 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
             except ClassError as error:
                 found.append(_Done(index, failure=problems(error)[0], own=True))
                 break
-            except Exception as error:  # noqa: BLE001  the process of the sweep raises it again
+            except Exception as error:  # noqa: BLE001  the sweep's process raises it again
                 found.append(_Done(index, failure=f"{type(error).__name__}: {error}"))
                 break
     return build, worker.address, time.perf_counter() - begun, found
@@ -247,7 +247,7 @@ def stamp(work: Work[Any]) -> str:
 
 @dataclass
 class _Sending:
-    """A sweep in progress: the waiting runs, the batches in progress, and the workers that may get more batches."""
+    """A sweep in progress: the waiting runs, the running batches, and the workers that may receive more batches."""
 
     client: Any
     points: Sequence[Point[Any]]
@@ -259,7 +259,7 @@ class _Sending:
     refused: dict[str, str] = field(default_factory=dict)
     deaths: collections.Counter[int] = field(default_factory=collections.Counter)
     ended: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
-    #: Recent mean duration of a run in s.
+    #: Recent mean duration of a run, in s.
     seconds: float | None = None
     threads: Mapping[str, int] = field(default_factory=dict)
     looked: float = -math.inf
@@ -285,7 +285,7 @@ class _Sending:
                     self._take(self.ended.get_nowait())
 
     def stop(self) -> None:
-        """Cancels the batches under way."""
+        """Cancels the batches in progress."""
         with contextlib.suppress(Exception):
             if self.out:
                 self.client.cancel(list(self.out), force=True)
@@ -326,7 +326,7 @@ class _Sending:
         self.idle = not there
 
     def _send(self) -> None:
-        """Sends a batch of the next runs."""
+        """Sends the next batch of runs."""
         import cloudpickle  # noqa: PLC0415  dask installs cloudpickle
 
         share = math.ceil(len(self.waiting) / (AHEAD * sum(self.threads.values())))
@@ -369,9 +369,9 @@ class _Sending:
         self.seconds = mean if self.seconds is None else 0.7 * self.seconds + 0.3 * mean
 
     def _failed(self, batch: Sequence[int], error: BaseException) -> None:
-        """Handles a batch whose workers died, or that no worker could begin.
+        """Handles a batch whose workers died, or that no worker could start.
 
-        One run of the batch may be the cause, so each run is sent again in a batch of its own.
+        One run of the batch may be the cause, so each run is sent again in its own batch.
         """
         if type(error).__name__ != "KilledWorker":
             words = " ".join(f"{type(error).__name__}: {error}".split())

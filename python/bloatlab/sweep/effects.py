@@ -1,6 +1,7 @@
 """The effects of the axes: the share of a measure's variance due to each axis, and to each pair of axes together.
 
-Two models are fitted to the values y of all runs: "mains" has every axis by itself, "pairs" also every pair of axes.
+Two models are fitted to the values y of all runs: "mains" contains every axis by itself, "pairs" also every pair of
+axes.
 
     of an axis           RSS(mains without it) - RSS(mains)
     of two axes          RSS(mains) - RSS(mains and these two together)
@@ -9,9 +10,9 @@ Two models are fitted to the values y of all runs: "mains" has every axis by its
 
 Each is divided by sum (y - mean)^2, which gives a share. On a full grid the shares add up to 1. With zipped axes,
 filters or samples, axes depend on each other and the sum may differ, because the share of an axis is what it explains
-beyond all other axes (type II sums of squares). An axis of names or of few values has a mean for each value. A sampled
-axis is a parabola of its value, or of the logarithm of its value. The F test compares a share with the mean square of
-seeds: `p` is the probability that seeds alone give such a share.
+beyond all other axes (type II sums of squares). An axis of names or of few values has one mean for each value. A
+sampled axis is modelled as a parabola in its value, or in the logarithm of its value. The F test compares a share with
+the mean square of seeds: `p` is the probability that seeds alone give such a share.
 """
 
 import itertools
@@ -27,7 +28,7 @@ from bloatlab.sweep.quantities import Amount
 
 Matrix = NDArray[np.float64]
 
-#: Largest number of columns in a model. If pairs of axes would need more, they count as rest.
+#: Maximum number of columns in a model. If pairs of axes would need more, they count as rest.
 MOST_COLUMNS = 600
 
 #: An axis with more numeric values than this is modelled as a parabola.
@@ -52,7 +53,7 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
 
     The result is empty if the values do not vary.
 
-    `frame` has a row per run, as `Gathered.frame()` returns it; `sampled` names the sampled axes.
+    `frame` has one row per run, as returned by `Gathered.frame()`; `sampled` names the sampled axes.
     """
     runs = frame.filter(pl.col(column).is_not_null() & pl.col(column).cast(pl.Float64).is_finite())
     y = runs[column].cast(pl.Float64).to_numpy()
@@ -98,7 +99,7 @@ def _p(squares: float, columns: int, within: float, freedom: int) -> float:
 
 
 class _Model:
-    """Least squares over the means of grid points, weighted by their numbers of runs."""
+    """Least squares over the means of grid points, weighted by their number of runs."""
 
     def __init__(self, coded: Mapping[str, Matrix], means: pl.DataFrame) -> None:
         self._coded = coded
@@ -106,7 +107,7 @@ class _Model:
         self._target = means["mean"].to_numpy() * self._weight
 
     def fitting(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Returns the pairs that fit in a model: it has fewer columns than grid points, and at most `MOST_COLUMNS`."""
+        """Returns the pairs that fit in a model with fewer columns than grid points, and at most `MOST_COLUMNS`."""
         found: list[tuple[str, str]] = []
         room = min(MOST_COLUMNS, self._target.size - 1) - sum(m.shape[1] for m in self._coded.values())
         for pair in pairs:
@@ -117,7 +118,7 @@ class _Model:
         return found
 
     def left(self, terms: Sequence[tuple[str, ...]]) -> float:
-        """Returns the residual sum of squares (RSS) of a model that has a mean and these terms."""
+        """Returns the residual sum of squares (RSS) of a model with a mean and these terms."""
         parts = [np.ones((self._target.size, 1))]
         for first, *more in terms:
             product = self._coded[first]
@@ -129,14 +130,14 @@ class _Model:
         return float(((self._target - fit) ** 2).sum())
 
     def columns(self, term: tuple[str, ...]) -> int:
-        """Returns the number of columns of a term, which are its degrees of freedom."""
+        """Returns the number of columns of a term, which is its number of degrees of freedom."""
         return math.prod(self._coded[a].shape[1] for a in term)
 
 
 def _coded(values: pl.Series, drawn: bool) -> Matrix:
     """Codes an axis as columns: x and x² for sampled numbers, otherwise one column for each value except the last.
 
-    The columns of values have -1 in the rows of the last value, so that their effects sum to 0.
+    The value columns contain -1 in the rows with the last value, so that their effects sum to 0.
     """
     amounts = [Amount.of(v) for v in values]
     kinds = values.unique(maintain_order=True).to_list()

@@ -1,4 +1,4 @@
-"""Estimates the number and the duration of a sweep's runs from short trials of a few runs."""
+"""Estimates the number of runs in a sweep and their duration, from short trials of a few runs."""
 
 import contextlib
 import time
@@ -13,7 +13,7 @@ from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.pool import Cancelled, Point
 from bloatlab.sweep.store import Store
 
-#: Number of trials, which are evenly spread over the runs, and the longest time that a trial may take in s.
+#: Number of trials, evenly spread over the runs, and the maximum time that a trial may take in s.
 TRIALS, TRIAL_SECONDS = 8, 0.4
 
 
@@ -21,7 +21,7 @@ TRIALS, TRIAL_SECONDS = 8, 0.4
 class Estimate:
     """The number of runs; `kept` of them are already stored.
 
-    `tried` trials of runs that are not stored took `seconds` of CPU time on average.
+    `tried` trials of runs not yet stored took `seconds` of CPU time on average.
     """
 
     runs: int
@@ -49,7 +49,7 @@ def estimate(points: Sequence[Point[Any]], measure: Measure, store: Store | None
 
 
 def _tried(scenario: Scenario) -> float:
-    """Estimates the duration of a run in s: simulates a part, and divides the time taken by the simulated share."""
+    """Estimates the duration of a run in s: simulates part of it, and divides the time taken by the simulated share."""
     begun, reached = time.perf_counter(), 1.0
 
     def progress(fraction: float) -> None:

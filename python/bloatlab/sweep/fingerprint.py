@@ -25,7 +25,7 @@ import polars as pl
 from bloatlab.classes import libraries, parsed
 from bloatlab.simulation import core_file
 
-#: A file that has changed since this time may differ from the loaded module.
+#: A file changed since this time may differ from the loaded module.
 _LOADED = time.time()
 
 _OWN = __name__.partition(".")[0]
@@ -59,8 +59,8 @@ def build() -> str:
 def travelling(*functions: Callable[..., Any]) -> str | None:
     """Returns the hash `code(*functions)` if another process can import the functions.
 
-    Returns None if the code of the functions must be sent to the other process. This is so for functions of `__main__`,
-    and for functions whose hash cannot be computed.
+    Returns None if the code of the functions must be sent to the other process. This applies to functions of `__main__`
+    and to functions whose hash cannot be computed.
     """
     modules: set[str] = set()
     try:
@@ -90,7 +90,7 @@ def code(*functions: Callable[..., Any]) -> str:
 
 
 def _named(function: Any, modules: set[str]) -> Any:
-    """Describes a function by plain values, and adds its module to `modules`."""
+    """Describes a function as plain values, and adds its module to `modules`."""
     if isinstance(function, functools.partial):
         return [_named(function.func, modules), _plain(function.args, modules), _plain(function.keywords, modules)]
     if not isinstance(function, FunctionType):
@@ -130,7 +130,7 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
             raise Unsure(f"the source of {name} cannot be read")
     seen = set(names)
     waiting = list(names)
-    while waiting:  # the loop ends, because each name waits once
+    while waiting:  # the loop ends, because each name is added only once
         name = waiting.pop()
         if (path := _source(name, own)) is not None:
             found[name] = path
@@ -144,7 +144,7 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
 def _source(name: str, own: set[str]) -> Path | None:
     """Returns the source file of a module of bloatlab or the user; None for libraries and for other names."""
     file = getattr(sys.modules.get(name), "__file__", None)
-    if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on its first use
+    if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on first use
         spec = _spec(name)
         file = spec.origin if spec is not None else None
     if not file or not file.endswith(".py"):
@@ -187,9 +187,9 @@ def _imports(package: str, source: bytes) -> frozenset[str]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yields every statement of a module, but no expressions: they are most of a tree, and import nothing."""
+    """Yields every statement of a module, but no expressions: these make up most of a tree, and import nothing."""
     waiting: list[ast.AST] = [*tree.body]
-    while waiting:  # the loop ends, because each node of the tree is added once
+    while waiting:  # the loop ends, because each node of the tree is added only once
         node = waiting.pop()
         if isinstance(node, ast.stmt):
             yield node

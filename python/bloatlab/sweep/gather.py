@@ -21,11 +21,11 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Measure:
-    """Reduces a run to a row of numbers and texts, and to frames for figures.
+    """Reduces a run to a row of numbers and strings, and to frames for figures.
 
-    Both functions receive only the result (with its scenario and seed), so that equal scenarios have equal measures.
+    Both functions receive only the result (with its scenario and seed), so equal scenarios have equal measures.
     `name` is part of a folder's name in the store. Results are stored under a hash of the functions' source; change
-    `version` if the function changes in a way that the source does not show. With `trace`, results have the traces
+    `version` if a function changes in a way not visible in its source. With `trace`, results include the traces
     that their scenarios enable. `run` replaces `bloatlab.run`: it makes a result from the scenario, the seed and the
     progress. Its source is hashed, too.
     """
@@ -56,7 +56,7 @@ class Measure:
 
 
 class Interrupted(KeyboardInterrupt):
-    """The sweep was interrupted by Ctrl-C; the message has the number of stored runs."""
+    """The sweep was interrupted by Ctrl-C; the message contains the number of stored runs."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class Gathered(Generic[Key]):
-    """The measures of every point, in the order of the points. `found` runs came from the store, `ran` were made."""
+    """The measures of every point, in point order. `found` runs came from the store, `ran` runs were made."""
 
     points: Sequence[Point[Key]]
     values: Sequence[Measured]
@@ -96,7 +96,7 @@ class Gathered(Generic[Key]):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def rows(self) -> dict[Key, list[Mapping[str, Any]]]:
-        """Returns the rows of each key, in the order of its seeds."""
+        """Returns the rows of each key, in seed order."""
         found: dict[Key, list[Mapping[str, Any]]] = {}
         for point, value in zip(self.points, self.values, strict=True):
             found.setdefault(point.key, []).append(value.row)
@@ -150,7 +150,7 @@ def gather(
         raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:
         why = error.__cause__ if isinstance(error, RunError) else error
-        # if the user's class has failed, it would fail again with the same command
+        # a user's class that has failed would fail again with the same command
         if isinstance(why, ClassFailed) or not isinstance(why, (Stopped, StoreFull)):
             raise
         raise Stopped(f"{why}; {stored()}") from None

@@ -1,4 +1,4 @@
-"""Grids: axes, seeds, and the function that makes a scenario from a value on each axis and a seed."""
+"""Grids: axes, seeds, and the function that makes a scenario from a value for each axis and a seed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class At(Mapping[str, Any]):
         return " ".join(f"{name}={label(value)}" for name, value in self.items_)
 
     def labels(self) -> dict[str, float | int | str | bool | None]:
-        """Returns the values by axis, as they appear in the columns of a table."""
+        """Returns the values by axis, as they appear in a table's columns."""
         return {name: label(value) for name, value in self.items_}
 
 
@@ -45,10 +45,10 @@ class At(Mapping[str, Any]):
 class Grid:
     """Every combination of the axes' values with every seed.
 
-    `axes` maps the name of each axis to its values. These names become columns of tables, in which a value that is
-    neither number nor text appears as its `str`. `build` is called with a keyword argument per axis, and `seed`; it
-    returns the scenario. Every point is run with the same seeds, so that runs can be compared in pairs. `keeps`
-    excludes combinations. `given` lists the points if they are not all combinations (zipped axes, samples).
+    `axes` maps the name of each axis to its values. These names become table columns, in which a value that is
+    neither a number nor a string appears as its `str`. `build` is called with one keyword argument per axis, and
+    `seed`; it returns the scenario. Every point is run with the same seeds, so that runs can be compared in pairs.
+    `keeps` excludes combinations. `given` lists the points if they are not all combinations (zipped axes, samples).
     """
 
     axes: Mapping[str, Sequence[Any]]
@@ -95,12 +95,12 @@ class Grid:
 
 
 def label(value: Any) -> float | int | str | bool | None:
-    """Returns a value of an axis as it appears in a column of a table."""
+    """Returns an axis value as it appears in a table column."""
     if isinstance(value, Enum):
         return value.name
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def labels(key: Any) -> dict[str, Any]:
-    """Returns a run's key as columns of a table: one per axis for a grid point, a column `key` for any other key."""
+    """Returns a run's key as table columns: one per axis for a grid point, a column `key` for any other key."""
     return key.labels() if isinstance(key, At) else {"key": label(key)}

@@ -68,7 +68,7 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
         raise GridError(f"{path}: not valid TOML: {error}") from None
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
-    except ScenarioError as error:  # a value of a type that no scenario has, such as a date
+    except ScenarioError as error:  # a value of a type that no scenario can contain, such as a date
         raise GridError(f"{path}: {problems(error)[0]}") from None
 
 
@@ -132,7 +132,7 @@ def sweep(
 
 
 def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns, in the order of the patterns; all columns if no pattern is given.
+    """Returns the columns that match the patterns, in pattern order; all columns if no pattern is given.
 
     Raises `GridError`.
     """
@@ -159,7 +159,7 @@ def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
     return leaves
 
 
-#: The types of most leaves, tested first because the test is fast.
+#: The types of most leaves, tested first because this test is fast.
 _LEAVES = frozenset({type(None), bool, int, float})
 
 
@@ -177,7 +177,7 @@ SUMMARY = Measure("summary", summary)
 
 
 def _seeds(given: Any) -> Sequence[int]:
-    """Reads the seeds: a number n for the seeds 1 to n, or a list. Raises `GridError`."""
+    """Reads the seeds: a number n for seeds 1 to n, or a list. Raises `GridError`."""
     if type(given) is int and 0 < given <= MOST_RUNS:
         return range(1, given + 1)
     seeds: list[Any] = given if isinstance(given, list) else []

@@ -1,4 +1,4 @@
-"""Journals: each writer appends its runs, as they finish, to a file of its own.
+"""Journals: each writer appends its runs, as they finish, to its own file.
 
     record = newline, "RUN" | length of the run (4 bytes, little-endian) | its SHA-256 (first 16 bytes) | the run
 
@@ -23,7 +23,7 @@ SUFFIX = ".journal"
 
 _MARK = b"\nRUN"
 _HEAD = struct.Struct("<4sI16s")
-#: Bytes of disk space that are reserved ahead of the records, enough for about a hundred runs.
+#: Bytes of disk space reserved ahead of the records, enough for about a hundred runs.
 RESERVE = 1 << 20
 #: A writer begins a new file after `MOST_RUNS` runs or `MOST_BYTES` bytes.
 MOST_RUNS = 4096
@@ -35,7 +35,7 @@ class Damaged(ValueError):  # noqa: N818  the damage is in the file
 
 
 class DiskFull(OSError):  # noqa: N818
-    """The disk is full. `kept` is true if the record that was being appended is complete in the file."""
+    """The disk is full. `kept` says whether the record being appended is complete in the file."""
 
     kept = False
 
@@ -74,7 +74,7 @@ class Journal:
 
     @property
     def full(self) -> bool:
-        """True if the file is so large that the next run must go into a new file."""
+        """Whether the file is so large that the next run must go into a new file."""
         return self.runs >= MOST_RUNS or self.size >= MOST_BYTES
 
     def append(self, data: bytes) -> Record:

@@ -1,8 +1,9 @@
 """Formats of a stored run: bytes in a journal, or a row of a part together with other runs of the same shape.
 
-A part is a table with a row per run: `run.hash` (of the scenario with its seed), `run.seed`, `run.name`, `run.written`
-(seconds since 1970), `run.scenario` (canonical JSON), then each measure, and each stored frame as a list of structs
-under `frame.NAME`. Runs whose measures differ in name or type go into different parts, so that values keep their types.
+A part is a table with one row per run: `run.hash` (of the scenario with its seed), `run.seed`, `run.name`,
+`run.written` (seconds since 1970), `run.scenario` (canonical JSON), then each measure, and each stored frame as a list
+of structs under `frame.NAME`. Runs whose measures differ in name or type go into different parts, so that values keep
+their types.
 """
 
 import io
@@ -88,7 +89,7 @@ def hash_of(data: bytes) -> str:
 
 
 def unpacked(data: bytes) -> Kept:
-    """Unpacks the run in these bytes."""
+    """Unpacks a run from these bytes."""
     end = _HEAD.size + _HEAD.unpack_from(data)[1]
     scenario, written, row, lengths = json.loads(zlib.decompress(data[_HEAD.size : end]))
     frames: dict[str, pl.DataFrame] = {}
@@ -112,7 +113,7 @@ def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
 
 @dataclass
 class _Shape:
-    """Runs whose measures and frames have the same names. A measure's values have the same type, or are missing."""
+    """Runs whose measures and frames have the same names. A measure's values all have the same type, or are missing."""
 
     types: list[type[pl.DataType] | None]
     runs: list[Kept]
@@ -127,7 +128,7 @@ class _Shape:
         return True
 
     def table(self) -> pl.DataFrame:
-        """Makes the table of these runs. A measure without any value is a column of floats."""
+        """Makes the table of these runs. A measure without values becomes a float column."""
         scenarios = [json.loads(run.scenario) for run in self.runs]
         columns = [
             pl.Series("run.hash", [run.hash for run in self.runs], pl.String),

@@ -1,6 +1,6 @@
 """Statistics over the seeds of a sweep: intervals, differences between two arms, points where seeds change nothing.
 
-All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; a row per run.
+All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; one row per run.
 """
 
 import math
@@ -13,7 +13,7 @@ import polars as pl
 
 from bloatlab.statistics import METHODS, Interval, Method, interval
 
-#: The columns that identify a run, and are not measures.
+#: The columns that identify a run and are not measures.
 NAMES = ("seed", "scenario_hash")
 
 #: The values of the axes at a grid point.
@@ -31,9 +31,9 @@ def known(values: pl.Series) -> list[float]:
 
 
 def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
-    """Makes a table with a row per grid point and column: n, mean, sd, cv, median and both 95 % intervals of the mean.
+    """Makes a table with one row per grid point and column: n, mean, sd, cv, median, both 95 % intervals of the mean.
 
-    With a baseline `against`, such as "queue=codel", the table also has the mean difference from the baseline over
+    With a baseline `against`, such as "queue=codel", the table also contains the mean difference from the baseline over
     common seeds, with both intervals. Raises `ValueError` for an unknown baseline.
     """
     less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
@@ -69,7 +69,7 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The difference between an arm and the baseline at one grid point, over the seeds that both have."""
+    """The difference between an arm and the baseline at one grid point, over their common seeds."""
 
     place: Mapping[str, Any]
     interval: Interval
@@ -107,7 +107,7 @@ def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) 
 
 
 def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, Any]:
-    """Parses a baseline such as "queue=codel" to its axis and value.
+    """Parses a baseline such as "queue=codel" into its axis and value.
 
     Raises `ValueError` with one line if the axis or the value is unknown.
     """

@@ -32,10 +32,10 @@ from bloatlab.sweep.kept_runs import Kept, Rows, hash_of, tables, unpacked
 LOCK = "lock"
 SUFFIX = ".parquet"
 DAMAGED = ".damaged"
-#: Hexadecimal digits of a part's name.
+#: Number of hexadecimal digits in a part's name.
 DIGITS = 32
 
-#: Largest number of runs in a part that is joined from other parts, which limits the loss if the part is damaged.
+#: Maximum number of runs in a part joined from other parts, which limits the loss if the part is damaged.
 MOST_RUNS = 16384
 #: A shelf is packed when it is opened, if it has at least `MANY_JOURNALS` journals, or `MANY_RUNS` runs in journals.
 MANY_JOURNALS = 8
@@ -47,7 +47,7 @@ Notice = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of runs with its size in bytes. Methods raise `OSError` if it cannot be read, `Damaged` if it changed."""
+    """A file of runs, and its size in bytes. Methods raise `OSError` if it cannot be read, `Damaged` if it changed."""
 
     path: Path
     size: int
@@ -153,7 +153,7 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """Returns each run in the journals that is not among `known`, once.
+    """Returns, once each, the runs in the journals that are not among `known`.
 
     The second value lists the journals with damaged or incomplete data.
     """
@@ -172,9 +172,9 @@ def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path
 
 
 def _sound(of: Iterable[Part], notice: Notice, *, whole: bool = False) -> dict[Part, list[str]]:
-    """Returns the parts without damage, with the hashes of their runs.
+    """Returns the undamaged parts, with the hashes of their runs.
 
-    `whole` compares every byte. Moves damaged parts aside.
+    With `whole`, checks every byte. Moves damaged parts aside.
     """
     found: dict[Part, list[str]] = {}
     for part in of:
@@ -190,9 +190,9 @@ def _sound(of: Iterable[Part], notice: Notice, *, whole: bool = False) -> dict[P
 def _joined(
     new: Sequence[pl.DataFrame], old: Mapping[Part, list[str]], notice: Notice
 ) -> tuple[list[pl.DataFrame], set[Part]]:
-    """Joins new tables with small parts of the same columns. Returns the tables, and the parts that they replace.
+    """Joins new tables with small parts that have the same columns. Returns the tables and the parts they replace.
 
-    A part is joined only if the runs added to it are at least a quarter of its own. So each run is rewritten only a few
+    A part is joined only if the runs added to it are at least a quarter of its own, so each run is rewritten only a few
     times, even after many sweeps.
     """
     joined: list[pl.DataFrame] = []
@@ -220,7 +220,7 @@ def _write(folder: Path, table: pl.DataFrame) -> Path:
 
 
 def drop(part: Part, why: str, notice: Notice) -> None:
-    """Moves a damaged part aside. Its runs have to be made again."""
+    """Moves a damaged part aside. Its runs must be made again."""
     try:
         with locked(part.path.parent, wait=True):
             moved = f"moved to {aside(part.path).name}"
@@ -247,7 +247,7 @@ def _repeated(part: Part, why: str) -> str:
 
 
 def aside(path: Path) -> Path:
-    """Renames a damaged file; returns its new name, which no other file has. Raises `OSError`."""
+    """Renames a damaged file; returns its new name, which is not used by any other file. Raises `OSError`."""
     for place in range(1, 1000):
         to = path.with_name(f"{path.name}{DAMAGED}" if place == 1 else f"{path.name}.{place}{DAMAGED}")
         if not to.exists():

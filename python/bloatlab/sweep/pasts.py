@@ -1,4 +1,4 @@
-"""Common pasts: if runs differ only from some time on, the time before is simulated once for all of them.
+"""Common pasts: if runs differ only after some time, everything before it is simulated once for all of them.
 
     runs          changes of "up"                    pasts
     1mbit         at 30 s: rate = "1mbit"            until 30 s, simulated once
@@ -25,10 +25,10 @@ from bloatlab import _core
 from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Progress, Result, frames, summary_of
 
-#: The length of a past, or from one past to the next, is at least the duration of a run divided by this number. A
+#: A past, or the step from one past to the next, is at least as long as the run divided by this number. A
 #: shorter past would save less than its copies cost, and the limit keeps the tree flat.
 STEPS = 20
-#: Largest number of pasts that are kept for later runs. Each needs as much memory as a run.
+#: Maximum number of pasts kept for later runs. Each needs as much memory as a run.
 MOST_KEPT = 16
 #: Seconds between checks for Ctrl-C while another thread simulates a past.
 POLL_SECONDS = 0.1
@@ -50,11 +50,11 @@ class Past:
 
 
 def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
-    """Returns the scenarios' indices in the order in which to run them, each with the longest shared past, if any.
+    """Returns the scenarios' indices in the order to run them, each with the longest shared past, if any.
 
-    Scenarios that share a past are adjacent, at the place of the first of these scenarios.
+    Scenarios that share a past are adjacent, at the position of the first of them.
     """
-    beginning = functools.cache(_beginning)  # most runs differ in their seeds only
+    beginning = functools.cache(_beginning)  # most runs differ only in their seeds
     alike = [(scenario.seed, beginning(scenario.with_seed(0))) for scenario in scenarios]
     several = {key for key, count in collections.Counter(alike).items() if count > 1}
     runs = [
@@ -69,7 +69,7 @@ _LATER = frozenset({"app", "tcp", "name", "grade", "max_packets", "trace", "expe
 
 
 def _beginning(scenario: Scenario) -> str:
-    """Returns a text that is equal for runs with a common past: a quick test, before their timelines are computed."""
+    """Returns a string that is equal for runs with a common past: a quick test, before their timelines are computed."""
     data = {key: value for key, value in scenario.data.items() if key not in _LATER}
     for link in data["link"].values():
         link.pop("changes", None)
@@ -77,12 +77,12 @@ def _beginning(scenario: Scenario) -> str:
 
 
 def _alone(index: int) -> Timeline:
-    """Returns a timeline that no other run has."""
+    """Returns a timeline shared with no other run."""
     return _hash(f"run {index}"), []
 
 
 def _timeline(index: int, scenario: Scenario) -> Timeline:
-    """Returns the timeline of a scenario; if the run can share nothing, a timeline that no other run has."""
+    """Returns the timeline of a scenario; if the run can share nothing, a timeline shared with no other run."""
     try:
         found = _core.timeline(scenario.text)
     except ScenarioError:  # the run itself raises it
@@ -100,7 +100,7 @@ def _hash(text: str) -> bytes:
 def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | None]]:
     """Yields runs with their pasts. `runs` share `past`, and are sorted by their timelines.
 
-    Sorted like this, runs with a common past are adjacent. The depth is at most `STEPS`.
+    In this order, runs with a common past are adjacent. The depth is at most `STEPS`.
     """
     if len(runs) <= 1:
         yield from ((index, past) for index, _, _ in runs)
@@ -116,7 +116,7 @@ def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | 
 
 
 def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
-    """Returns the time up to which two runs are the same, in whole steps of their duration and in ns."""
+    """Returns the time up to which two runs are the same, in whole steps and in ns."""
     if one[0] != other[0]:
         return 0, 0
     end = one[1][-1][0]
@@ -125,7 +125,7 @@ def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
 
 
 class Pasts:
-    """The latest pasts, shared by the threads of a process. Unpickling a copy gives the object of that process."""
+    """The latest pasts, shared by the threads of a process. Unpickling a copy returns that process's own object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -136,7 +136,7 @@ class Pasts:
         return _of_this_process, ()
 
     def run(self, scenario: Scenario, past: Past, progress: Progress) -> Result:
-        """Simulates a scenario with its seed like `bloatlab.run`, but from the end of its past on."""
+        """Simulates a scenario with its seed like `bloatlab.run`, but starting from the end of its past."""
         output = self._simulated(scenario, past, progress).finish(scenario.text, progress)
         return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
 

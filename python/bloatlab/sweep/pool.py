@@ -29,7 +29,7 @@ Key = TypeVar("Key")
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
-#: Time in s within which a run stops, unless the user's code does not return.
+#: Time in s within which a run stops, provided the user's code returns.
 GRACE_SECONDS = 1.0
 
 
@@ -54,19 +54,19 @@ class Point(Generic[Key]):
 
 
 class Cancelled(Exception):  # noqa: N818  not an error, because the user stopped the sweep
-    """Raised inside a run that must stop because its sweep stops."""
+    """Raised inside a run that must stop because its sweep is stopping."""
 
 
 class RunError(RuntimeError):
-    """A run failed; the message names the point, the cause is chained."""
+    """A run failed; the message names the point, and the cause is chained."""
 
 
 class Stopped(Exception):  # noqa: N818  not an error of bloatlab
-    """A sweep cannot continue: a full disk, a lost machine, a failing law of the user's. The message is one line."""
+    """A sweep cannot continue: a full disk, a lost machine, a failing user's law. The message is one line."""
 
 
 class ClassFailed(Stopped):
-    """A class of the user failed in a run, so the same command fails again."""
+    """A user's class failed in a run, so the same command fails again."""
 
 
 #: The function that runs a point. It reports its progress in [0, 1], and must not catch exceptions that the report
@@ -75,7 +75,7 @@ Work = Callable[[Point[Any], Progress], Reduced]
 
 
 class Executor(Protocol):
-    """Runs points anywhere, without its callers depending on the place. Clusters implement this interface as well.
+    """Runs points anywhere, without its callers depending on where. Clusters implement this interface as well.
 
     `work` receives one point at a time, in any order, in any thread or process. `done` receives the index of a point
     and the value of `work`, as soon as the point is finished, in any thread of the calling process. `watch` receives
@@ -152,8 +152,8 @@ def sweep(
     """Runs every point and reduces each result where it was computed; returns the values in the order of `points`.
 
     The first failure stops the rest and raises `RunError`. Ctrl-C cancels the runs in progress, waits for them (a tenth
-    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only. With `trace`, results have the
-    traces that their scenarios enable.
+    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only. With `trace`, results include
+    the traces that their scenarios enable.
     """
 
     def work(point: Point[Key], progress: Progress) -> Reduced:

@@ -10,7 +10,7 @@ class Watch:
     """Receives the progress of a sweep's runs, from any thread; this base class shows nothing."""
 
     def begin(self, total: int) -> None:
-        """Starts the display of a sweep of `total` runs."""
+        """Starts the display for a sweep of `total` runs."""
 
     def advance(self, index: int, fraction: float) -> None:
         """Shows that run `index` has simulated this fraction of its time."""

@@ -1,4 +1,4 @@
-"""Converts values of a scenario to numbers and back: the mean of "5mbit" (5e6 bit/s) and "15mbit" is "10mbit"."""
+"""Converts scenario values to numbers and back: the mean of "5mbit" (5e6 bit/s) and "15mbit" is "10mbit"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from bloatlab.scenario import amount
 
 #: For each kind of quantity, by its name in the core: the name in messages, the factor from the base unit (s, bit/s, B,
-#: p, fraction) to the number in the core, and the units for writing values, in ascending order.
+#: p, fraction) to the number in the core, and the units used to write values, in ascending order.
 _KINDS: Mapping[str, tuple[str, float, Mapping[str, float]]] = {
     "duration": ("a duration", 1e9, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}),
     "rate": ("a rate", 1.0, {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}),
@@ -32,7 +32,7 @@ class Amount:
 
     @staticmethod
     def of(value: Any) -> Amount | None:
-        """Reads the amount of a scenario's value; None for a name, a table, true or false."""
+        """Reads a scenario value as an amount; None for a name, a table, true or false."""
         if isinstance(value, str):
             found = amount(value)
             if found is None:
@@ -48,7 +48,7 @@ class Amount:
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
     def written(self) -> float | int | str:
-        """Writes the amount as a value of a scenario, to four digits. Packets, bytes and whole numbers are whole."""
+        """Writes the amount as a scenario value, to four digits. Packets, bytes and whole numbers remain whole."""
         if self.kind == "a whole number":
             return round(self.value)
         if self.kind == "a number":

@@ -28,7 +28,7 @@ from bloatlab.sweep.pool import Executor, Point
 from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Store
 
-#: Default limit of seeds per grid point.
+#: Default limit on seeds per grid point.
 MOST_SEEDS = 100
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The largest accepted half width of a column's interval; with `relative`, as a share of the mean.
+    """The maximum accepted half-width of a column's interval; with `relative`, as a share of the mean.
 
     `column` may contain `*`.
     """
@@ -46,7 +46,7 @@ class Target:
     relative: bool
 
     def over(self, found: Interval) -> float:
-        """Returns the half width divided by the target."""
+        """Returns the half-width divided by the target."""
         return (found.relative if self.relative else found.half) / self.width
 
     def __str__(self) -> str:
@@ -55,22 +55,22 @@ class Target:
 
 @dataclass(frozen=True)
 class Until:
-    """The targets of a sweep, and the limit of seeds per grid point."""
+    """The targets of a sweep, and the limit on seeds per grid point."""
 
     targets: Sequence[Target]
     most: int = MOST_SEEDS
 
     @staticmethod
     def of(targets: Mapping[str, str | float], most: int = MOST_SEEDS) -> Until:
-        """Reads the targets of `{"apps.call.voip.mos": "2%", "links.up.sojourn_ms.mean": 0.5}`. Raises `GridError`."""
+        """Reads targets such as `{"apps.call.voip.mos": "2%", "links.up.sojourn_ms.mean": 0.5}`. Raises `GridError`."""
         return Until([_target(column, wanted) for column, wanted in targets.items()], most)
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The result of a finished grid point: its number of seeds, and an interval per column with values.
+    """The result of a finished grid point: its number of seeds, and one interval per column with values.
 
-    `over` is the largest ratio of a half width to its target. It is at most 1 if all targets are met.
+    `over` is the largest ratio of a half-width to its target. It is at most 1 if all targets are met.
     """
 
     at: At
@@ -80,7 +80,7 @@ class Stop:
 
     @property
     def met(self) -> bool:
-        """True if every interval is narrow enough."""
+        """Whether every interval is narrow enough."""
         return self.over <= 1.0
 
 
@@ -130,7 +130,7 @@ def gather_until(
 ) -> Reached[At]:
     """Measures every grid point with enough seeds for `until`; without `until`, with the grid's own seeds.
 
-    `watch` makes the progress display of a round from its number of runs. Raises the errors of `gather`, and
+    `watch` makes the progress display for a round, given its number of runs. Raises the errors of `gather`, and
     `GridError`.
     """
     if until is None:
@@ -159,7 +159,7 @@ def gather_until(
             stop = _stop(at, rows, max(before[at] + 1, len(grid.seeds)), until)
             if stop.met or stop.seeds >= until.most:
                 stops[at] = stop
-            # if the deviation stayed constant, the width would fall as 1 / sqrt(n); it may change, so n is at most
+            # if the deviation stayed constant, the width would fall as 1 / sqrt(n); but it may change, so n is at most
             # doubled
             else:
                 guess = math.ceil(stop.seeds * stop.over**2) if math.isfinite(stop.over) else 2 * stop.seeds
@@ -178,7 +178,7 @@ def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -
 
 
 def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[str, Interval], float]:
-    """Returns the interval of each column with values, and the largest ratio of a half width to its target."""
+    """Returns the interval of each column with values, and the largest ratio of a half-width to its target."""
     found: dict[str, Interval] = {}
     over = 0.0
     for target in until.targets:

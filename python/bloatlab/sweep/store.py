@@ -39,7 +39,7 @@ __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value",
 DEFAULT = Path(".bloatlab") / "store"
 VARIABLE = "BLOATLAB_STORE"
 
-#: Hexadecimal digits of a fingerprint in a name: 64 bits.
+#: Number of hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
 #: Number of attempts to read a file, which vanishes if another process moves its runs into a part.
@@ -49,12 +49,12 @@ ATTEMPTS = 20
 Place = Record | tuple[Part, int]
 
 
-class StoreFull(Exception):  # noqa: N818  the disk is full, which is no error of bloatlab
+class StoreFull(Exception):  # noqa: N818  the disk is full, which is not an error in bloatlab
     """The disk has no room for more runs; the message is one line."""
 
 
 class StoreUnreadable(Stopped):
-    """A file of the store cannot be read, but is not necessarily damaged; the message is one line."""
+    """A file in the store cannot be read, but is not necessarily damaged; the message is one line."""
 
 
 @contextlib.contextmanager
@@ -67,13 +67,13 @@ def reading(store: Path) -> Generator[None]:
 
 
 def default_store() -> Path:
-    """Returns the folder of results: `BLOATLAB_STORE`, or .bloatlab/store below the working folder."""
+    """Returns the results folder: `BLOATLAB_STORE`, or .bloatlab/store below the working folder."""
     return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results. `notice` receives a line for each file that cannot be used."""
+    """A folder of results. `notice` receives one line for each file that cannot be used."""
 
     folder: Path
     notice: Notice = warnings.warn
@@ -95,7 +95,7 @@ class Store:
         return sorted(found, key=lambda stock: stock.written)
 
     def collect(self, core: str) -> tuple[int, int]:
-        """Removes results of other cores and, for each measure of this core, the results of all code except the newest.
+        """Removes results of other cores and, for each measure of this core, the results of all but the newest code.
 
         A shelf that a process is writing to is left alone. The journals of all other shelves become parts. Returns the
         numbers of removed runs and bytes.
@@ -106,7 +106,7 @@ class Store:
         for stock in gone:
             shutil.rmtree(stock.folder, ignore_errors=True)
             with contextlib.suppress(OSError):
-                stock.folder.parent.rmdir()  # removes the core's folder if it is empty now
+                stock.folder.parent.rmdir()  # removes the core's folder if it is now empty
         for stock in kept:
             parquet.compact(stock.folder, self.notice, wait=True)
         return sum(stock.runs for stock in gone), sum(stock.size for stock in gone)
@@ -141,7 +141,7 @@ def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
 
 @dataclass
 class Index:
-    """The place of each run of a shelf, by the hash of its scenario."""
+    """The place of each run on a shelf, by the hash of its scenario."""
 
     places: dict[str, Place] = field(default_factory=dict)
     #: Number of runs in each part.
@@ -176,12 +176,12 @@ class Index:
         return Index()
 
     def _read(self, folder: Path, notice: Notice) -> list[Path]:
-        """Adds the runs of all files; returns the damaged journals that no process writes any more."""
+        """Adds the runs of all files; returns the damaged journals that no process is writing any more."""
         torn: list[Path] = []
         for path in parquet.journals(folder):
             try:
                 found, damaged = journal.records(path)
-            except FileNotFoundError:  # another process has put the journal's runs into a part, which is read below
+            except FileNotFoundError:  # another process has moved the journal's runs into a part, which is read below
                 continue
             if damaged:
                 with journal.abandoned(path) as dead:
@@ -203,7 +203,7 @@ class Index:
         return torn
 
     def share(self, name: str) -> float:
-        """Returns the size of a run in bytes. All runs of a part count equally."""
+        """Returns the size of a run in bytes. All runs in a part count equally."""
         match self.places[name]:
             case Record(length=length):
                 return length
@@ -318,7 +318,7 @@ class Shelf:
 
 
 def _close(journals: list[Journal]) -> None:
-    """Closes the journal of a shelf, if a journal is open."""
+    """Closes a shelf's journal, if it is open."""
     while journals:
         journals.pop().close()
 

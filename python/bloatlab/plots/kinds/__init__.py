@@ -7,14 +7,14 @@ from typing import Literal
 
 from bloatlab.plots.kind import Kind
 
-#: The names in the order of the help. Each kind has a module of its name, but `ccdf` is in the module of `cdf`.
+#: The names, in the order used by the help. Each kind has a module with its name, but `ccdf` is in the module of `cdf`.
 NAMES = (
     "overview", "series", "cdf", "ccdf", "box", "ellipse", "flows", "sequence", "trace", "lines", "heatmap", "pareto",
 )  # fmt: skip
 
 
 def kind(name: str) -> Kind:
-    """Returns the kind of this name. Raises `ImportError` if there is none."""
+    """Returns the kind with this name. Raises `ImportError` if there is none."""
     module = importlib.import_module(f"bloatlab.plots.kinds.{name.replace('ccdf', 'cdf')}")
     found: Kind = module.CCDF if name == "ccdf" else module.KIND
     return found

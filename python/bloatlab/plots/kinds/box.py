@@ -14,7 +14,7 @@ from bloatlab.plots.subjects import Run
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws a box per result, or per distribution if there is one result, with the first on top."""
+    """Draws one box per result, or per distribution if there is only one result, with the first at the top."""
     found = distributions_of(runs, options)
     size = WIDTHS[options.width]
     inches = size.text / 72.0 * (3.0 * len(found) + 6.0)

@@ -31,7 +31,7 @@ def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution
 
 
 def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool) -> None:
-    """Limits an axis of delays: from 0, or from the smallest value if logarithmic, to just beyond the largest."""
+    """Limits a delay axis: from 0, or from the smallest value if logarithmic, to just beyond the largest."""
     high = max(most) or 1.0
     if log:
         log_scale(axes, "x")
@@ -48,7 +48,7 @@ def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
 
 
 def draw_cdf(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Draws the share at or below each value; the line begins at 0 at the smallest value."""
+    """Draws the share at or below each value; the line starts at share 0 at the smallest value."""
     for place, of in enumerate(found):
         shares = np.concatenate([[0.0], of.shares()])
         curve(axes, np.concatenate([of.values[:1], of.values]), shares, place, step=True)

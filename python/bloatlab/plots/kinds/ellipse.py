@@ -1,12 +1,12 @@
 """The plot kind ellipse: throughput against delay; up and to the right is better.
 
-Each result is a point, at its means, in an ellipse. The ellipse is the contour of one standard deviation of a normal
-distribution with the covariance of delay and rate over windows of time. A slanted ellipse shows a queue in which a
+Each result is a point, at its means, in an ellipse. The ellipse is the one-standard-deviation contour of a normal
+distribution with the covariance of delay and rate over time windows. A slanted ellipse shows a queue in which a
 higher rate costs more delay.
 
-    windows    of 1 s, or a 60th of the measured time if that is more
+    windows    1 s long, or a 60th of the measured time if that is longer
     semi-axes  the eigenvectors of the covariance, each as long as the square root of its eigenvalue
-    cut        at the smallest and largest delay and rate of any window
+    cut        at the minimum and maximum delay and rate over all windows
     log axis   computed from the logarithms of the delays
 
 Source: Winstein and Balakrishnan 2013 (TCP ex Machina), Figure 4; flent's plot "ellipsis".
@@ -43,7 +43,7 @@ class Cloud:
     rate: Array
 
     def contour(self, points: int = 720, *, log: bool = False) -> tuple[Array, Array]:
-        """Returns the ellipse of one standard deviation around the means; `log` uses the logarithms of delays."""
+        """Returns the one-standard-deviation ellipse around the means; `log` uses the logarithms of the delays."""
         delay = np.log(np.maximum(self.delay, FLOOR)) if log else self.delay
         centre = np.array([[delay.mean()], [self.rate.mean()]])
         covariance = np.cov(delay, self.rate)
@@ -56,7 +56,7 @@ class Cloud:
     def drawn(self, *, log: bool = False) -> tuple[Array, Array]:
         """Returns the ellipse, cut off at the extremes of the windows, so that no wait below 0 is drawn.
 
-        `log` is true for a logarithmic axis of delays.
+        `log` is true for a logarithmic delay axis.
         """
         x, y = self.contour(log=log)
         low = max(FLOOR, self.delay.min()) if log else self.delay.min()
@@ -73,7 +73,7 @@ class Cloud:
 
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
-    """Returns a cloud per run, or per application if there is one run; and the label of the delay."""
+    """Returns one cloud per run, or per application if there is only one run; and the delay label."""
     if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
     if all(pings(run) and flows(run) for run in runs):
@@ -141,7 +141,7 @@ def _pinged(run: Run, column: str) -> Cloud | None:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws ellipses with their labels; delay grows to the left."""
+    """Draws ellipses with their labels; delay increases to the left."""
     found, delay = clouds(runs)
     of = sized_figure(options.width, _HEIGHT[options.width])
     axes = of.figure.subplots()

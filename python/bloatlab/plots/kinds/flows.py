@@ -28,7 +28,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
-    """Returns the start of each bin in s, and the goodput in Mbit/s with a row per flow."""
+    """Returns the start of each bin in s, and the goodput in Mbit/s with one row per flow."""
     width = whole_steps(window(run), step_of(found[0].frame))
     t = np.arange(0.0, run.end - width * 1e-6, width)
     rates = np.zeros((len(found), len(t)))
@@ -55,9 +55,9 @@ def jain(rates: Array) -> Array:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws two panels per result, on common scales.
+    """Draws two panels per result, on shared scales.
 
-    Results are side by side, or below each other in a narrow figure.
+    Results are placed side by side, or one below another in a narrow figure.
     """
     column = options.width == "column"
     deep, across = (len(runs), 1) if column else (1, len(runs))

@@ -1,4 +1,4 @@
-"""The plot kind heatmap: the mean of one measure over seeds, for each pair of values of two axes of a sweep."""
+"""The plot kind heatmap: the mean of one measure over seeds, for each pair of values of two sweep axes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _unfit(of: Sweep) -> str | None:
 def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
     """Averages a measure over seeds and all other axes.
 
-    The result has a row for each value of `y`, and NaN for points without a value.
+    The result has one row for each value of `y`, and NaN for points without a value.
     """
     found = np.full((len(y.values), len(x.values)), np.nan)
     for j, down in enumerate(y.values):

@@ -16,12 +16,12 @@ from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, OverSeeds, along, axis_label, by_value, groups, measures, over_seeds, unfit
 
-#: Largest number of lines.
+#: Maximum number of lines.
 _MOST = 18
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws a panel per measure. If the axis has names, draws rows of dots with intervals instead of lines."""
+    """Draws one panel per measure. If the axis values are names, draws rows of dots with intervals instead of lines."""
     x, others = along(of, options.x)
     columns = measures(of, options.columns)
     lines = [name for name, _ in groups(of, others)] if others else []
@@ -79,9 +79,9 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
 
 
 def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
-    """Draws a row per name and a panel per measure, side by side.
+    """Draws one panel per measure, side by side, with one row per name.
 
-    Within a row, the values of other axes have dots at slightly different heights.
+    Within a row, dots for different values of the other axes are at slightly different heights.
     """
     size = WIDTHS[options.width]
     names = [name for name, _ in groups(of, others)] if others else []

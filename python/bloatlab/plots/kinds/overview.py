@@ -1,4 +1,4 @@
-"""The plot kind overview: a one-sentence summary, wait and rates over time, delays and scores on one page."""
+"""The plot kind overview: a one-sentence summary, with wait and rates over time, delays and scores on one page."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from bloatlab.plots.subjects import Run
 #: Panels that can show the wait, in order of preference. Below the chosen panel, the rates are drawn.
 _WAIT = ("sojourn", "rtt", "queue")
 
-#: Largest number of results for which the table of scores has room.
+#: Maximum number of results that fit in the scores table.
 _MOST_COLUMNS = {"column": 2, "page": 4, "slide": 5}
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws two panels above one time axis, and below them the distribution of delay and the scores."""
+    """Draws two panels sharing a time axis, and below them the delay distribution and the scores."""
     found = {panel.name: panel for panel in time_panels(runs)}
     stack = [found[name] for name in [*_WAIT, "rate"] if name in found]
     stack = [*stack[:1], *(s for s in stack[1:] if s.name == "rate")] or list(found.values())[:2]
@@ -59,7 +59,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
-    """Adds the ticks for drops, from the panel of the queue, to the panel of the wait."""
+    """Adds the drop ticks from the queue panel to the wait panel."""
     queue = found.get("queue")
     return panel if queue is None or panel is queue else replace(panel, ticks=queue.ticks)
 
@@ -67,7 +67,7 @@ def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
 def _areas(
     of: SizedFigure, stack: Sequence[TimePanel], rows: Sequence[object], *, column: bool
 ) -> tuple[list[Axes], list[Axes]]:
-    """Returns the axes of the panels, and the axes below the panels, which are in one column or beside each other."""
+    """Returns the axes of the panels, and the axes below the panels, which are in one column or side by side."""
     below = (2 if column else 1) if rows else 1
     heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])
     grid = of.figure.add_gridspec(len(heights), 1, height_ratios=heights)
@@ -81,7 +81,7 @@ def _areas(
 
 
 def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Draws the scores as a table, with a column per result."""
+    """Draws the scores as a table, with one column per result."""
     axes.set_axis_off()
     count = len(runs)
     step = 1.0 / (len(rows) + (1.4 if count > 1 else 0.4))

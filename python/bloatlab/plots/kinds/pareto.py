@@ -2,7 +2,7 @@
 
 A point is on the front if no other is at least as good in both measures and better in one. Only settings on the same
 line are compared, so there is a front for each combination of rate, delay, loss and jitter. Both axes are turned so
-that better is up and to the right.
+that up and to the right is better.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns and whose values vary. If several are rates, the largest is first."""
+    """Returns the columns that match the patterns and whose values vary. Of several rates, the largest comes first."""
     found: list[str] = []
     for pattern in patterns:
         try:
@@ -97,7 +97,7 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A grid point with both measures; `best` is true if it is on the front of its line."""
+    """A grid point with both measures; `best` says whether it is on the front of its line."""
 
     name: str
     x: float

@@ -1,9 +1,9 @@
 """The plot kind sequence: one TCP flow packet by packet (sent, retransmitted, dropped, acknowledged).
 
-The plot is drawn from captures at both ends of a link. The left capture holds the packets that arrive at the link's
-queue, including those that the queue drops, and the returning ACKs. The right capture holds the packets that left the
-link. A segment that is only in the left capture was dropped if the right capture holds a later segment. Otherwise it
-may still be in the queue, so it is drawn as not arrived.
+The plot is drawn from captures at both ends of a link. The left capture contains the packets that arrive at the link's
+queue, including those that the queue drops, and the returning ACKs. The right capture contains the packets that left
+the link. A segment that is only in the left capture was dropped if the right capture contains a later segment.
+Otherwise it may still be in the queue, so it is drawn as not arrived.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
 
 @dataclass
 class Trace:
-    """The segments of a flow by fate, each as (time in s, first byte in kB), and the ACKs of the flow."""
+    """The segments of a flow by fate, each as (time in s, first byte in kB), and the flow's ACKs."""
 
     name: str
     sent: list[tuple[float, float]] = field(default_factory=list)
@@ -68,7 +68,7 @@ def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
 
 
 def _apps(flow: tuple[bytes, int, bytes, int], run: Run) -> list[str]:
-    """Returns the applications that a flow may belong to: the n-th application by name listens on port n, from 1."""
+    """Returns the applications that a flow may belong to: the n-th application by name (from 1) listens on port n."""
     names = sorted(run.apps)
     return [names[port - 1] for port in (flow[1], flow[3]) if 1 <= port <= len(names)]
 

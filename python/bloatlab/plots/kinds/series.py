@@ -22,7 +22,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws a panel per quantity above one time axis."""
+    """Draws one panel per quantity, sharing a time axis."""
     return stacked(runs, options, time_panels(runs))
 
 

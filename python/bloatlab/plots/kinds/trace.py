@@ -1,4 +1,4 @@
-"""The plot kind trace: the state of a control law and of a TCP sender, a panel per quantity above one time axis."""
+"""The plot kind trace: the state of a control law and of a TCP sender, one panel per quantity, sharing a time axis."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _QUEUES = {"delay_l_ms": "L", "qdelay_l_ms": "L", "delay_c_ms": "C"}
 #: If there are more drops or marks than this, they are drawn as a rate, because their ticks would merge.
 _MOST_TICKS = 300
 
-#: Panels of a sender: label, columns, and their factor.
+#: Panels of a sender: label, columns, and their scale factor.
 _SENDER = (
     ("window (kB)", ("cwnd_bytes", "ssthresh_bytes", "in_flight_bytes"), 1e-3),
     ("pace (Mbit/s)", ("pacing_rate_mbit", "btl_bw_mbit", "bwe_mbit"), 1.0),
@@ -98,7 +98,7 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[TimePanel]:
-    """Adds to the first panel the name of the link or application, and its events."""
+    """Adds the link or application name and its events to the first panel."""
     if not found:
         return []
     name, label = safe(of, 12), found[0].y_label
@@ -107,7 +107,7 @@ def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[Ti
 
 
 def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
-    """Returns the growth of a counter per second, in bins of about a hundredth of the run."""
+    """Returns the rate at which a counter grows, per second, in bins of about a hundredth of the run."""
     width = window(run) / 2.0
     wide = bins(frame, {column: "last"}, width)
     grown = np.diff(wide[column].to_numpy(), prepend=0.0)
@@ -129,7 +129,7 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
-    """Yields a panel for each quantity with at least one number in the frame."""
+    """Yields one panel for each quantity with at least one number in the frame."""
     t = frame["t_s"].to_numpy()
     for label, columns, scale in of:
         found = [c for c in columns if has(frame, c)]
@@ -139,7 +139,7 @@ def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]])
 
 
 def _word(column: str) -> str:
-    """Returns the label of a column: the name of its queue, or the name of the column without the unit."""
+    """Returns the label of a column: the name of its queue, or the column's name without the unit."""
     if column in _QUEUES:
         return _QUEUES[column]
     for unit in ("_ms", "_bytes", "_packets", "_mbit", "_s"):
