@@ -12,7 +12,7 @@ pub struct SackBlock {
     pub end: u64,
 }
 
-/// Up to four SACK blocks, the most recent first.   Source: RFC 2018 §4.
+/// Up to four SACK blocks, most recent first.   Source: RFC 2018 §4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
@@ -22,7 +22,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Largest number of blocks that fit into 40 bytes of TCP options (three beside a time stamp).
+    /// Maximum number of blocks that fit into 40 bytes of TCP options (three beside a time stamp).
     pub const MAX: usize = 4;
     /// The empty list.
     pub const NONE: Self = Self { blocks: [SackBlock { start: 0, end: 0 }; Self::MAX], count: 0, window: 0 };
@@ -69,8 +69,8 @@ impl SackBlocks {
 pub struct AccEcnOption {
     /// Number of counters in the option, at most three; 0 for no option.
     pub fields: u8,
-    /// True if the counter of ECT(1) comes first (kind 174), false if the counter of ECT(0) does (kind 172). The counter of CE
-    /// is always second.
+    /// True if the ECT(1) counter comes first (kind 174), false if the ECT(0) counter does (kind 172). The CE counter is always
+    /// second.
     pub ect1_first: bool,
     /// Bytes received with ECT(0), modulo 2^24.
     pub e0b: u32,
@@ -92,7 +92,7 @@ impl AccEcnOption {
         (1..=3).rev().find(|n| (2 + 3 * usize::from(*n)).next_multiple_of(4) <= room).unwrap_or(0)
     }
 
-    /// Returns the counter of CE, if the option has it.
+    /// Returns the CE counter, if the option includes it.
     pub(crate) fn ceb_counter(&self) -> Option<u32> {
         (self.fields > 1).then_some(self.ceb)
     }
@@ -237,7 +237,7 @@ pub trait Io {
     fn event(&mut self, event: Event);
 }
 
-/// Returns the time as it is carried in the time stamp option: microseconds modulo 2^32.
+/// Returns the time as carried in the time stamp option: microseconds modulo 2^32.
 #[inline]
 pub(crate) fn micros(now: Time) -> u32 {
     (now.0 / 1_000) as u32

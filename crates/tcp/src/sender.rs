@@ -42,7 +42,7 @@ use crate::timer::Timer;
 use crate::undo::Undo;
 use units::{LINE, Time, prefetch};
 
-/// The arguments that many methods of the sender share.
+/// The arguments shared by many of the sender's methods.
 pub(crate) struct Context<'a, I> {
     pub(crate) p: &'a TcpParams,
     pub(crate) now: Time,
@@ -56,7 +56,7 @@ pub(crate) struct Context<'a, I> {
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
     pacer: Pacer,
-    /// Largest payload of a new segment, if the controller sets one below the MSS; otherwise 0.
+    /// Maximum payload of a new segment, if the controller sets one below the MSS; otherwise 0.
     max_payload: u16,
     bursts: Option<Bursts>,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Sender {
     last_active: Time,
     /// End of the current round for `limited` and `max_flight`, as the low half of an offset.
     usage_until: u32,
-    /// Largest number of bytes outstanding after a transmission in the current round (see `usage_until`).
+    /// Maximum number of bytes outstanding after a transmission in the current round (see `usage_until`).
     max_flight: u32,
     peer_rwnd: u32,
     /// End of the current round: `next` when the round began, as the low half of the offset.

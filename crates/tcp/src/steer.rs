@@ -1,4 +1,4 @@
-//! Settings of a sender that an external program changes between two events.
+//! Sender settings that an external program changes between two events.
 //!
 //! A setting replaces the current value. The controller continues from the new value, and may change it with the next ACK.
 
@@ -13,7 +13,7 @@ pub enum Steer {
     PacingRate(Option<f64>),
 }
 
-/// The limits of the settings of a sender.
+/// The limits of a sender's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steerable {
     /// Largest payload of a segment, bytes.

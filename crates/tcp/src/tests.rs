@@ -13,7 +13,7 @@ mod script;
 mod undo;
 mod window;
 
-/// The names that tests of whole stacks use.
+/// Names used by tests of whole stacks.
 mod names {
     pub(super) use crate::cc::cubic::CubicForm;
     pub(super) use crate::cc::dctcp::DctcpForm;
@@ -148,8 +148,8 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     let mut n = Net::new(&p, 50, pass);
     n.connect(u64::MAX, false);
     n.run(0.999);
-    // in rounds of 100 ms, 2, 4, 8 and 16 segments are sent. After that, each round sends one segment more than the last round,
-    // or sometimes the same number, because the sum of 1/cwnd over a round is slightly less than 1
+    // in rounds of 100 ms, 2, 4, 8 and 16 segments are sent. After that, each round sends one more segment than the last round, or
+    // sometimes the same number, because the sum of 1/cwnd over a round is slightly less than 1
     let mut rounds = [0; 10];
     n.times(0, |_| true).iter().for_each(|t| rounds[(t * 10.0 + 0.01) as usize] += 1);
     assert_eq!(rounds[..5], [2, 4, 8, 16, 16]);

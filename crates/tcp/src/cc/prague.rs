@@ -43,7 +43,7 @@ const TARGET_RTT: Duration = Duration::from_millis(25);
 const TRANSITION: u32 = 4;
 /// Like [`TRANSITION`], but in version 0.6.
 const LATE_TRANSITION: u32 = 500;
-/// Smallest window, segments.
+/// Minimum window, segments.
 const LEAST: f64 = 2.0;
 /// Minimum payload of a shrunk segment, bytes.
 const LEAST_SEGMENT: f64 = 150.0;

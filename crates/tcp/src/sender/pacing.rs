@@ -30,7 +30,7 @@ impl Sender {
         self.pacing.as_mut()?.bursts.as_mut()
     }
 
-    /// Returns the largest payload of a new segment, bytes.
+    /// Returns the maximum payload of a new segment, bytes.
     #[inline]
     pub(super) fn segment_bytes(&self, p: &TcpParams) -> u32 {
         match &self.pacing {

@@ -25,7 +25,7 @@ use crate::timer::Timer;
 use packet::Flags;
 use units::{Duration, Time};
 
-/// Longest time for which the receiver may delay an ACK.   Source: RFC 8985 §7.2; the minimum RTO of Linux.
+/// Maximum time for which the receiver may delay an ACK.   Source: RFC 8985 §7.2; Linux's minimum RTO.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// Time added to a PTO if more than one segment is in flight, and to every reordering window.   Source: Linux
 /// TCP_TIMEOUT_MIN.

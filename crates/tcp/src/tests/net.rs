@@ -47,7 +47,7 @@ pub(super) struct Net<'a> {
     pub(super) events: [Vec<Event>; 2],
     /// For each end, the number of bytes that the end has reported as received.
     pub(super) received: [u64; 2],
-    /// For each end, a flag for each byte: true if the byte has arrived.
+    /// For each end, whether each byte has arrived.
     pub(super) arrived: [Vec<bool>; 2],
     /// If set, end 1 answers with `.1` bytes and closes once `.0` bytes have arrived.
     pub(super) answer: Option<(u64, u64)>,

@@ -20,7 +20,7 @@ pub(super) fn stack() -> TcpParams {
     })
 }
 
-/// Returns the number of a data segment, from 0.
+/// Returns the number of a data segment, counted from 0.
 pub(super) fn index(p: &TcpParams, s: &Segment) -> u64 {
     (s.seq.max(1) - 1) / u64::from(p.wire.mss)
 }
@@ -143,7 +143,7 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
 #[test]
 fn a_lost_probe_is_followed_by_a_timeout() {
     let p = stack();
-    // segments 8 and 9 are lost, and so is the probe at 302. After the probe, a whole RTO of 100 + 200 ms passes, without
+    // segments 8 and 9 are lost, and so is the probe at 302. After the probe, a full RTO of 100 + 200 ms passes, without
     // another probe
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 2)]));
     assert_eq!(again, [(302, 9), (602, 8), (702, 9)]);
