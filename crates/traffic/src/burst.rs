@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, require, within};
 
-/// Largest number of datagrams in one burst: 98 MB of full packets.
+/// Maximum number of datagrams in one burst: 98 MB of full packets.
 const MAX_DATAGRAMS: u64 = 1 << 16;
 /// Number of UDP bursts whose arrivals are tracked.
 const TRACKED: usize = 16;
@@ -127,7 +127,7 @@ pub struct Burst {
     next: u64,
     /// Number of the burst that each connection carries.
     conns: Conns<u64>,
-    /// Bursts that are not finished, in order of number. If there are more than [`TRACKED`] UDP bursts, the oldest are removed.
+    /// Bursts that are not finished, in numerical order. If there are more than [`TRACKED`] UDP bursts, the oldest are removed.
     unfinished: VecDeque<Unfinished>,
     sent: u64,
     received: u64,

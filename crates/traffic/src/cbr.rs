@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
 use units::{positive, positive_or_none, require, within};
 
-/// Largest datagram: the limit of an IP packet's 16-bit length.
+/// Maximum datagram size: the limit of an IP packet's 16-bit length.
 pub(crate) const MAX_SIZE: Bytes = Bytes(65_535);
 
 fn default_size() -> Bytes {
@@ -66,7 +66,7 @@ pub struct CbrParams {
 }
 
 impl CbrParams {
-    /// Returns a source of this rate, with defaults for all other parameters.
+    /// Returns a source with this rate, with defaults for all other parameters.
     #[cfg(test)]
     fn new(rate: BitRate) -> Self {
         Self {

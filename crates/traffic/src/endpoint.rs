@@ -10,7 +10,7 @@ use crate::{Application, Demand, Host, Params};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, within};
 
-/// Bytes of the smallest and of the largest MTU. Every host of IPv4 accepts 576 bytes (RFC 791 §3.1). The length of an IP packet has
+/// Minimum and maximum MTU, bytes. Every IPv4 host accepts 576 bytes (RFC 791 §3.1). The length of an IP packet has
 /// 16 bits.
 const MTU: [Bytes; 2] = [Bytes(576), Bytes(65_535)];
 

@@ -11,7 +11,7 @@
 //!
 //! On the wire, a packet is 46 bytes longer: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least 1 byte.
 //!
-//! A packet is late if its delay exceeds the shortest delay of its direction by more than [`GameParams::late_after`]. A round
+//! A packet is late if its delay exceeds the minimum delay in its direction by more than [`GameParams::late_after`]. A round
 //! trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in online games, CACM
 //! 2006); half of this time is allowed in each direction.
 //!
@@ -27,9 +27,9 @@ use units::{Duration, Problem, Time, math};
 
 /// Length of a packet's headers on the wire.
 const HEADERS: f64 = 46.0;
-/// Shortest gap in ms, which bounds the number of packets at one time.
+/// Minimum gap in ms, which bounds the number of packets at one time.
 const LEAST_GAP: f64 = 1.0;
-/// Largest payload of an unfragmented packet.
+/// Maximum payload of an unfragmented packet.
 const MOST_PAYLOAD: f64 = 1472.0;
 
 /// A largest extreme value distribution.
@@ -51,9 +51,9 @@ impl Extreme {
     }
 }
 
-/// Distribution of the gaps between packets in ms, of the client and of the server.
+/// Distribution of the gaps between packets in ms, for the client and the server.
 const GAPS: [Extreme; 2] = [Extreme { location: 15.0, scale: 5.7 }, Extreme { location: 13.0, scale: 3.7 }];
-/// Distribution of the payloads in bytes, of the client and of the server.
+/// Distribution of the payloads in bytes, for the client and the server.
 const PAYLOADS: [Extreme; 2] = [Extreme { location: 38.0, scale: 3.7 }, Extreme { location: 50.0, scale: 11.0 }];
 
 /// A player and a server that exchange UDP datagrams.
@@ -75,7 +75,7 @@ impl Default for GameParams {
 }
 
 impl GameParams {
-    /// Returns, for each side, the factor by which the gaps of the source are multiplied.
+    /// Returns, for each side, the factor by which the source's gaps are multiplied.
     fn stretch(&self) -> [f64; 2] {
         let rates = [self.updates_per_s, self.snapshots_per_s];
         [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))

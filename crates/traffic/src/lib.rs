@@ -2,7 +2,7 @@
 //!
 //! An application has one client (`from` in a scenario) and one or several servers (`to`), and acts for both sides: for a web
 //! page, the same state machine sends the client's request and the server's response. All inputs are events ([`Application`]),
-//! and all effects are calls of the host ([`Host`]).
+//! and all effects are calls to the host ([`Host`]).
 //!
 //! | name | traffic | source |
 //! |---|---|---|

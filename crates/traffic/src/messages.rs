@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none};
 
-/// Largest number of unfinished messages. Additional messages are skipped, so that memory is bounded.
+/// Maximum number of unfinished messages. Additional messages are skipped, so that memory is bounded.
 const MAX_UNFINISHED: usize = 4096;
 
 /// TCP messages at a fixed interval from the client to its first server.

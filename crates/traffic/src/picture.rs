@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// Largest number of frames tracked at once; arrivals of older frames are not counted.
+/// Maximum number of frames tracked at once; arrivals of older frames are not counted.
 const TRACKED: usize = 1024;
 
 /// A frame in flight.

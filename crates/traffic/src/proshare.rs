@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, within};
 
-/// Largest number of datagrams in a frame, which bounds the number sent at one time.
+/// Maximum number of datagrams in a frame, which bounds the number sent at one time.
 const MAX_PACKETS: u64 = 1000;
 
 /// A video conference's audio and video in one direction.
@@ -75,7 +75,7 @@ impl Params for ProshareParams {
     }
 
     fn start_spread(&self) -> Duration {
-        Duration::ZERO // the machine draws its phases itself
+        Duration::ZERO // the application draws its phases itself
     }
 
     fn build(&self) -> Proshare {

@@ -26,7 +26,7 @@ use units::{positive, positive_or_none, require, within};
 
 /// Number of throughputs in the harmonic mean that predicts the next throughput.
 const SAMPLES: usize = 5;
-/// Largest number of rates in a ladder.
+/// Maximum number of rates in a ladder.
 const MAX_LADDER: usize = 64;
 
 /// A viewer of adaptive-bitrate video, served by the first server.

@@ -10,13 +10,13 @@ use units::{Duration, Time};
 /// Properties of the flow that a controller may read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Context {
-    /// Smallest target of the encoder, bit/s of payload.
+    /// Minimum encoder target, bit/s of payload.
     pub(super) min: f64,
-    /// First target, bit/s of payload.
+    /// Initial encoder target, bit/s of payload.
     pub(super) start: f64,
-    /// Largest target, bit/s of payload.
+    /// Maximum encoder target, bit/s of payload.
     pub(super) max: f64,
-    /// Largest packet, bytes on the wire.
+    /// Maximum packet size, bytes on the wire.
     pub(super) packet: f64,
     /// Headers of a packet, bytes.
     pub(super) headers: f64,
@@ -49,7 +49,7 @@ pub(super) struct PacketReport {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback<'a> {
     pub(super) now: Time,
-    /// Packets that are newly known to have arrived or to be lost, in the order in which they were sent.
+    /// Packets that are newly known to have arrived or to be lost, in sending order.
     pub(super) packets: &'a [PacketReport],
     /// Smoothed round-trip time, without the time for which the receiver held its report.
     pub(super) srtt: Duration,
@@ -72,15 +72,15 @@ pub(super) trait MediaController {
     fn on_frame(&mut self, _cx: &Context, _frame: &Frame) {}
     /// Handles a packet that leaves, after which `in_flight` bytes are in flight.
     fn on_sent(&mut self, _now: Time, _in_flight: u64) {}
-    /// Returns the target of the encoder, bit/s of payload.
+    /// Returns the encoder's target, bit/s of payload.
     fn target(&self, cx: &Context) -> f64;
     /// Returns the pacing rate, bit/s on the wire; infinity to send each frame at once.
     fn pacing_rate(&self, cx: &Context) -> f64;
-    /// Returns the shortest time between two bursts of the pacer.
+    /// Returns the minimum time between two bursts of the pacer.
     fn burst_interval(&self) -> Duration {
         Duration::ZERO
     }
-    /// Returns the largest number of bytes in flight; `None` without a limit.
+    /// Returns the maximum number of bytes in flight; `None` without a limit.
     fn window(&self) -> Option<u64> {
         None
     }

@@ -18,11 +18,11 @@
 //!
 //! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after public
 //! descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself, which
-//! rarely reaches the draft's thresholds.) f_max is the largest frequency of the last 60 groups. One step of th covers at most
-//! 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last second. A_s begins
-//! at the largest rate and rises once per second. (The draft says once per report: at 30 reports per second, the rises would
-//! cancel each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A. Departs: no
-//! probing of bandwidth at the start; the sender computes all of this, from the arrival times that the receiver reports.
+//! rarely reaches the draft's thresholds.) f_max is the maximum frequency over the last 60 groups. One step of th covers at most
+//! 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last second. A_s begins at
+//! the maximum rate and rises once per second. (The draft says once per report: at 30 reports per second, the rises would cancel
+//! each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A. Departs: no probing of
+//! bandwidth at the start; the sender computes all of this, from the arrival times that the receiver reports.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
@@ -31,14 +31,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Duration, Problem, Time, math, positive, within};
 
-/// Longest time between the first and the last departure in a group, and interval between the pacer's bursts.   Source:
+/// Maximum time between the first and the last departure in a group, and interval between the pacer's bursts.   Source:
 /// draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
-/// Number of groups over which the largest frequency is taken.   Ours; the draft leaves it open.
+/// Number of groups over which the maximum frequency is taken.   Ours; the draft leaves it open.
 const FREQUENCY_GROUPS: usize = 60;
 /// State noise variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const Q: f64 = 1e-3;
-/// First error variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
+/// Initial error variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const E0: f64 = 0.1;
 /// Gain of the threshold while the estimate is above it, 1/ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const K_UP: f64 = 0.01;
@@ -48,13 +48,13 @@ const K_DOWN: f64 = 0.000_18;
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
 /// Excess over the threshold above which an estimate does not change the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
-/// Longest time that one step of the threshold covers, ms.   Ours: without this limit, a pause would change the threshold too much.
+/// Maximum time that one step of the threshold covers, ms.   Ours: without this limit, a pause would change the threshold too much.
 const LONGEST_STEP: f64 = 100.0;
 /// Weight of the old value in the mean and the variance of R at decreases.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const SMOOTHING: f64 = 0.95;
 /// Range of the variance of R at decreases, divided by its mean, kbit/s.   Ours, after WebRTC.
 const VARIANCE: [f64; 2] = [0.4, 2.5];
-/// Shortest and longest window of the received rate.   Source: draft-ietf-rmcat-gcc-02 §5.5.
+/// Minimum and maximum window of the received rate.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
 /// Window of the share of lost packets, and time between two increases of the loss-based estimate.   Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
@@ -483,7 +483,7 @@ mod tests {
                 assert!((detector.threshold - exact).abs() < 1e-9, "{n}: {} {exact}", detector.threshold);
             }
         }
-        // an estimate that is more than 15 ms above the threshold does not change the threshold; the smallest threshold is 6 ms
+        // an estimate that is more than 15 ms above the threshold does not change the threshold; the minimum threshold is 6 ms
         let mut detector = Detector::new(12.5);
         detector.adapt(28.0, 10.0);
         assert_eq!(detector.threshold, 12.5);
@@ -549,7 +549,7 @@ mod tests {
 
     /// Over-use sets the rate to 0.85 of the received 1 Mbit/s. Once the queue is constant, the rate grows by half a packet per
     /// response time of 200 ms. A frame of 20 ms has 17 000 bits, in two packets of 8500 bits. An update comes every 10 ms, so
-    /// half a packet would give 8500 / 2 / 20 = 212 bit/s per update. This is less than the smallest increase, 1000 bit/s,
+    /// half a packet would give 8500 / 2 / 20 = 212 bit/s per update. This is less than the minimum increase, 1000 bit/s,
     /// which applies.
     #[test]
     fn over_use_reduces_to_085_of_the_received_rate() {

@@ -40,7 +40,7 @@ use units::{Duration, Problem, Time};
 
 /// Time between two rows of the series.
 const ROW: Duration = Duration::from_millis(100);
-/// Resolution of the delays of frames, ns.
+/// Resolution of frame delays, ns.
 const STEP: u64 = 100_000;
 
 /// Timer tokens.
@@ -114,7 +114,7 @@ struct Count {
 }
 
 impl Count {
-    /// Returns the delay in ms that is not exceeded by a share `q` of the whole frames; NaN if there are no frames.
+    /// Returns the delay in ms not exceeded by a share `q` of the whole frames; NaN if there are no frames.
     fn delay(&self, q: f64) -> f64 {
         let all: u64 = self.delays.values().sum();
         let rank = ((q * all as f64).ceil() as u64).max(1);
@@ -135,7 +135,7 @@ struct Row {
     start: Time,
     sent: u64,
     received: u64,
-    /// Longest delay of a frame that arrived.
+    /// Maximum delay of a frame that arrived.
     delay: Option<Duration>,
     lost: u64,
 }
@@ -161,7 +161,7 @@ pub struct Media {
     source: Box<FrameSource>,
     controller: Controller,
     sender: Box<Sender>,
-    /// Time of the pending timer of the pacer.
+    /// Time of the pacer's pending timer.
     pace_at: Time,
     receiver: Receiver,
     /// Numbers of the last packets of the frames in flight.
@@ -194,7 +194,7 @@ impl Media {
         self.controller.on_frame(&self.cx, &Frame { bytes: bytes as f64, waiting });
     }
 
-    /// Handles the timer of a frame, and sets the timer of the next frame.
+    /// Handles a frame's timer, and sets the next frame's timer.
     fn frame<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
         if now.since(self.row.start) >= ROW {
@@ -218,7 +218,7 @@ impl Media {
         self.send(host);
     }
 
-    /// Sends the packets that window and pacer allow, and sets the timer of the pacer.
+    /// Sends the packets that window and pacer allow, and sets the pacer's timer.
     fn send<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
         // bound: each iteration sends a packet
@@ -256,7 +256,7 @@ impl Media {
         self.next_report += 1;
     }
 
-    /// Handles a packet of video at the receiver.
+    /// Handles a video packet at the receiver.
     fn packet_arrived<H: Host>(&mut self, number: u64, ecn: Ecn, host: &mut H) {
         let now = host.now();
         let payload = self.sender.payload(number);

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Problem, positive, require, within};
 
-/// Bytes of a packet's headers: IPv4 20, UDP 8, RTP 12.
+/// Size of a packet's headers, bytes: IPv4 20, UDP 8, RTP 12.
 pub(super) const HEADERS: u64 = 40;
-/// Largest number of packets in a frame, which bounds the number sent at one time.
+/// Maximum number of packets in a frame, which bounds the number sent at one time.
 const MAX_PACKETS: f64 = 1000.0;
 
 /// The controller of the rate.
@@ -176,7 +176,7 @@ impl MediaParams {
         self.key_interval.map(|interval| (interval.secs() * self.frame_rate + 0.5) as u64)
     }
 
-    /// Returns the mean number of packets in a frame at the largest rate, rounded up.
+    /// Returns the mean number of packets in a frame at the maximum rate, rounded up.
     pub(super) fn packets_per_frame(&self) -> f64 {
         (self.max_rate.0 as f64 / (8.0 * self.frame_rate * (self.packet.0 - HEADERS) as f64)).ceil()
     }

@@ -17,11 +17,11 @@
 //! Packets with ECT(1) get the L4S response, and packets with ECT(0) the classic response.
 //!
 //! Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2 to §4.4 (editor's copy of August 2026). The draft leaves some points open,
-//! for which we chose the following. The least delay is kept per minute, as in RFC 6817 §3.4.2. w_i changes at most every ten
-//! s_rtt. The bytes in flight are the largest of the last two intervals of max(s_rtt, 200 ms). The overhead falls from 3 to 1.5
+//! for which we chose the following. The minimum delay is kept per minute, as in RFC 6817 §3.4.2. w_i changes at most every ten
+//! s_rtt. The bytes in flight are the maximum over the last two intervals of max(s_rtt, 200 ms). The overhead falls from 3 to 1.5
 //! as the mean deviation of qdelay (gain 1/64) rises to T / 10. With every frame, rate_adjust changes by 1/40 of the time by
 //! which packets wait longer than half a frame interval, as a fraction of the interval. frame_dev is the mean excess of frames
-//! above the mean size, as a fraction of the mean size (gain 1/16). The first window is 100 ms of the first rate.
+//! above the mean size, as a fraction of the mean size (gain 1/16). The initial window is 100 ms at the initial rate.
 //! Departs: the optional parts (§4.5: limits of the loss response, detection of policers, a larger T against loss-based rivals)
 //! are left out. The pacer's queue is not cleared; frames are skipped instead (`queue_limit`).
 
@@ -34,7 +34,7 @@ use units::{Bytes, Duration, Problem, Time, positive, within};
 
 /// VIRTUAL_RTT (V).   Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
-/// Largest interval of alpha.   Source: §4.2.1.3.
+/// Maximum interval of alpha.   Source: §4.2.1.3.
 const ALPHA_INTERVAL: Duration = Duration::from_millis(10);
 /// Gains with which alpha rises and falls.   Source: §4.2.1.3.
 const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
@@ -42,7 +42,7 @@ const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
 const BETA_LOSS: f64 = 0.7;
 /// Factor of the window after a classic CE mark.   Source: §4.2.2.1.
 const BETA_ECN: f64 = 0.8;
-/// Smallest factor of cuts and growth near the window of the last congestion.   Source: §4.2.2.
+/// Minimum factor of cuts and growth near the window of the last congestion.   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
 /// Multiplicative part of the growth per round trip, as a share of the window.   Source: §4.2.2.2.
 const MULTIPLICATIVE: f64 = 0.02;
@@ -50,29 +50,29 @@ const MULTIPLICATIVE: f64 = 0.02;
 const POST_CONGESTION: u64 = 100;
 /// Headroom of the window above the bytes in flight.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;
-/// Smallest and largest send window, as multiples of the reference window.   Source: §4.3.1.
+/// Minimum and maximum send window, as multiples of the reference window.   Source: §4.3.1.
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
 /// Pacing rate as a multiple of the target.   Source: §4.3.2.
 const PACING: f64 = 1.5;
-/// Smallest target from which the pacing rate is computed, bit/s.   Source: §4.3.2.
+/// Minimum target from which the pacing rate is computed, bit/s.   Source: §4.3.2.
 const LEAST_PACING: f64 = 50e3;
-/// Share of the largest rate above which pacing is relaxed.   Source: §4.3.2.
+/// Share of the maximum rate above which pacing is relaxed.   Source: §4.3.2.
 const RELAXED_FROM: f64 = 0.8;
-/// Largest factor by which pacing is relaxed.   Source: §4.3.2.
+/// Maximum factor by which pacing is relaxed.   Source: §4.3.2.
 const MOST_RELAXED: f64 = 4.0;
-/// Largest `rate_adjust`.   Source: §4.4.
+/// Maximum `rate_adjust`.   Source: §4.4.
 const MOST_ADJUST: f64 = 0.5;
-/// Largest `frame_dev`.   Source: §4.4.
+/// Maximum `frame_dev`.   Source: §4.4.
 const MOST_DEVIATION: f64 = 0.2;
-/// Largest MSS / w.   The draft has such a limit; the value is ours.
+/// Maximum MSS / w.   The draft has such a limit; the value is ours.
 const MOST_RATIO: f64 = 0.5;
-/// Time covered by one entry in the list of smallest delays.   Source: RFC 6817 §3.4.2.
+/// Time covered by one entry in the list of minimum delays.   Source: RFC 6817 §3.4.2.
 const BUCKET: Duration = Duration::from_secs(60);
-/// Number of entries in the list of smallest delays.   Source: RFC 6817 §3.4.2.
+/// Number of entries in the list of minimum delays.   Source: RFC 6817 §3.4.2.
 const BUCKETS: usize = 10;
-/// Shortest interval over which the largest number of bytes in flight is taken.   Ours: it contains several frames.
+/// Minimum interval over which the maximum number of bytes in flight is taken.   Ours: it contains several frames.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
-/// The first window is the first rate times this time.   Ours.
+/// The initial window is the initial rate times this time.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// Parameters of SCReAM version 2.
@@ -153,7 +153,7 @@ impl Alpha {
     }
 }
 
-/// The largest number of bytes in flight in each of the last two intervals.
+/// The maximum number of bytes in flight in each of the last two intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Flight {
     since: Time,
@@ -478,7 +478,7 @@ mod tests {
         queue.add(ms(4), Duration::from_millis(25));
         queue.average(ms(4));
         assert!((queue.avg - 0.005).abs() < 1e-12);
-        // after ten minutes with a delay of 30 ms, this is the smallest delay
+        // after ten minutes with a delay of 30 ms, this is the minimum delay
         for minute in 1..=10 {
             queue.add(ms(60_000 * minute), Duration::from_millis(30));
         }
@@ -526,7 +526,7 @@ mod tests {
         // w = 5 MSS: MSS / w is 0.2, which reduces the target by 10 %
         scream.window = 5000.0;
         assert!((scream.target(&cx) - 0.9 * 0.8e6 / 1.02 / 1.2).abs() < 1e-3);
-        // at 90 % of the largest rate, pacing is relaxed by 1 / (1 - 0.5)
+        // at 90 % of the maximum rate, pacing is relaxed by 1 / (1 - 0.5)
         let cx = Context { max: scream.target(&cx) / 0.9, ..cx };
         assert!((scream.pacing_rate(&cx) / scream.target(&cx) - 3.0).abs() < 1e-9);
         // if the delay is constant, three windows may be in flight; with a mean deviation of 6 ms (T / 10), one and a half

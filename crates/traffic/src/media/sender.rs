@@ -16,7 +16,7 @@ use units::{Duration, Time};
 /// A missing packet counts as lost once a packet with a number that is higher by this much has arrived, so that small
 /// reorderings are not losses.
 const REORDERING: u64 = 3;
-/// Shortest time after which an unreported packet counts as lost.   Ours.
+/// Minimum time after which an unreported packet counts as lost.   Ours.
 const UNREPORTED: Duration = Duration::from_secs(1);
 
 /// A packet that waits to leave.

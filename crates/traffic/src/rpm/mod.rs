@@ -36,9 +36,9 @@ use packet::{Kind, Measure};
 use score::{RecentSamples, Sample, Score, is_stable};
 use units::{Duration, Time};
 
-/// Largest number of outstanding foreign probes. Additional probes are skipped.
+/// Maximum number of outstanding foreign probes. Additional probes are skipped.
 const MOST_PROBES: u32 = 1000;
-/// Longest time between pairs of probes, in seconds.
+/// Maximum time between pairs of probes, in seconds.
 const SLOWEST: f64 = 1.0;
 
 /// Tokens of the timers.

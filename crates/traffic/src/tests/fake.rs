@@ -66,7 +66,7 @@ pub(crate) struct Fake {
     breaking: Option<(f64, u64)>,
     /// True if the data of an endless write is delivered, in pieces. If false, none of it is delivered.
     pub(crate) streaming: bool,
-    /// Largest piece in which bytes arrive.
+    /// Maximum size of the pieces in which bytes arrive.
     pub(crate) piece: u64,
     /// Time between two pieces in nanoseconds.
     pub(crate) gap: u64,

@@ -226,7 +226,7 @@ impl WebParams {
         }
     }
 
-    /// Returns the largest deviation of a pause from `think`.
+    /// Returns the maximum deviation of a pause from `think`.
     pub(super) fn spread(&self) -> Duration {
         self.think_spread.unwrap_or(Duration(self.think.0 / 5))
     }
