@@ -11,7 +11,7 @@ use sim::{Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
-/// The largest number of flows of an application that are drawn as separate curves. An application with more flows gets one
+/// The maximum number of flows of an application that are drawn as separate curves. An application with more flows gets one
 /// curve, the sum of its flows.
 const MOST_FLOWS: usize = 8;
 

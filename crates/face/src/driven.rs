@@ -6,9 +6,9 @@ use serde_json::Value;
 use sim::{Ended, LinkState, Outcome, Steer, TcpState, World};
 use units::{Duration, Problem, Time, shown};
 
-/// Largest window or threshold that can be set, bytes.
+/// Maximum window or threshold that can be set, bytes.
 const MOST_BYTES: u64 = 1 << 30;
-/// Largest pacing rate that can be set, bit/s.
+/// Maximum pacing rate that can be set, bit/s.
 const MOST_RATE: u64 = 1_000_000_000_000;
 
 /// A run in progress. A clone is a fork: it gives the same result, byte for byte, and shares nothing with this run.

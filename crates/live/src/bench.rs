@@ -33,7 +33,7 @@ pub struct Totals {
     pub bytes: u64,
     /// Sum of the sojourn times of these packets, ns.
     pub sojourn_ns: u64,
-    /// Longest sojourn time, ns.
+    /// Maximum sojourn time, ns.
     pub sojourn_max_ns: u64,
     /// Packets dropped.
     pub dropped: u64,
@@ -374,5 +374,5 @@ impl<S: Sink> Bench<S> {
     }
 }
 
-/// Largest number of deadlines that draining handles.
+/// Maximum number of deadlines that draining handles.
 const DRAIN: u32 = 1_000_000;

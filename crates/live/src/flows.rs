@@ -10,7 +10,7 @@ use packet::{FlowId, FlowTable, FlowTuple, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Largest number of flows with their own counters.
+/// Maximum number of flows with their own counters.
 const MOST: usize = 65_536;
 
 /// A 5-tuple in its forward direction.

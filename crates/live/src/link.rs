@@ -26,13 +26,13 @@ use units::{Duration, Time};
 /// Time before a deadline at which the thread stops sleeping. It is about the time that the kernel needs to wake the thread.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// Longest time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which it would leave other
+/// Maximum time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which it would leave other
 /// threads less than 5 % of the processor. A sleep of 100 us in every 1.6 ms leaves them 6 %.
 const MAX_AWAKE: Duration = Duration::from_micros(1500);
-/// Shortest sleep after [`MAX_AWAKE`].
+/// Minimum sleep after [`MAX_AWAKE`].
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Largest number of packets that are read from one side before the bench and the other side are served.
+/// Maximum number of packets that are read from one side before the bench and the other side are served.
 const BATCH: usize = 64;
 
 /// Time between two updates of the terminal.

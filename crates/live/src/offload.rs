@@ -16,10 +16,10 @@ use std::net::IpAddr;
 /// Length of the header in front of each packet.
 pub(crate) const VNET: usize = 10;
 
-/// Largest length of a packet with several segments, in bytes.
+/// Maximum length of a packet with several segments, in bytes.
 pub(crate) const LARGEST: usize = 65_535;
 
-/// Largest number of segments joined into one packet.
+/// Maximum number of segments joined into one packet.
 const MOST: u16 = 64;
 
 const NEEDS_CSUM: u8 = 1;

@@ -76,7 +76,7 @@ pub struct Plan {
     pub side: Vec<Option<Side>>,
     /// Applications in the order of their names.
     pub apps: Vec<AppPlan>,
-    /// Shortest round-trip propagation delay between two communicating hosts.
+    /// Minimum round-trip propagation delay between two communicating hosts.
     pub rtt: Duration,
     /// True if any stack uses ECN.
     pub ecn: bool,

@@ -15,7 +15,7 @@ use std::io::Write;
 
 const PATH: &str = "/dev/cpu_dma_latency";
 
-/// Longest wake-up latency in the form that the device expects: us, 32 bits, native byte order.
+/// Maximum wake-up latency in the form that the device expects: us, 32 bits, native byte order.
 const LATENCY_US: i32 = 0;
 
 /// The request, which ends when this value is dropped.

@@ -89,7 +89,7 @@ impl From<io::Error> for Failure {
 /// Number of polls of 20 ms between two calls of the progress function.
 const PROGRESS_POLLS: u64 = 5;
 
-/// Longest run with a shell. The number of bins in the series of such a run follows from it.
+/// Maximum duration of a run with a shell. The number of bins in the series of such a run follows from it.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `scenario` on the wall clock.

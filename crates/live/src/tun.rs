@@ -10,17 +10,17 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Largest packet in bytes.
+/// Maximum packet size in bytes.
 pub(crate) const MTU: usize = 1500;
 
 /// Name of the device in each namespace.
 const NAME: &str = "bl0";
 
-/// Largest number of packets that the kernel may hold until the bench reads them. The bench reads them at once, so they are not
+/// Maximum number of packets that the kernel may hold until the bench reads them. The bench reads them at once, so they are not
 /// part of the modelled queue. The limit is large enough for a burst of a whole receive window (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
-/// Longest time for which an IPv6 address may be tentative, as a number of polls of 20 ms.
+/// Maximum time for which an IPv6 address may be tentative, as a number of polls of 20 ms.
 const POLLS: u32 = 250;
 
 const PATH: &str = "/dev/net/tun";

@@ -4,7 +4,7 @@ use crate::{Histogram, median};
 use std::ops::Range;
 use units::{Duration, Time};
 
-/// Largest number of echoes that are stored one by one: 109 minutes at ten per second.
+/// Maximum number of echoes that are stored one by one: 109 minutes at ten per second.
 const KEPT: usize = 65_536;
 
 /// An echo request and its reply.

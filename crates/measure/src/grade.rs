@@ -16,7 +16,7 @@ use units::Duration;
 /// The idle round trip, from which the added delay is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
-    /// The smallest round trip of the run.
+    /// The minimum RTT of the run.
     Least,
     /// The median of the round trips that ended before any load began, or the smallest round trip of the run if there
     /// are none.

@@ -96,11 +96,11 @@ impl Histogram {
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// Returns the smallest value, exact; `None` without values.
+    /// Returns the minimum value, exact; `None` without values.
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.min))
     }
-    /// Returns the largest value, exact; `None` without values.
+    /// Returns the maximum value, exact; `None` without values.
     pub(crate) fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.max))
     }

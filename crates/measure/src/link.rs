@@ -9,7 +9,7 @@ use units::{Duration, Problem, Time};
 pub struct LinkMeterParams {
     /// The measured link; records of other links are ignored.
     pub link: LinkId,
-    /// Largest queue length that the distribution distinguishes, in packets.
+    /// Maximum queue length that the distribution distinguishes, in packets.
     pub limit: u32,
     /// Start of the run.
     pub start: Time,

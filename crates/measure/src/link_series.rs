@@ -10,7 +10,7 @@ struct Bin {
     area: u128,
     /// Sum of the sojourn times of the packets that left, ns.
     sojourn: u64,
-    /// Largest sojourn time of the packets that left, ns.
+    /// Maximum sojourn time of the packets that left, ns.
     longest: u64,
     /// Bytes that left, as counted on the wire.
     bytes: u64,
@@ -156,7 +156,7 @@ impl LinkSeries {
     pub(crate) fn sojourn_mean(&self, i: usize) -> f64 {
         self.bins[i].sojourn as f64 / self.sent_packets(i)
     }
-    /// Returns the largest sojourn time of the packets that left, ns; NaN without packets.
+    /// Returns the maximum sojourn time of the packets that left, ns; NaN without packets.
     pub(crate) fn sojourn_max(&self, i: usize) -> f64 {
         if self.bins[i].sent == 0 { f64::NAN } else { self.bins[i].longest as f64 }
     }

@@ -3,7 +3,7 @@
 use crate::percentile::Sorted;
 use units::{Duration, Time};
 
-/// Largest number of page loads that are stored one by one.
+/// Maximum number of page loads that are stored one by one.
 const KEPT: usize = 65_536;
 
 /// One loaded page.

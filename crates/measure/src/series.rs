@@ -2,7 +2,7 @@
 
 use units::{Duration, Problem, Time};
 
-/// Largest number of bins in one series.
+/// Maximum number of bins in one series.
 const MAX_BINS: u64 = 1 << 22;
 
 /// The rule that reduces the values of a bin to one value.

@@ -14,10 +14,10 @@ use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
-/// Largest number of rows for which an application keeps series. An application with more rows has only counters.
+/// Maximum number of rows for which an application keeps series. An application with more rows has only counters.
 pub const ROWS_WITH_SERIES: usize = 32;
 
-/// Largest number of SYNs whose times are kept, enough for several hundred pages.
+/// Maximum number of SYNs whose times are kept, enough for several hundred pages.
 const SYNS_KEPT: usize = 65_536;
 
 /// The counters and measures of an application.

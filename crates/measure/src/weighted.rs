@@ -2,7 +2,7 @@
 
 use units::{Duration, Time};
 
-/// Largest number of bins. Longer queues share bins of 2, 4, 8 ... lengths.
+/// Maximum number of bins. Longer queues share bins of 2, 4, 8 ... lengths.
 const BINS: u32 = 65_536;
 
 /// The share of time that a whole number (such as a queue's length) spends at each value.
@@ -75,7 +75,7 @@ impl TimeWeighted {
     pub fn time(&self) -> Duration {
         self.last.since(self.start)
     }
-    /// Returns the largest value, exact.
+    /// Returns the maximum value, exact.
     pub fn max(&self) -> u32 {
         self.max
     }

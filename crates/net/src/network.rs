@@ -15,7 +15,7 @@ use units::{Problem, Time, shown};
 
 /// UDP port of the first endpoint. Each additional endpoint has the next port.
 const FIRST_PORT: u16 = 4433;
-/// Largest number of endpoints.
+/// Maximum number of endpoints.
 const MOST_ENDPOINTS: usize = 1000;
 
 /// Builds the sink of a run from its scenario.

@@ -39,7 +39,7 @@ pub struct Kind {
     pub unit: Option<Unit>,
     /// The better direction. `None` for a statistic, which has the direction of its distribution.
     pub better: Option<Better>,
-    /// The smallest difference that matters; `None` selects [`Unit::least`].
+    /// The minimum difference that matters; `None` selects [`Unit::least`].
     pub least: Option<f64>,
     /// The rank (1 is first) among the measures that users notice most, and the statistic that represents the distribution (empty
     /// for a single number).

@@ -66,7 +66,7 @@ impl Unit {
         self.row().1
     }
 
-    /// Returns the smallest difference that matters.
+    /// Returns the minimum difference that matters.
     pub const fn least(self) -> f64 {
         self.row().2
     }

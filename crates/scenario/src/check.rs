@@ -9,19 +9,19 @@ use crate::network::{Network, nodes, number};
 use crate::trace::{Interval, MOST_MOMENTS};
 use units::{Duration, Problem, shown};
 
-/// Largest number of nodes in a scenario.
+/// Maximum number of nodes in a scenario.
 const MAX_NODES: usize = 4096;
-/// Largest number of links, where a link with `both_ways` counts once.
+/// Maximum number of links, where a link with `both_ways` counts once.
 const MAX_LINKS: usize = 16_384;
-/// Largest number of applications.
+/// Maximum number of applications.
 const MAX_APPS: usize = 16_384;
-/// Largest number of TCP stacks, of routes, and of names in a list of `record`.
+/// Maximum number of TCP stacks, of routes, and of names in a list of `record`.
 const MAX_LIST: usize = 16_384;
-/// Largest number of characters in a name.
+/// Maximum number of characters in a name.
 const MAX_NAME: usize = 128;
-/// Longest duration of a run. The keys of events have no room for later times.
+/// Maximum duration of a run. The keys of events have no room for later times.
 const MAX_DURATION: Duration = Duration(50 * 24 * 3_600 * 1_000_000_000);
-/// Largest number of bins in a series. The series of one link then take 72 MB.
+/// Maximum number of bins in a series. The series of one link then take 72 MB.
 const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {

@@ -19,9 +19,9 @@ use std::borrow::Cow;
 use std::fmt;
 use units::{Duration, Problem, shown};
 
-/// Largest number of grades in a scale.
+/// Maximum number of grades in a scale.
 const MOST: usize = 26;
-/// Largest number of characters in a grade, so that it fits a column of a table.
+/// Maximum number of characters in a grade, so that it fits a column of a table.
 const LONGEST: usize = 24;
 
 /// Grading of the delay that load adds. No other result depends on it.

@@ -2,7 +2,7 @@
 
 use units::shown;
 
-/// Largest number of names in a message.
+/// Maximum number of names in a message.
 const LISTED: usize = 48;
 
 /// Returns the known name nearest to `given`, if the difference may be a typing error.

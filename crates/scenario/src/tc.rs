@@ -19,7 +19,7 @@ use units::{BitRate, Duration, Problem, shown};
 
 /// Size of the smallest frame on the wire in bytes, which limits the number of frames in flight.
 const LEAST_FRAME: u64 = 64;
-/// Smallest `limit` of netem in packets: netem's default.
+/// Minimum netem `limit`, in packets: netem's default.
 const LEAST_HELD: u64 = 1000;
 /// `limit` of netem in packets for a link whose rate is unknown.
 const HELD: u64 = 100_000;

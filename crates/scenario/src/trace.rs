@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use units::Duration;
 
-/// Largest number of readings in a trace: about 160 MB for the 20 columns of a link.
+/// Maximum number of readings in a trace: about 160 MB for the 20 columns of a link.
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
 /// Records internal state over time: the state of laws and senders, and the fate of packets. The other results and the scenario's

@@ -25,9 +25,9 @@ use units::{BitRate, Bytes, Duration, Problem};
 
 /// Default of [`Scenario::max_packets`]: about as many as a run can process in a few hours.
 const MOST_PACKETS: u64 = 100_000_000_000;
-/// Largest number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
+/// Maximum number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
-/// Largest memory in bytes that a scenario may take before it starts.
+/// Maximum memory in bytes that a scenario may take before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
 /// Packets of a transfer other than its data: handshake, request, close.
@@ -170,7 +170,7 @@ impl Scenario {
     }
 }
 
-/// Returns the largest window in bytes that a stack offers its peer.
+/// Returns the maximum window in bytes that a stack offers its peer.
 fn window(stack: &TcpParams) -> u64 {
     let clamp = stack.window.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.wire.mss));
     stack.receiver.most_window().min(clamp).max(u64::from(stack.wire.mss))
@@ -227,7 +227,7 @@ const ROW: [u64; 2] = [132, 1_500];
 const FLOW: u64 = 2_000;
 /// Bytes of an application without its flows: the delays in both directions, and the times of files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
-/// Largest number of flows of an application for which series are kept.
+/// Maximum number of flows of an application for which series are kept.
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {

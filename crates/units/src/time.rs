@@ -112,7 +112,7 @@ operators! {
     Div::div, DivAssign::div_assign: |d: Duration, k: u64| { Self(d.0 / k) }
 }
 
-/// Longest duration that a user may give. Above 2^63 ns (292 years), the sum of two durations could overflow.
+/// Maximum duration that a user may give. Above 2^63 ns (292 years), the sum of two durations could overflow.
 const LONGEST: u64 = 9_200_000_000_000_000_000;
 
 /// Units of the printed text: suffix and nanoseconds, largest first.

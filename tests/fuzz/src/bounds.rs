@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Largest number of bytes that one process may allocate, far above what any target needs.
+/// Maximum number of bytes that one process may allocate, far above what any target needs.
 pub const MOST_BYTES: usize = 3 << 30;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);

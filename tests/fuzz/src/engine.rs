@@ -17,7 +17,7 @@ use units::Rng;
 
 /// If an input takes longer than this, it is a finding, even on a busy machine; most inputs take milliseconds.
 const HANG: Duration = Duration::from_secs(300);
-/// Longest duration of a round. On an idle machine, the inputs of a round take a minute. A longer round is cut short with a
+/// Maximum duration of a round. On an idle machine, the inputs of a round take a minute. A longer round is cut short with a
 /// message.
 const LONGEST_ROUND: Duration = Duration::from_secs(300);
 /// Number of attempts to reduce a failing input.
@@ -51,7 +51,7 @@ pub struct Report {
     pub finding: Option<(String, PathBuf)>,
     /// True if the rounds took too long, so that some of their inputs were not tried.
     pub cut_short: bool,
-    /// Longest time for one input.
+    /// Maximum time for one input.
     pub slowest: Duration,
 }
 

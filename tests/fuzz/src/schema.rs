@@ -19,7 +19,7 @@ pub struct Schema {
     root: Value,
 }
 
-/// Largest depth of nested tables and lists.
+/// Maximum depth of nested tables and lists.
 const DEEPEST: u32 = 12;
 /// Integers at and next to critical limits.
 const EDGES: &[u64] = &[

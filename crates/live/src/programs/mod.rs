@@ -36,10 +36,10 @@ use std::sync::mpsc::Sender;
 use traffic::Application;
 use units::{Duration, Time};
 
-/// Largest number of bytes in one read.
+/// Maximum number of bytes in one read.
 const READ: usize = 256 * 1024;
 
-/// Shortest time between two samples of TCP_INFO.
+/// Minimum time between two samples of TCP_INFO.
 const SAMPLE: Duration = Duration::from_millis(10);
 
 /// The applications and their host.

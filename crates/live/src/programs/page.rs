@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 /// Length of the page in bytes.
 const PAGE: u64 = 177_669;
 
-/// Longest accepted request, bytes.
+/// Maximum size of an accepted request, bytes.
 const MOST: usize = 16 * 1024;
 
 /// Bytes that every response is copied from.

@@ -13,7 +13,7 @@ use units::Time;
 /// The payload sent on every connection; its content does not matter.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
-/// Largest number of reads or writes per event, so that one connection does not starve others.
+/// Maximum number of reads or writes per event, so that one connection does not starve others.
 const TURNS: usize = 16;
 
 const ROLES: [Role; 2] = [Role::Client, Role::Server];

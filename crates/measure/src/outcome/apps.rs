@@ -12,7 +12,7 @@ use packet::{Kind, Measure, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// Largest number of flows of an application whose rates the summary lists one by one. The table `flows` has all flows.
+/// Maximum number of flows of an application whose rates the summary lists one by one. The table `flows` has all flows.
 const EACH: usize = 32;
 
 /// The rate of each flow, by its number.

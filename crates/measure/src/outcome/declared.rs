@@ -14,7 +14,7 @@ pub struct Declared {
     pub unit: Unit,
     /// The direction in which values improve.
     pub better: Better,
-    /// Smallest difference that matters.
+    /// Minimum difference that matters.
     pub least: f64,
     /// Rank among the measures that people notice first.
     pub rank: Option<u8>,

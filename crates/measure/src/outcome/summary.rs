@@ -18,7 +18,7 @@ pub struct Verdict<'a> {
     pub lateness: &'a Histogram,
     /// Time for which packets may have waited in a device until the bench read them.
     pub unread: &'a Histogram,
-    /// Smallest round-trip propagation time between hosts that communicate.
+    /// Minimum round-trip propagation time between hosts that communicate.
     pub rtt: Duration,
     /// True if the packet thread ran under SCHED_FIFO.
     pub real_time: bool,

@@ -51,7 +51,7 @@ pub struct RowSeries {
     pub srtt: Series,
     /// Mean one-way delay of the packets with payload that arrived in each bin, ns.
     pub delay: Series,
-    /// Largest one-way delay of the packets with payload that arrived in each bin, ns.
+    /// Maximum one-way delay of the packets with payload that arrived in each bin, ns.
     pub delay_max: Series,
     /// Packets dropped on the way in each bin.
     pub dropped: Series,

@@ -15,9 +15,9 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use units::Duration;
 
-/// Largest number of lines in a trace.
+/// Maximum number of lines in a trace.
 pub(crate) const MOST_LINES: u64 = 100_000_000;
-/// Largest time in a trace; the limit keeps sums of times from overflowing.   Unit: ms (more than 11 days).
+/// Maximum time in a trace; the limit keeps sums of times from overflowing.   Unit: ms (more than 11 days).
 const MOST_MS: u64 = 1_000_000_000;
 
 /// The opportunities of one millisecond.
@@ -107,7 +107,7 @@ impl Lines {
         self.0.iter().map(|s| u64::from(s.count)).sum()
     }
 
-    /// Returns the largest number of opportunities in one millisecond.
+    /// Returns the maximum number of opportunities in one millisecond.
     pub(crate) fn most_at_once(&self) -> u64 {
         self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
     }

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use units::within;
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 
-/// Largest number of retransmissions of a block. After the last retransmission, the block counts as delivered.
+/// Maximum number of retransmissions of a block. After the last retransmission, the block counts as delivered.
 const AGAIN: u32 = 3;
 
 /// Direction of the data.

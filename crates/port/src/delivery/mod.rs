@@ -124,7 +124,7 @@ impl Delivery {
         }
     }
 
-    /// Returns the largest packet that the link carries, if it has a limit.
+    /// Returns the maximum packet size that the link carries, if it has a limit.
     pub fn largest(&self) -> Option<Bytes> {
         match self {
             Self::Trace(p) => Some(p.opportunity),

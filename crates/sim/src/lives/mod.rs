@@ -34,9 +34,9 @@ use subqueues::Subqueues;
 use table::{Key, NONE, Table};
 use units::{Duration, Problem, Time};
 
-/// Longest time after the window for which its packets are still followed.
+/// Maximum time after the window for which its packets are still followed.
 const FOLLOWED_NS: u64 = 3_000_000_000;
-/// Largest size of the tables.   Unit: bytes.
+/// Maximum size of the tables.   Unit: bytes.
 const MOST_BYTES: usize = 32 << 20;
 
 /// An event for which a sink can search.
@@ -74,7 +74,7 @@ pub struct DirectedFlow {
     pub owner: FlowOwner,
     /// True for the direction from the responder to the initiator.
     pub reverse: bool,
-    /// Smallest one-way delay of the flow's packets since the start of the run.
+    /// Minimum one-way delay of the flow's packets since the start of the run.
     pub least: Duration,
 }
 

@@ -14,7 +14,7 @@ const DELAY: u64 = 20_000_000;
 const END: u64 = 60_000_000_000;
 /// Time to send a byte at 100 Mbit/s, in nanoseconds.
 const BYTE: u64 = 80;
-/// Longest time that a datagram may wait for the link, in nanoseconds: 100 ms, as in a drop-tail queue of this length. A
+/// Maximum time that a datagram may wait for the link, in nanoseconds: 100 ms, as in a drop-tail queue of this length. A
 /// datagram that would wait longer is dropped.
 const LIMIT: u64 = 100_000_000;
 

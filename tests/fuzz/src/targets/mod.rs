@@ -27,7 +27,7 @@ pub struct Target {
     pub minute: u64,
     /// The assertions of the target, in one line.
     pub about: &'static str,
-    /// Longest input in bytes.
+    /// Maximum input size in bytes.
     pub longest: usize,
     /// True if inputs are text: mutations also insert words, and no input consists of random bytes only.
     pub text: bool,

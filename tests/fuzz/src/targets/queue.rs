@@ -29,13 +29,13 @@ pub(crate) const QUEUE: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Largest number of timers that are checked in one wait. With a parameter of 1 ns, a billion timers would expire per second.
+/// Maximum number of timers that are checked in one wait. With a parameter of 1 ns, a billion timers would expire per second.
 const TICKS: u32 = 2_000;
-/// Largest number of timers that are checked in one input. Some timers visit every flow, and an input that takes a minute would
+/// Maximum number of timers that are checked in one input. Some timers visit every flow, and an input that takes a minute would
 /// delay all other inputs.
 const ALL_TICKS: u32 = 20_000;
-/// Largest number of calls to empty the queue. The wait doubles after each call that returns no packet, so 64 such calls reach the
-/// largest time.
+/// Maximum number of calls to empty the queue. The wait doubles after each call that returns no packet, so 64 such calls reach the
+/// maximum time.
 const LETS_GO: u32 = 200_000;
 
 /// Collects the dropped packets, and checks the marked packets.

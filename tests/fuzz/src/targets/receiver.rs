@@ -46,7 +46,7 @@ impl Io for Out {
 /// The model: true for each byte received. The SYN is byte 0.
 struct Model {
     here: Vec<bool>,
-    /// Largest number of runs above a hole at any time.
+    /// Maximum number of runs above a hole at any time.
     most_runs: usize,
 }
 

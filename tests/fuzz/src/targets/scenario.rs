@@ -46,7 +46,7 @@ pub(crate) const BUILD: Target = Target {
     start: Vec::new,
 };
 
-/// Largest number of simultaneous events in scenarios as small as these. If there are more, the test concludes that time does not
+/// Maximum number of simultaneous events in scenarios as small as these. If there are more, the test concludes that time does not
 /// advance.
 const MOST_AT_ONCE: u64 = 2_000_000;
 /// Number of events between two checks of the books.
@@ -93,7 +93,7 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     Verdict::Accepted
 }
 
-/// Largest number of bytes that a build may take.
+/// Maximum number of bytes that a build may take.
 const MOST_TO_BUILD: u64 = 1_200_000_000;
 
 /// Runs to the end, or for about `events` events; returns true at the end.

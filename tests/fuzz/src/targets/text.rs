@@ -177,7 +177,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// Largest number of characters in a line: a path, a value clipped to 80, and the longest list of names.
+/// Maximum number of characters in a line: a path, a value clipped to 80, and the longest list of names.
 const LONGEST: usize = 1600;
 
 /// Checks that a message is useful: a single line, of bounded length, without control characters, and without Rust's own words,
