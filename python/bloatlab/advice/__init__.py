@@ -1,4 +1,4 @@
-"""Recommends the settings of a device's buffer and queue, by simulation. `recommend` is the entry."""
+"""Recommends the settings of a device's buffer and queue, by simulation. `recommend` is the entry point."""
 
 from bloatlab.advice.catalogue import AdviceError, Device, Load, Objective, names
 from bloatlab.advice.question import Asked, Question, asked

@@ -1,8 +1,8 @@
 """Devices, loads and objectives: data in TOML, packaged or the user's own.
 
-A *device* has the settings of a modem or router: disciplines, each with the buffer sizes that are worth trying. A
-*load* has the applications behind it. An *objective* has measures with thresholds and weights. Each file names its
-sources; `data/` has the packaged files.
+A *device* lists the settings of a modem or router: disciplines, each with the buffer sizes worth trying. A
+*load* lists the applications behind it. An *objective* lists measures with thresholds and weights. Each file names its
+sources; `data/` contains the packaged files.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Made = TypeVar("Made")
 
 
 class AdviceError(InputError):
-    """Input that allows no recommendation; the message is one line."""
+    """Input for which no recommendation is possible; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discipline:
     """A discipline that a device offers.
 
-    `queue` is a scenario's queue, with {bytes} or {packets} for the size of the buffer and {rate} for the line's rate.
-    `buffers` are sizes ("50ms", "417p", "60KB"), multiples of the largest bandwidth-delay product ("4bdp"), or "around"
-    for a series of sizes around it. A discipline that is not `settable` is shown beside the others, but never
+    `queue` is a scenario's queue, with {bytes} or {packets} for the buffer size and {rate} for the line's rate.
+    `buffers` are sizes ("50ms", "417p", "60KB"), multiples of the maximum bandwidth-delay product ("4bdp"), or "around"
+    for a series of sizes around it. A discipline that is not `settable` is shown alongside the others, but never
     recommended; `note` says why.
     """
 
@@ -51,7 +51,7 @@ class Discipline:
 class Down:
     """A downstream queue that the device's setting does not change.
 
-    `queue` is a scenario's queue, with {bytes} for the size of the buffer; `buffer` is that size ("100ms").
+    `queue` is a scenario's queue, with {bytes} for the buffer size; `buffer` is that size ("100ms").
     """
 
     queue: Mapping[str, Any]
@@ -67,12 +67,12 @@ PLAIN_DOWN = Down(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device: its disciplines, the kind of its link ("modem" or "line"), and the kinds of commands to print for it.
+    """A device: its disciplines, its kind of link ("modem" or "line"), and the kinds of commands to print for it.
 
-    `today` is its default setting, such as "droptail 1s"; `standard` has the settings that a standard or guideline
+    `today` is its default setting, such as "droptail 1s"; `standard` lists the settings that a standard or guideline
     names, in order of preference. `down` is None if the setting applies to both directions. `transmit` limits a modem's
-    transmit queue ("32p"); if empty, the limit is in bytes and grows with the rate. `prints` may have "buffer-control",
-    "aqm" and "tc".
+    transmit queue ("32p"); if empty, the limit is in bytes and grows with the rate. `prints` may contain
+    "buffer-control", "aqm" and "tc".
     """
 
     name: str
@@ -89,7 +89,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Applications, their TCP stacks, the duration of a run and the warm-up before measures begin, in s."""
+    """Applications, their TCP stacks, the duration of a run and the warm-up before measuring begins, in s."""
 
     name: str
     words: str
@@ -102,10 +102,10 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A measure of an objective: the place of its value in a summary, and its thresholds.
+    """A measure of an objective: the path of its value in a summary, and its thresholds.
 
-    With `kinds`, the measure is the mean of `value` over the applications of these kinds. If `less` is given, it is a
-    path, and the value at this path is subtracted. With a `direction`, only file transfers in that direction count.
+    With `kinds`, the measure is the mean of `value` over applications of these kinds. If `less` is given, it is a
+    path, and the value at that path is subtracted. With a `direction`, only file transfers in that direction count.
     Without `kinds`, the measure is a value of the link in `direction`. `noticed` is the smallest difference, in the
     measure's unit, that a user notices.
     """
@@ -141,7 +141,7 @@ class Wanted:
 class Objective:
     """The goal: measures with weights. `noticed` is the smallest difference in points (of 100) that a user notices.
 
-    `scatter` is the smallest standard deviation, in points, that is assumed for the difference of two settings' runs. A
+    `scatter` is the smallest standard deviation, in points, assumed for the difference between two settings' runs. A
     measure with fewer points than `floor` has failed.
     """
 
@@ -226,7 +226,7 @@ def device(given: str) -> Device:
 
 
 def load(given: str) -> Load:
-    """Finds a load by its name or file; a scenario's file gives the scenario's applications as a load.
+    """Finds a load by its name or file; a scenario file provides its applications as a load.
 
     Raises `AdviceError`, and `OSError` if the file cannot be read.
     """
@@ -306,7 +306,7 @@ def _wanted(key: str, table: _Table) -> Wanted:
     return made
 
 
-#: For each annotation of a field: the types that a file may use for its value, and the name of these types in messages.
+#: For each field annotation: the types that a file may use for its value, and the name of these types in messages.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "float": ((int, float), "a number"),
@@ -321,7 +321,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class _Table:
-    """A table of a file. Readers take the known keys one by one; any key left over is an error (`AdviceError`)."""
+    """A table of a file. Readers take the known keys one by one; any remaining key is an error (`AdviceError`)."""
 
     def __init__(self, where: str, data: Any) -> None:
         if not isinstance(data, Mapping):
@@ -338,7 +338,7 @@ class _Table:
         value: Any = self._data.pop(key, default)
         if value is MISSING:
             raise AdviceError(f"{self.where}: {key} is missing, {expected}")
-        numeric = bool not in kinds  # in Python, True is a number; in a file, a truth value for a number is a mistake
+        numeric = bool not in kinds  # in Python, True is a number; in a file, a boolean for a number is a mistake
         if value is not default and (not isinstance(value, kinds) or (numeric and type(value) is bool)):
             raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {expected}")
         if kind == "float":
@@ -353,7 +353,7 @@ class _Table:
         return value
 
     def into(self, of: type[Made], **given: Any) -> Made:
-        """Makes a record of type `of`: from the fields in `given`, and from the table's keys for all other fields.
+        """Makes a record of type `of` from the fields in `given`, and from the table's keys for all other fields.
 
         Raises `AdviceError` if the table has other keys.
         """

@@ -2,11 +2,11 @@
 
     home --lan-- modem ==up/down== isp --+-- near       the shortest of the given round trips
                                          +-- far        the round trip of the run
-                                         +-- rtt30ms    round trips that a load names itself
+                                         +-- rtt30ms    round trips named by a load itself
 
 A modem requests and receives grants every 2 ms, behind a dual token bucket, with 1 ms of plant each way. On a plain
-line, a router shapes to the line's rate, or CAKE with a bandwidth does so itself. The downstream queue depends on the
-device: a CMTS has a queue of its own, and a router that shapes both directions has the chosen discipline in both.
+line, a router shapes to the line's rate, or CAKE does so itself if it has a bandwidth. The downstream queue depends on
+the device: a CMTS has its own queue, and a router that shapes both directions has the chosen discipline in both.
 """
 
 import math
@@ -22,19 +22,19 @@ from bloatlab.workloads.build import bps, ns
 #: The upstream and the downstream link.
 UP, DOWN = "up", "down"
 
-#: One-way propagation delay through a modem's cable plant, s (CableLabs 2012, Figure 1: 1 ms).
+#: One-way propagation delay through a modem's cable plant, in s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
 #: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or the
-#: bytes that the peak rate sends in `TRANSMIT_S` seconds, if these are more. `TRANSMIT_S` is twice the 6 ms that a
+#: bytes that the peak rate sends in `TRANSMIT_S` seconds, if that is more. `TRANSMIT_S` is twice the 6 ms that a
 #: packet may wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are in bytes:
 #: 32 ACKs would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
-#: Smallest and largest valid round trip, s.
+#: Minimum and maximum valid round trip, in s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
 
-#: A scenario into which the value of a flag is inserted, so that the core parses it exactly like a value in a file.
+#: A scenario into which a flag's value is inserted, so that the core parses it exactly like a value in a file.
 _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},
@@ -61,7 +61,7 @@ def amount(flag: str, text: str, kind: str) -> float:
 def rtts(text: str) -> list[float]:
     """Parses round-trip times to s, in ascending order.
 
-    A range gives its ends and, if these are far apart, also their geometric mean.
+    A range gives its two ends and, if they are far apart, also their geometric mean.
     """
     given = [amount("--rtt", part, "a duration") for part in text.replace("..", ",").split(",")]
     ranged = ".." in text
@@ -109,7 +109,7 @@ class Line:
 
 
 def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, burst: str | None = None) -> Line:
-    """Makes a line from the texts of the options --up, --rtt, --down, --peak and --burst. Raises `AdviceError`."""
+    """Makes a line from the values of the options --up, --rtt, --down, --peak and --burst. Raises `AdviceError`."""
     up_bps = amount("--up", up, "a rate")
     if not 64e3 <= up_bps <= 10e9:
         raise AdviceError(f"--up {up}: is not within 64kbit and 10gbit")
@@ -129,7 +129,7 @@ def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, bu
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """The queue of each direction, as in a scenario."""
+    """The queue in each direction, as in a scenario."""
 
     up: Mapping[str, Any]
     down: Mapping[str, Any]
@@ -168,7 +168,7 @@ def build(
 
 
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
-    """Returns the keys that set the upstream rate: a modem's service flow or a shaper.
+    """Returns the keys that set the upstream rate: those of a modem's service flow or a shaper.
 
     There are none if the queue itself shapes.
     """

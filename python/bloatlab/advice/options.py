@@ -1,14 +1,15 @@
 """The settings that a device offers on a line: disciplines with buffers, each as a scenario's queue.
 
-    around      1/4 of the smallest BDP, doubled until 8 times the largest is reached, and the BDP of each round trip
-    4bdp        four times the largest BDP
+    around      1/4 of the minimum BDP, doubled until 8 times the maximum is reached, and the BDP of each round trip
+    4bdp        four times the maximum BDP
     50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
 
 A size is at least two full packets. If two sizes are within a twelfth of each other, only one is kept, preferably a
 BDP.
 
-If a device's setting applies to both directions, the downstream has the same discipline. Its buffer has the same number
-of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same time.
+If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
+number of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same
+time.
 """
 
 import json
@@ -21,10 +22,10 @@ from bloatlab.advice.catalogue import AdviceError, Device, Discipline
 from bloatlab.advice.line import Line, Queues, amount
 from bloatlab.errors import nearest
 
-#: Bytes of a full packet, in a scenario and in tc.
+#: Bytes in a full packet, in a scenario and in tc.
 PACKET, FRAME = 1500, 1514
 
-#: `LEAST` and `MOST` are the smallest and the largest size in BDPs. Neighbouring sizes differ by the factor `STEP`.
+#: `LEAST` and `MOST` are the minimum and maximum size in BDPs. Adjacent sizes differ by a factor of `STEP`.
 #: Sizes whose relative distance is at most `NEAR` count as equal.
 LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
 
@@ -33,7 +34,7 @@ LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
 class Option:
     """A discipline with a buffer of `size` bytes, which drains in `ms` at the sustained rate.
 
-    `given` is the size as the device's file writes it, if it is in packets or bytes.
+    `given` is the size as written in the device's file, if it is in packets or bytes.
     """
 
     discipline: Discipline
@@ -54,7 +55,7 @@ class Option:
 
     @property
     def counts_bytes(self) -> bool:
-        """True if the queue's limit is in bytes."""
+        """Whether the queue's limit is in bytes."""
         return "{bytes}" in json.dumps(self.discipline.queue)
 
     @property
@@ -67,7 +68,7 @@ class Option:
 
 
 def options(device: Device, line: Line) -> list[Option]:
-    """Returns all settings of the device, in the order of its file, small buffers first. Raises `AdviceError`."""
+    """Returns all settings of the device, in file order, small buffers first. Raises `AdviceError`."""
     found: list[Option] = []
     for discipline in device.disciplines:
         given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
@@ -83,7 +84,7 @@ def options(device: Device, line: Line) -> list[Option]:
 
 
 def option(device: Device, discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
-    """Makes the setting of a discipline with a buffer of `size` bytes."""
+    """Makes a setting from a discipline and a buffer of `size` bytes."""
     if device.down is None:
         down = _filled(discipline.queue, size if given else _least(size * line.down / line.up), line.down)
     else:

@@ -27,7 +27,7 @@ _HOW = (
 
 
 def bind(of: Recommendation, folder: Path, command: str) -> Path:
-    """Writes report, data, table of settings, figures, and the choice as a scenario; returns the report.
+    """Writes report, data, settings table, figures, and the choice as a scenario; returns the report's path.
 
     Raises `OSError`.
     """
@@ -69,7 +69,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
 
 
 def _points(of: Recommendation) -> list[Point]:
-    """Returns the points of the chosen setting, and each of its measures beside the value for today's setting."""
+    """Returns the points of the chosen setting, and each of its measures alongside the value for today's setting."""
     best, now = of.best, of.today
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]
@@ -102,7 +102,7 @@ def _objective_table(of: Recommendation) -> TextTable:
 
 
 def answer_figure(of: Recommendation) -> Drawn:
-    """Draws the points over buffer size, a line per discipline, and the applications' points against line use."""
+    """Draws the points over buffer size, one line per discipline, and the applications' points against line use."""
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
     lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
@@ -163,7 +163,7 @@ def _range(of: Recommendation) -> tuple[float, float]:
 
 
 def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list[Series]:
-    """Returns a line for each discipline with several sizes, points for disciplines with one size."""
+    """Returns lines for disciplines with several sizes, and points for disciplines with one size."""
     series: list[Series] = []
     for n, name in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
         mine = sorted(((j.option.ms, v) for j, v in pairs if j.option.discipline.name == name), key=lambda p: p[0])
@@ -176,5 +176,5 @@ def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list
 
 
 def _band(of: Sequence[Interval]) -> tuple[list[float], list[float]]:
-    """Returns the lower and the upper ends of intervals."""
+    """Returns the lower and upper ends of intervals."""
     return [one.ends[0] for one in of], [one.ends[1] for one in of]

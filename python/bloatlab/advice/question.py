@@ -13,7 +13,7 @@ from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
 from bloatlab.scenario import ScenarioError, problems
 
-#: Numbers of seeds per setting: the default, the maximum, and for a quick look. `MOST_RUNS` is the maximum number of
+#: Numbers of seeds per setting: by default, at most, and for a quick look. `MOST_RUNS` is the maximum number of
 #: runs.
 SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 
@@ -37,13 +37,13 @@ class Question:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        """The measures of the objective that apply to the load."""
+        """The objective's measures that apply to the load."""
         return concerned(self.objective, self.load)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The question as a user writes it: the options of the command line, and the arguments of `recommend`.
+    """The question as written by the user: the options of the command line, and the arguments of `recommend`.
 
     Args:
         up: Upstream rate, such as 10mbit: a service flow's Maximum Sustained Traffic Rate, or a line's rate.
@@ -105,7 +105,7 @@ class Asked:
 
 
 def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:
-    """Makes the question from the arguments of `recommend`, without any run.
+    """Makes the question from the arguments of `recommend`, without running anything.
 
     Raises `AdviceError`, and `OSError` for a file.
     """

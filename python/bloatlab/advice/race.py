@@ -1,12 +1,12 @@
 """Compares settings in a race: each round drops the settings that are clearly worse, and adds a seed to the others.
 
-    difference        the leader's points minus a setting's, seed by seed; all settings have the same seeds
+    difference        the leader's points minus a setting's, seed by seed; all settings use the same seeds
     behind            the confidence sequence of the difference is above 0, and the mean difference is noticeable
     tied              the sequence is within the noticeable difference, or the points are equal in each of three seeds
     not separated     neither
 
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
-separated, at the limit of seeds, or before a round that would exceed the limit of runs.
+separated, at the seed limit, or before a round that would exceed the run limit.
 
 The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. With k
 settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So
@@ -26,18 +26,18 @@ from bloatlab.statistics import CONFIDENCE, Interval
 
 Verdict = Literal["behind", "tied", "not separated"]
 
-#: The default limit of runs is `RUNS`, or with many settings the number of runs in `FIRST_LOOKS` rounds. A round has
+#: The default run limit is `RUNS`, or with many settings the number of runs in `FIRST_LOOKS` rounds. A round has
 #: one run per setting and round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
-#: Two settings with equal points in each of this number of seeds are tied, because they behave alike: in a short
+#: Two settings with equal points in this many seeds are tied, because they behave alike: in a short
 #: buffer, an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
-#: The leader and the setting `kept` get at least this number of seeds, because one seed gives no interval.
+#: The leader and the setting `kept` get at least this many seeds, because one seed gives no interval.
 LEAST_SEEDS = 2
 
-#: Number of seeds for a setting that the device does not offer. Such a setting cannot win, so more seeds would not
+#: Number of seeds for a setting not offered by the device. Such a setting cannot win, so more seeds would not
 #: change the outcome.
 SHOWN_SEEDS = 2
 
@@ -53,7 +53,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Raced:
-    """The outcome of a race: the leader, all others (nearest first), and the reason for the end."""
+    """The outcome of a race: the leader, all others (nearest first), and the reason why the race ended."""
 
     lead: Judged
     others: Sequence[Compared]
@@ -61,7 +61,7 @@ class Raced:
 
 
 def budget(options: int, rtts: int) -> int:
-    """Returns the default limit of runs."""
+    """Returns the default run limit."""
     return max(RUNS, round(FIRST_LOOKS * options * rtts))
 
 
@@ -89,7 +89,7 @@ def race(
     runs: int,
     kept: Option | None = None,
 ) -> Raced:
-    """Races settings. `judge` runs settings with n seeds and returns each by its name, with the points of these seeds.
+    """Races settings. `judge` runs settings with n seeds and returns each by name, with its points for these seeds.
 
     The setting `kept` is not dropped before it has two seeds.
     """

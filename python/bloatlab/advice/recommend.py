@@ -93,7 +93,7 @@ def answered(
 def preferred(question: Question, raced: Raced) -> Judged:
     """Returns the setting to choose among equally good settings.
 
-    The device's default comes first, then the settings that its standard names, then other buffers of these
+    The device's default comes first, then the settings named by its standard, then other buffers of these
     disciplines. Among equals, the setting with the most points is chosen.
     """
     named = [today(question.device, question.line), *standards(question.device, question.line)]
@@ -108,7 +108,7 @@ def preferred(question: Question, raced: Raced) -> Judged:
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
-    """Simulates each possible round trip: with the chosen buffer, and with one BDP of each possible round trip."""
+    """Simulates each possible round trip, with the chosen buffer and with one BDP of each possible round trip."""
     rtts = list(q.line.rtts)
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]
@@ -124,7 +124,7 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
 def _plain(device: Device) -> Discipline:
     """Returns the discipline for buffers sized for one round trip.
 
-    This is the first discipline with sizes "around" the BDP, or else drop-tail.
+    This is the first discipline with sizes "around" the BDP, or drop-tail if there is none.
     """
     for fits in (lambda d: "around" in d.buffers, lambda d: "droptail" in d.queue):
         if found := next(filter(fits, device.disciplines), None):

@@ -17,17 +17,17 @@ from bloatlab.tables import counted, listed, number
 #: A setting that the race did not separate from the best may be chosen if its mean is lower by fewer points than this.
 CLOSE = 5.0
 
-#: Size of a file whose upload time illustrates the line's use, bytes.
+#: Size of a file whose upload time illustrates the line's use, in bytes.
 UPLOAD_BYTES = 100e6
 
-#: Smallest number of seeds for which tables show an interval. With two seeds, the interval would be about a dozen times
-#: as wide as the difference of the two values.
+#: Minimum number of seeds for which tables show an interval. With two seeds, the interval would be about a dozen times
+#: as wide as the difference between the two values.
 FEW_SEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A setting, judged at each possible true round trip (s).
+    """A setting, judged at each possible true round trip (in s).
 
     `guess` is the round trip for which its buffer is sized; None for the recommended setting.
     """
@@ -65,7 +65,7 @@ class Recommendation:
 
     @property
     def others(self) -> Sequence[Compared]:
-        """All settings except the leader, those nearest to it first."""
+        """All settings except the leader, nearest first."""
         return self.raced.others
 
     @property
@@ -93,7 +93,7 @@ class Recommendation:
 
     @property
     def chosen_words(self) -> str:
-        """The word for the choice in tables: "recommended", "leading" or "least bad"."""
+        """The label of the choice in tables: "recommended", "leading" or "least bad"."""
         return "leading" if self.question.quick else "least bad" if self.failing else "recommended"
 
     def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
@@ -116,7 +116,7 @@ def alike(raced: Raced) -> list[Judged]:
 
 
 def asked_words(of: Question) -> str:
-    """Returns the question in words: device, line, load."""
+    """Describes the question in words: device, line, load."""
     line, burst = of.line, ""
     if line.peak and line.burst:
         size = f"{line.burst / 1e6:g} MB" if line.burst >= 1e6 else f"{line.burst / 1e3:g} kB"
@@ -201,7 +201,7 @@ def _kept(of: Recommendation) -> str:
 
 
 def _not_available(of: Recommendation) -> Iterator[str]:
-    """Yields a sentence on the settings that the device does not offer, and on their results."""
+    """Yields a sentence about the settings that the device does not offer, and their results."""
     for other in of.others:
         option, by = other.judged.option, other.by
         if not option.discipline.settable:
@@ -228,7 +228,7 @@ def grouped(all_: Iterable[Judged]) -> str:
 
 
 def wrong(of: Recommendation) -> list[str]:
-    """Describes the cost of a buffer that was sized for one round trip, if the true round trip is different."""
+    """Describes the cost of a buffer sized for one round trip if the true round trip is different."""
     made = [(g.guess, g) for g in of.guesses if g.guess is not None]
     (short, low), (long_, high) = made[0], made[-1]
     if short == long_:
@@ -253,7 +253,7 @@ def wrong(of: Recommendation) -> list[str]:
 
 
 def share_of(of: Question) -> Wanted | None:
-    """Returns the measure of the upstream line's use, if the objective has it."""
+    """Returns the measure of the upstream line's use, if the objective includes it."""
     return next((m for m in of.wanted if m.value == "share_percent" and m.direction == UP), None)
 
 

@@ -1,8 +1,8 @@
-"""Remedies outside the device, for the case that none of its settings is good enough.
+"""Remedies outside the device, in case none of its settings is good enough.
 
 A measure of an application fails with fewer points than the objective's `floor`. If every setting of the device fails
 in some measure, two remedies are simulated: a router with fq_codel in front, which shapes to a little less than the
-line in both directions; and a line of twice the rates.
+line in both directions; and a line with twice the rates.
 """
 
 from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ _Place = tuple[str, str, int, float, float]
 
 
 class Runs:
-    """Runs by setting and round trip, with seeds from `first` on."""
+    """Runs by setting and round trip, with seeds starting at `first`."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Runs:
         self.ran = self.found = 0
 
     def run(self, line: Line, device: Device, load: Load, wanted: Sequence[tuple[Option, float]], seeds: int) -> None:
-        """Runs settings at round trips until each has this number of seeds."""
+        """Runs settings at round trips until each has this many seeds."""
         places = {_place(line, device, o, rtt): o for o, rtt in wanted}
         points = [
             Point(place, line_of.build(line, device, load, o.queues, rtt=place[-1], seed=seed), seed)
@@ -51,7 +51,7 @@ class Runs:
             self._rows.setdefault(place, []).extend(rows)
 
     def judged(self, question: Question, of: Option, rtts: Sequence[float]) -> Judged:
-        """Judges a setting over these round trips, by the seeds that have been run at each of them."""
+        """Judges a setting over these round trips, by the seeds run at each of them."""
         rows = {rtt: self._rows[_place(question.line, question.device, of, rtt)] for rtt in rtts}
         seeds = min(map(len, rows.values()))
         common = {rtt: runs[:seeds] for rtt, runs in rows.items()}

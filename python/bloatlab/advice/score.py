@@ -19,10 +19,10 @@ from bloatlab.advice.line import DOWN, UP, Line
 from bloatlab.advice.options import Option
 from bloatlab.statistics import Interval, interval
 
-#: The numbers of a run's summary by dotted path.
+#: The numbers in a run's summary, by dotted path.
 Row = Mapping[str, Any]
 
-#: Points of a measure that fails completely: not 0, so that two settings that fail in it still differ by their other
+#: Points of a measure that fails completely: not 0, so that two settings that fail in it still differ in their other
 #: measures.
 LEAST = 1.0
 
@@ -43,7 +43,7 @@ class Value:
 
     @property
     def nothing(self) -> bool:
-        """True if most runs have no value."""
+        """Whether most runs have no value."""
         return self.of is None or 2 * self.missing > self.runs
 
 
@@ -51,7 +51,8 @@ class Value:
 class Judged:
     """A setting with its mean points, its points by seed, and its measures by name.
 
-    `apps` are the points of the applications' measures alone, `queue_ms` the 99th percentile of the time in the queue.
+    `apps` are the points from the applications' measures alone, `queue_ms` the 99th percentile of the time in the
+    queue.
     """
 
     option: Option
@@ -69,7 +70,7 @@ def _kind(app: Mapping[str, Any]) -> str:
 
 
 def _direction(app: Mapping[str, Any]) -> str:
-    """Returns the direction of a file transfer, seen from the home: "up" or "down"."""
+    """Returns the direction of a file transfer, as seen from the home: "up" or "down"."""
     traffic = app["traffic"]
     return DOWN if isinstance(traffic, Mapping) and traffic.get("ftp", {}).get("direction") == DOWN else UP
 
@@ -81,12 +82,12 @@ def apps_of(wanted: Wanted, load: Load) -> list[str]:
 
 
 def concerned(objective: Objective, load: Load) -> list[Wanted]:
-    """Returns the measures with a weight that apply to the load. Raises `AdviceError` if there are none."""
+    """Returns the weighted measures that apply to the load. Raises `AdviceError` if there are none."""
     of_apps = [m for m in objective.measures if m.kinds]
     if of_apps and not any(apps_of(m, load) for m in of_apps):
         kinds = ", ".join(sorted({kind for m in of_apps for kind in m.kinds}))
         raise AdviceError(f"--objective {objective.name}: wants {kinds}, and load {load.name} has none of these")
-    # the use of the downstream counts only if files are downloaded
+    # downstream use counts only if files are downloaded
     downloads = any(_kind(app) == "ftp" and _direction(app) == DOWN for app in load.apps.values())
     found = [
         m
@@ -133,7 +134,7 @@ def points_of(wanted: Sequence[Wanted], row: Row, load: Load, line: Line) -> flo
 def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objective, load: Load, line: Line) -> Judged:
     """Judges a setting from its runs.
 
-    `rows` has, for each round trip, one row per seed; all round trips use the same seeds.
+    `rows` contains, for each round trip, one row per seed; all round trips use the same seeds.
     """
     wanted = concerned(objective, load)
     of_apps = [m for m in wanted if m.kinds] or wanted
@@ -152,7 +153,7 @@ def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objec
 
 
 def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
-    """Returns the mean over the round trips for each seed. Seeds that lack a value are left out."""
+    """Returns the mean over the round trips for each seed, leaving out seeds that lack a value."""
     seeds = [[v for v in of if v is not None] for of in zip(*over, strict=True)]
     return [sum(of) / len(of) for of in seeds if len(of) == len(over)]
 

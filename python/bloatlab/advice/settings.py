@@ -1,4 +1,4 @@
-"""The commands that apply a recommendation: TLVs of a modem's configuration file, and tc commands.
+"""The commands that apply a recommendation: TLVs for a modem's configuration file, and tc commands.
 
     24.35       Buffer Control of an upstream service flow (MULPI C.2.2.7.11), bytes, 4 octets each
       .1        Minimum Buffer
@@ -32,13 +32,13 @@ class Setting:
 
 
 def settings(of: Recommendation) -> list[Setting]:
-    """Returns the commands of each kind in the device's `prints`; none for a quick look, which has no verdict."""
+    """Returns the commands of each kind in the device's `prints`; none for a quick look, which gives no verdict."""
     kinds = {"buffer-control": _buffer_control, "aqm": _aqm, "tc": _tc}
     return [] if of.question.quick else [kinds[kind](of) for kind in of.question.device.prints]
 
 
 def limits(of: Recommendation) -> tuple[int, int, int]:
-    """Returns the Minimum, Target and Maximum Buffer in bytes; the module's docstring defines them."""
+    """Returns the Minimum, Target and Maximum Buffer in bytes; the module docstring defines them."""
     best = of.best.option
     good = {id(one) for one in alike(of.raced)}
     same = sorted((j.option.size, id(j) in good) for j in of.judged if j.option.discipline is best.discipline)
@@ -90,7 +90,7 @@ def _aqm(of: Recommendation) -> Setting:
 def _tc(of: Recommendation) -> Setting:
     """Returns the output of `bloatlab tc` for the near end of the upstream link.
 
-    If both links have the setting, it is the output for both.
+    If the setting applies to both links, it is the output for both.
     """
     scenario, both = of.scenario(), of.question.device.down is None
     lines = _near_end(scenario.tc(UP))
@@ -105,14 +105,14 @@ def _tc(of: Recommendation) -> Setting:
 
 
 def _near_end(text: str) -> list[str]:
-    """Returns the part of the output of `bloatlab tc` that is for the near end."""
+    """Returns the near end's part of the output of `bloatlab tc`."""
     lines = [line for line in text.splitlines() if line]
     end = next((n for n, line in enumerate(lines) if line.startswith("# on ")), len(lines))
     return lines[:end]
 
 
 def typed(line: str, width: int) -> list[str]:
-    """Wraps a line to `width`: a command continues after a backslash, a comment in a new line with #."""
+    """Wraps a line to `width`: a command continues after a backslash, a comment on a new line with #."""
     if len(line) <= width:
         return [line]
     if line.startswith("#"):

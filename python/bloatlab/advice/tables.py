@@ -23,7 +23,7 @@ def ranked(of: Recommendation) -> list[Judged]:
 
 
 def shown_first(of: Recommendation) -> list[Judged]:
-    """Returns the settings that a terminal shows by default.
+    """Returns the settings shown on a terminal by default.
 
     These are today's setting, the settings on the front or close to the best, and those that are not available.
     """
@@ -46,7 +46,7 @@ def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
 
 
 def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "") -> TextTable:
-    """Makes a table with a row per setting.
+    """Makes a table with one row per setting.
 
     The columns are the points, the measures with intervals, the time in the queue, and a mark for the front.
     """
@@ -73,7 +73,7 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
 def wrong_table(of: Recommendation) -> TextTable:
     """Makes a table of points, line use and time in the queue.
 
-    It has a row for each buffer and a column for each true round trip.
+    It has one row per buffer and one column per true round trip.
     """
     share = words.share_of(of.question)
     rows: list[list[TextCell]] = []
@@ -166,7 +166,7 @@ def _value(of: Value) -> dict[str, Any]:
 
 
 def frame(of: Recommendation) -> pl.DataFrame:
-    """Returns a table of numbers with a row per setting."""
+    """Returns a table of numbers with one row per setting."""
     rows: list[dict[str, Any]] = []
     for one in ranked(of):
         data = _option(of, one)

@@ -1,4 +1,4 @@
-"""Environments for reinforcement learning, with the interface of Gymnasium, which the extra `gym` installs.
+"""Environments for reinforcement learning, with the interface of Gymnasium, which is installed by the extra `gym`.
 
     import gymnasium
     import bloatlab.gym

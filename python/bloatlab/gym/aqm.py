@@ -3,7 +3,7 @@
     action a in [-1, 1]:  p' += 0.1 a, within [0, 1]. Until the next interval, every arrival is dropped with the
                           probability p'^2, or marked if it is ECN-capable
     reward:               utilisation * delay - loss
-    utilisation           bytes delivered / bytes that the link carries in this time
+    utilisation           bytes delivered / bytes that the link can carry in this time
     delay                 half / (half + time to drain the queue), mean of the samples in the interval
     loss                  packets dropped / packets offered
 
@@ -21,7 +21,7 @@ from bloatlab.gym.episodes import Episode, Given
 from bloatlab.laws import Packet, Verdict, View
 from bloatlab.scenario import ScenarioError, overrides
 
-#: Uploads through a bottleneck whose queue the agent controls.
+#: Uploads through a bottleneck whose queue is controlled by the agent.
 HOME: Mapping[str, Any] = {
     "name": "home",
     "duration": "10s",
@@ -32,7 +32,7 @@ HOME: Mapping[str, Any] = {
     "app": {"uploads": {"from": "home", "to": ["net"], "traffic": {"ftp": {"flows": 2}}}},
     "record": {"interval": "1s", "links": [], "apps": []},
 }
-#: The values of `HOME` that each episode draws.
+#: The values of `HOME` drawn for each episode.
 HOME_AXES: Mapping[str, Any] = {
     "link.up.rate": {"from": "2mbit", "to": "50mbit", "log": True},
     "link.up.delay": {"from": "2ms", "to": "50ms", "log": True},
@@ -43,21 +43,21 @@ HOME_AXES: Mapping[str, Any] = {
 STEP = 0.1
 #: Number of samples of the queue in an interval.
 SAMPLES = 4
-#: Size of a packet in observations of packet rates, bytes.
+#: Packet size used in observations of packet rates, in bytes.
 PACKET = 1500
 
 
 class _Dial:
-    """The probability that the environment sets and its law reads."""
+    """The probability set by the environment and read by its law."""
 
     probability = 0.0
 
 
 def _law(dial: _Dial) -> type:
-    """Returns the class of a law that reads `dial`."""
+    """Returns a law's class that reads `dial`."""
 
     class Agent:
-        """Drops or marks arrivals with the probability of the dial."""
+        """Drops or marks arrivals with the dial's probability."""
 
         def arrive(self, packet: Packet, view: View) -> Verdict:
             """Drops, marks or accepts an arrival."""
@@ -72,7 +72,7 @@ def _law(dial: _Dial) -> type:
 class Aqm(DrivenEnv):
     """The agent sets the probability with which a queue drops or marks arrivals, once per interval; see docs/gym.md.
 
-    The agent observes only what a real queue can: its length, its link, and the packets that it has handled.
+    The agent observes only what a real queue can: its length, its link, and the packets it has handled.
     """
 
     OPTION = "law"
@@ -101,9 +101,9 @@ class Aqm(DrivenEnv):
     ) -> None:
         """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
 
-        `link` is the link whose queue the agent controls, by default the slowest one. Its queue becomes a FIFO with the
+        `link` is the link whose queue the agent controls, by default the slowest. Its queue becomes a FIFO with the
         limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step, and `half` the queueing delay
-        that halves the reward, each in s or as a text. `reward` is a function of the parts of the reward.
+        that halves the reward, each in s or as a string. `reward` is a function of the parts of the reward.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """

@@ -2,11 +2,11 @@
 
     action a in [-1, 1]:  window *= 2^a (or the pacing rate, with control = "rate"), and a round trip passes
     reward:               throughput * delay - loss
-    throughput            payload delivered / payload that the bottleneck carries in this time
+    throughput            payload delivered / payload that the bottleneck can carry in this time
     delay                 round trip without a queue / smoothed round trip, at most 1
-    loss                  segments sent again / segments delivered and sent again
+    loss                  segments retransmitted / segments delivered and retransmitted
 
-`throughput * delay` is the power of the connection (Kleinrock 1979), as a share of its largest value: it is 1 for a
+`throughput * delay` is the power of the connection (Kleinrock 1979), as a share of its maximum: it is 1 for a
 constant window of one bandwidth-delay product, which keeps the link busy and the queue empty.
 """
 
@@ -40,26 +40,26 @@ LINE: Mapping[str, Any] = {
     "app": {"agent": {"from": "client", "to": ["server"], "traffic": {"ftp": {}}}},
     "record": {"interval": "1s", "links": [], "apps": []},
 }
-#: The values of `LINE` that each episode draws: access lines from slow DSL to fibre, with small and bloated buffers.
+#: The values of `LINE` drawn for each episode: access lines from slow DSL to fibre, with small and bloated buffers.
 LINE_AXES: Mapping[str, Any] = {
     "link.line.rate": {"from": "2mbit", "to": "50mbit", "log": True},
     "link.line.delay": {"from": "5ms", "to": "50ms", "log": True},
     "link.line.queue.droptail.limit": {"from": "20ms", "to": "500ms", "log": True},
 }
 
-#: Smallest length of a step in s, if `interval` is not given. The length is then the smallest round trip so far.
+#: Minimum length of a step in s if `interval` is not given. The length is then the minimum round trip so far.
 SHORTEST = 0.01
-#: The smallest window that an action can set, in segments, and the largest, in bytes. After a timeout, the window is
+#: The minimum window that an action can set, in segments, and the maximum, in bytes. After a timeout, the window is
 #: one segment (RFC 5681 §3.1).
 LEAST, MOST = 2.0, 2.0**26
-#: Largest pacing rate, bit/s.
+#: Maximum pacing rate, in bit/s.
 FASTEST = 1e11
-#: Number of steps over which the largest delivery rate is taken, like the ten round trips of BBR.
+#: Number of steps over which the maximum delivery rate is taken, like BBR's ten round trips.
 MEMORY = 10
-#: IP and TCP headers of a data segment with time stamps, and of a SYN, bytes.
+#: IP and TCP headers of a data segment with timestamps, and of a SYN, in bytes.
 HEADERS, SYN = 52, 60
-#: While a connection opens, its state is read at this interval, s. The interval is shorter than a round trip, so that
-#: the first RTT sample is that of the handshake.
+#: While a connection opens, its state is read at this interval, in s. The interval is shorter than a round trip, so
+#: that the first RTT sample is that of the handshake.
 LOOK = 0.001
 
 
@@ -99,8 +99,8 @@ class CongestionControl(DrivenEnv):
         """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
 
         `app` is the application whose first flow the agent controls, and `link` the bottleneck, by default the slowest
-        link. `interval` is the length of a step in s, or a text such as "20ms"; by default a round trip. `stack` has
-        parameters of its TCP (`{"ecn": True}`). `reward` is a function of the parts of the reward.
+        link. `interval` is the length of a step in s, or a string such as "20ms"; by default, it is a round trip.
+        `stack` contains parameters for its TCP (`{"ecn": True}`). `reward` is a function of the parts of the reward.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """
@@ -147,7 +147,10 @@ class CongestionControl(DrivenEnv):
         return self._observation(0.0, 0.0, 0.0, 0.0, 0.0)
 
     def _connect(self, episode: Episode) -> dict[str, Any]:
-        """Runs until the connection has an RTT sample; returns the sender's state then. Raises `ScenarioError`."""
+        """Runs until the connection has an RTT sample; returns the sender's state at that time.
+
+        Raises `ScenarioError`.
+        """
         simulation = self.simulation
         simulation.run_until(
             min(quantity(episode.scenario.data["app"][self._app].get("start", "0s")), simulation.duration)
@@ -160,14 +163,14 @@ class CongestionControl(DrivenEnv):
         raise ScenarioError([f"app.{self._app}: it has no connection with a round trip before the end of the run"])
 
     def _read(self) -> dict[str, Any] | None:
-        """Returns the state of the sender, None while it has no connection."""
+        """Returns the sender's state; None while it has no connection."""
         try:
             return self._flow.read()
         except ScenarioError:
             return None
 
     def _rate(self) -> float:
-        """Returns the rate of the bottleneck, bit/s. Raises `ScenarioError` if the bottleneck has none."""
+        """Returns the bottleneck's rate in bit/s. Raises `ScenarioError` if the bottleneck has none."""
         rate = self._link.rate
         if not rate:
             raise ScenarioError(
@@ -217,7 +220,7 @@ class CongestionControl(DrivenEnv):
         marked = min(marks / segments, 1.0) if segments else 0.0
         rate = (rate + self._rate()) / 2
         carried = rate * taken / 8 * mss / (mss + HEADERS)
-        # the smallest round trip is that of the handshake; a data segment is larger than a SYN and takes longer to send
+        # the minimum round trip is that of the handshake; a data segment is larger than a SYN and takes longer to send
         base = self._least + 8 * (mss + HEADERS - SYN) / rate
         self._rates.append(8 * delivered / taken)
         parts = {"throughput": delivered / carried, "delay": min(base / srtt, 1.0), "loss": loss}

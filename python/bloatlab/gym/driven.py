@@ -30,7 +30,7 @@ def slowest(scenario: Scenario) -> str:
 
 
 def seconds(name: str, given: float | str) -> float:
-    """Returns a duration in s, from a number of seconds or a text such as "20ms". Raises `ValueError`."""
+    """Returns a duration in s, from a number of seconds or a string such as "20ms". Raises `ValueError`."""
     found = amount(given) if isinstance(given, str) else ("duration", given * 1e9)
     if found is None or found[0] != "duration" or not found[1] > 0:
         raise ValueError(
@@ -71,7 +71,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         return self._simulation
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
-        """Begins an episode; returns its first observation, and the seed and the drawn values of its run.
+        """Begins an episode; returns its first observation, and its run's seed and drawn values.
 
         With the option `OPTION`, built-in code acts, and actions have no effect. Raises `ScenarioError`, and
         `ValueError` for an unknown option.
@@ -133,7 +133,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
     @abstractmethod
     def _interval(self) -> float:
-        """Returns the length of the next step, s."""
+        """Returns the length of the next step, in s."""
 
     @abstractmethod
     def _act(self, action: float) -> None:

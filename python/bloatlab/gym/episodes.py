@@ -1,9 +1,10 @@
 """The distribution of episodes: scenarios, axes that vary their values, and a seed for each run.
 
-scenario    a file, a workload, a `Scenario` or plain values; a list of these, from which each episode draws one; or a
+scenario    a file, a workload, a `Scenario` or plain values; a list of these, from which one is drawn per episode; or a
             function of a random generator that returns one of these
 axes        by path, as in the axes of a sweep's grid file: a list of values, a range
-            `{"from": "1mbit", "to": "50mbit", "log": True}`, or named arms; each episode draws from every axis
+            `{"from": "1mbit", "to": "50mbit", "log": True}`, or named arms; one value per axis is drawn for each
+            episode
 """
 
 from __future__ import annotations

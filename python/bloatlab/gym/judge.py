@@ -1,4 +1,4 @@
-"""The comparison of agents with built-in controllers and laws: the same episodes, the same reward."""
+"""Compares agents with built-in controllers and laws: the same episodes, the same reward."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Policy = Callable[[Vector], Vector] | str | Mapping[str, Any]
 def judge(
     env: gymnasium.Env[Any, Any], policies: Mapping[str, Policy], episodes: int = 20, seed: int = 0
 ) -> pl.DataFrame:
-    """Runs every policy in the same episodes; returns a row per policy and episode, in this order.
+    """Runs every policy in the same episodes; returns one row per policy and episode, in this order.
 
-    `policies` has, by name, functions from an observation to an action, and names of built-in controllers or laws.
-    Episode n is the one that `env.reset(seed=seed + n)` begins. Each row has the drawn values, and the means over time
-    of the reward and of its parts. Raises `ScenarioError`, and `ValueError` for an unknown controller.
+    `policies` maps names to functions from an observation to an action, or to names of built-in controllers or laws.
+    Episode n is the one begun by `env.reset(seed=seed + n)`. Each row contains the drawn values, and the means over
+    time of the reward and of its parts. Raises `ScenarioError`, and `ValueError` for an unknown controller.
     """
     return pl.DataFrame(
         [

@@ -1,13 +1,13 @@
 """The numbers of a run that criteria use: paths of the summary, and SQL over tables.
 
-    flow      a row per event of the judged sender: the columns of `trace_flows`, and `phase`, `visit`
-    visits    a row per stay in a phase: visit, phase, previous, next, start_s, end_s, rounds (that passed in it), and
+    flow      one row per event of the judged sender: the columns of `trace_flows`, and `phase`, `visit`
+    visits    one row per stay in a phase: visit, phase, previous, next, start_s, end_s, rounds (that passed in it), and
               every column of flow as first_NAME and last_NAME, its values at the first and the last row
-    flows     flow_series: a row per flow and bin, app, t_s, goodput_bytes, cwnd_bytes, srtt_ms ...
-    queues    queue_series: a row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
-    files, pings, pages, media      the tables of these names, if the run has them
+    flows     flow_series: one row per flow and bin, app, t_s, goodput_bytes, cwnd_bytes, srtt_ms ...
+    queues    queue_series: one row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
+    files, pings, pages, media      the tables with these names, if the run has them
 
-`phase` is the first text column that the controller itself traces. If a controller does not trace the column of a
+`phase` is the first string column that the controller itself traces. If a controller does not trace a column used by a
 query, the query fails, and its criterion does not apply to this controller.
 """
 
@@ -22,27 +22,27 @@ import polars as pl
 from bloatlab.simulation import Result
 from bloatlab.sweep import Measure, grid_file
 
-#: The application and the stack that are judged.
+#: The name of the judged application and stack.
 JUDGED = "judged"
 
-#: Text columns that every sender has.
+#: String columns that every sender has.
 _WORDS = ("app", "direction", "state")
 
-#: The links whose queue a case's figure shows.
+#: The links whose queue is shown in a case's figure.
 _SHOWN = ("forward", "bottleneck")
 
-#: Number of rows that a table is thinned to for a figure.
+#: Number of rows to which a table is thinned for a figure.
 _POINTS = 400
 
 #: The summary's key for the reason why a transport ended a run.
 FAILURE = "failure"
 
-#: The result of a query for a column that the controller does not trace: this text and the column's name.
+#: The result of a query for a column that the controller does not trace: this string and the column's name.
 MISSING = "no column "
 
 
 def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
-    """Returns the measure of a suite's runs: the numbers of the summary, and the queries by the scenario's name.
+    """Returns the measure of a suite's runs: the numbers of the summary, and the queries, by scenario name.
 
     `run` makes the results, by default `bloatlab.run`.
     """
@@ -116,7 +116,7 @@ def _visits(flow: pl.DataFrame) -> pl.DataFrame:
 
 
 def _frames(result: Result) -> dict[str, pl.DataFrame]:
-    """Returns the data of the page's figures: the judged sender, and the rate of each application."""
+    """Returns the data for the page's figures: the judged sender, and the rate of each application."""
     frames: dict[str, pl.DataFrame] = {}
     tables = _tables(result)
     if "visits" in tables:

@@ -1,4 +1,4 @@
-"""Writes the results: a page for each controller and suite, the matrix, JSON, JUnit, scenarios."""
+"""Writes the results: a page for each controller and suite, the matrix, JSON, JUnit, and the scenarios."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bloatlab.results import json_text
 from bloatlab.scenario import version
 from bloatlab.tables import TextCell, TextTable, counted, row
 
-#: Verdicts in the cells of the matrix.
+#: Verdicts as shown in the matrix cells.
 _MARKS: Mapping[Word, str] = {"met": "met", "not met": "NOT", "not applicable": "n/a", "cannot be judged here": "-"}
 _BY = {"document": "the document", "ours": "ours"}
 
@@ -59,7 +59,7 @@ def _cells(r: Ruling) -> list[str | TextCell]:
 def claim(folder: Path) -> None:
     """Makes the folder of the pages.
 
-    Raises `OSError`, and `JudgeError` if the folder holds files that no earlier run wrote.
+    Raises `OSError`, and `JudgeError` if the folder contains files that no earlier run wrote.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()) and not (folder / "verdicts.json").is_file():
@@ -69,7 +69,7 @@ def claim(folder: Path) -> None:
 
 
 def write_pages(done: Sequence[Judged], folder: Path) -> None:
-    """Writes a page, verdicts and scenarios into the folder; for several controllers, the matrix and their pages.
+    """Writes a page, verdicts and scenarios into the folder; for several controllers, their matrix and pages.
 
     Replaces the pages and scenarios of an earlier run. Raises `JudgeError`, `OSError`.
     """
@@ -103,7 +103,7 @@ def _safe(name: str) -> str:
 
 
 def page(judged: Judged) -> Page:
-    """Makes the page of one controller and suite."""
+    """Makes the page for one controller and suite."""
     suite = judged.suite
     lacking = ", without the flows of the transport," if judged.is_transport else ""
     sections = [_section(judged, one) for one in judged.tried]
@@ -169,7 +169,7 @@ def _section(judged: Judged, one: Tried) -> Section:
 
 
 def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
-    """Draws the judged sender, the rate of each application and the delay of the queue over time."""
+    """Draws the judged sender, the rate of each application and the queueing delay over time."""
     panels: list[Panel] = []
     flow: pl.DataFrame | None = frames.get("judge_flow")
     rates: pl.DataFrame | None = frames.get("judge_rates")
@@ -199,7 +199,7 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _phases(phases: pl.DataFrame, end_s: float) -> Panel:
-    """Draws the phase of the judged sender over time: a step for each stay."""
+    """Draws the judged sender's phase over time, with one step per stay."""
     words = [str(phase) for phase in phases["phase"]]
     names = list(dict.fromkeys(words))
     places = [float(names.index(word)) for word in words]

@@ -1,4 +1,4 @@
-"""Runs the cases of suites for controllers: first the runs that determine when moments occur, then all others."""
+"""Runs the cases of suites for controllers: first the runs that determine when moments occur, then the rest."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def judged(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> list[Judged]:
-    """Judges one controller, or all, by a suite. A run that several controllers need is made once.
+    """Judges one controller, or all, by a suite. A run needed by several controllers is made once.
 
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """
@@ -107,7 +107,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
 
 
 def _queries(name: str) -> dict[str, list[str]]:
-    """Returns the queries of each case of the whole suite, by the name of its scenario."""
+    """Returns the queries of each case of the whole suite, by scenario name."""
     return {
         case.tree["name"]: [
             *dict.fromkeys(

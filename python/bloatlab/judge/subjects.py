@@ -1,4 +1,4 @@
-"""The subjects of suites: a controller or a queue of ours, a class in a Python file, or a part of a scenario's file.
+"""The subjects of suites: a controller or a queue of ours, a class in a Python file, or a part of a scenario file.
 
 A class in a Python file is a controller or a transport.
 """
@@ -17,7 +17,7 @@ from bloatlab.judge.suites import QUEUE, STACK, JudgeError, Suite
 from bloatlab.judge.transports import Transport, is_transport, transport
 from bloatlab.scenario import catalogue, load, parse, schema
 
-#: Controllers that have no behaviour of their own to judge.
+#: Controllers without behaviour of their own to judge.
 _NOT_OURS = ("python",)
 
 
@@ -49,7 +49,7 @@ class Subject:
 
 
 def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns the tables at a path; `*` matches each key whose table has the rest of the path."""
+    """Returns the tables at a path; `*` matches each key whose table contains the rest of the path."""
     if not path:
         return [tree]
     first, *rest = path
@@ -94,7 +94,7 @@ def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
 
 
 def queue(text: str) -> Subject:
-    """Finds a queue: a text or table as in a scenario, a law in FILE.py:CLASS, or a link's queue, FILE.toml:LINK.
+    """Finds a queue: a string or table as in a scenario, a law in FILE.py:CLASS, or a link's queue, FILE.toml:LINK.
 
     Raises `JudgeError`, `ScenarioError`.
     """
@@ -115,7 +115,7 @@ def queue(text: str) -> Subject:
         except tomllib.TOMLDecodeError as error:
             raise JudgeError(f"judge: --queue {text[:80]}: not a table of TOML ({error})") from None
     known = _resolved(value, text, folder)
-    if isinstance(value, str):  # in tc's syntax; parameters that have their defaults are left out
+    if isinstance(value, str):  # in tc's syntax; parameters at their defaults are left out
         ((name, table),) = known.items()
         usual = _resolved(name, text, None)[name] if name in _queues() else {}
         own = {key: of for key, of in table.items() if key not in usual or of != usual[key]}
@@ -142,7 +142,7 @@ def _resolved(value: Any, text: str, folder: Path | None) -> dict[str, Any]:
 
 
 def _in_file(name: str, file: str, part: str) -> Subject:
-    """Finds a class in a Python file, or a stack in a scenario's file. Raises `JudgeError`, `ScenarioError`."""
+    """Finds a class in a Python file, or a stack in a scenario file. Raises `JudgeError`, `ScenarioError`."""
     folder = _folder(file)
     if file.endswith(".py"):
         if is_transport(Path(file), part):

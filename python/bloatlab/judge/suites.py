@@ -4,14 +4,13 @@
     suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
 
 A case may build its scenario from a workload, with `[workload] name = ..., PARAMETER = ...`; its other keys are added.
-`subject` is the place in the scenario where the subject is put: `STACK`, or the path of any other key, or a list of
-such paths; `*` in a path matches each key that has the rest of the path. At a place other than `STACK`, `everyone`
-lists the subjects that `all` means. `phases_of` names a case whose run shows every phase. A criterion is a number of
-the run with a condition on it.
-`by` says who chose the limit: the document or this suite.
+`subject` is the place in the scenario where the subject is inserted: `STACK`, or the path of any other key, or a list
+of such paths; `*` in a path matches each key that contains the rest of the path. At a place other than `STACK`,
+`everyone` lists the subjects selected by `all`. `phases_of` names a case whose run shows every phase. A criterion is a
+number from the run with a condition on it. `by` says who chose the limit: the document or this suite.
 
-A moment is a time that a first run determines, such as the entry into a phase. In the scenario it is written `at =
-"@NAME"` or `"@NAME + 20ms"`. The first run leaves out entries of lists that have such a time. Runs are deterministic,
+A moment is a time determined by a first run, such as the entry into a phase. In the scenario, it is written `at =
+"@NAME"` or `"@NAME + 20ms"`. The first run leaves out list entries that contain such a time. Runs are deterministic,
 so the second run is equal to the first up to that time. Its scenario is like any other.
 """
 
@@ -44,12 +43,12 @@ By = Literal["document", "ours"]
 
 
 class JudgeError(InputError):
-    """A suite, a case or a controller that does not exist, or a wrong suite; the message is one line."""
+    """A suite, case or controller that does not exist, or an invalid suite; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A number of a run, and the condition that it must meet.
+    """A number from a run, and the condition that it must meet.
 
     `measure` is the path of a number in the summary, or SQL over the tables of `measures`. With `against`, the figure
     is the ratio to the same number with another subject. `needs` names the phase that must occur; without it, the
@@ -88,7 +87,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The section as part of a file's name: "A.1" is "a1"."""
+        """The section as part of a file name: "A.1" is "a1"."""
         return re.sub(r"[^a-z0-9]+", "-", self.section.lower().replace("a.", "a", 1)).strip("-")
 
     def scenario(self, moments: Mapping[str, float] | None = None) -> dict[str, Any]:
@@ -121,14 +120,14 @@ class Suite:
 
     @property
     def queues(self) -> bool:
-        """True if the suite judges queues."""
+        """Whether the suite judges queues."""
         return all(
             place.endswith(QUEUE) for place in ([self.subject] if isinstance(self.subject, str) else self.subject)
         )
 
     @property
     def option(self) -> str:
-        """The option of the command that names the subject."""
+        """The command-line option that names the subject."""
         return "--queue" if self.queues else "--cc"
 
     def only(self, *sections: str) -> Suite:
@@ -187,7 +186,7 @@ def _listed(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expanded(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Replaces `workload` with the scenario that it builds, with the other keys of the tree added.
+    """Replaces `workload` with the scenario that it builds, and adds the tree's other keys.
 
     Raises `JudgeError`, `WorkloadError`.
     """

@@ -37,22 +37,22 @@ from bloatlab.simulation import Progress, Result
 #: A run is divided into this number of parts. Progress is reported between parts, so that Ctrl-C is handled.
 PARTS = 100
 
-#: The start of a flow is drawn from this interval if the case gives none, as for `ftp`.
+#: The interval from which a flow's start is drawn if the case gives none, as for `ftp`.
 _START_SPREAD = "100ms"
 
-#: The address that is passed to a sender when its class is tested.
+#: The address passed to a sender when its class is tested.
 _ADDRESS: Address = ("10.0.0.1", 4433)
 
 #: The name of the judged stack.
 _NAME = STACK.rpartition(".")[2]
 
-#: Keys of `traffic.ftp` that describe long flows; other keys must have their defaults.
+#: Keys of `traffic.ftp` that describe long flows; other keys must be at their defaults.
 _LONG = ("flows", "stagger")
 
-#: Text between an application's name and the number of an additional flow.
+#: String between an application's name and the number of an additional flow.
 _AGAIN = " flow "
 
-#: Text between an application's name and the number of a flow's receiver.
+#: String between an application's name and the number of a flow's receiver.
 _RECEIVER = " receiver "
 
 #: Held during a run. Threads cannot run Python code in parallel, and two runs may share a library's global variables.
@@ -77,7 +77,7 @@ KIND = Kind(
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """A class in a Python file: the file's name, the class, the text, and a hash of the modules that it imports."""
+    """A class in a Python file: the file's name, the class, its source, and a hash of the modules it imports."""
 
     label: str
     name: str
@@ -106,7 +106,7 @@ def transport(file: Path, name: str, at: str) -> Transport:
 
 
 def is_transport(file: Path, name: str) -> bool:
-    """Returns true if a class's source text defines the methods of a transport and not those of a controller."""
+    """Returns whether a class's source defines the methods of a transport and not those of a controller."""
     try:
         tree = parsed(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError):
@@ -122,7 +122,7 @@ def is_transport(file: Path, name: str) -> bool:
 
 
 def _packages(source: str) -> str:
-    """Returns the SHA-256 of the modules and packages that a text imports.
+    """Returns the SHA-256 of the modules and packages that a source imports.
 
     It covers their Python files, and the sizes of their other files. For modules of Python's library, it covers
     Python's version. Packages that these packages import are not covered.
@@ -161,7 +161,7 @@ def why_not(scenario: Scenario) -> str:
 
 
 def network_of(scenario: Scenario) -> Scenario:
-    """Returns the scenario of a case without the judged flows, which the transport's endpoints replace."""
+    """Returns a case's scenario without the judged flows, which the transport's endpoints replace."""
     tree = scenario.data
     for name in _judged(scenario):
         del tree["app"][name]
@@ -176,7 +176,7 @@ def _judged(scenario: Scenario) -> dict[str, Any]:
 
 @functools.cache
 def _usual() -> dict[str, Any]:
-    """Returns the parameters of a long transfer with their defaults."""
+    """Returns a long transfer's parameters with their defaults."""
     tree = {
         "duration": "1s",
         "link": {"line": {"from": "a", "to": "b", "both_ways": True, "rate": "1mbit"}},
@@ -187,7 +187,7 @@ def _usual() -> dict[str, Any]:
 
 
 class _Later:
-    """A stack that begins to send at a given time in ns."""
+    """A stack that begins sending at a given time in ns."""
 
     def __init__(self, stack: Endpoint, start_ns: int) -> None:
         self._stack, self._start, self._begun = stack, start_ns, False
@@ -212,7 +212,7 @@ def _run(
 ) -> Result:
     """Runs a case with a transport; `packages` only distinguishes runs in a store.
 
-    If the transport fails, the result covers the time until then, and its summary has the reason, `FAILURE`.
+    If the transport fails, the result covers the time until then, and its summary contains the reason under `FAILURE`.
     """
     del packages
     scenario = scenario if scenario.seed == seed else scenario.with_sets(("seed", str(seed)))

@@ -24,7 +24,7 @@ TONES: Mapping[Word, Tone] = {
     "cannot be judged here": "muted",
 }
 
-#: A run's numbers by name.
+#: A run's numbers, by name.
 Row = Mapping[str, Any]
 
 
@@ -48,7 +48,7 @@ class Ruling:
 
     @property
     def measured(self) -> str:
-        """The figure as text, with the 95 % interval of several seeds, or the reason why there is none."""
+        """The figure as text, with its 95 % interval for several seeds, or the reason why there is none."""
         if self.over is None:
             return self.reason
         low, high = self.over.ends
@@ -81,7 +81,7 @@ class Tried:
 
     @property
     def misses_only_ours(self) -> bool:
-        """True if the case is not met, and we chose the limit of every criterion that is not met."""
+        """Whether the case is not met, and every criterion not met has a limit that we chose."""
         missed = [r for r in self.rulings if r.word == "not met" and not r.criterion.condition]
         return self.word == "not met" and all(r.criterion.by == "ours" for r in missed)
 
@@ -90,7 +90,7 @@ class Tried:
 class Judged:
     """A suite's verdicts on one controller, queue or transport.
 
-    The scenarios of a transport lack its flows, because its code is not part of a scenario.
+    A transport's scenarios lack its flows, because its code is not part of a scenario.
     """
 
     suite: Suite
@@ -100,12 +100,12 @@ class Judged:
 
     @property
     def outside(self) -> Sequence[Outside]:
-        """The sections that runs cannot judge."""
+        """The sections that cannot be judged by runs."""
         return self.suite.outside
 
     @property
     def kept(self) -> bool:
-        """True unless a criterion has the verdict "not met"."""
+        """Whether no criterion has the verdict "not met"."""
         return all(one.word != "not met" for one in self.tried)
 
     @property
@@ -125,7 +125,7 @@ class Judged:
         return f"{self.name}: {', '.join(parts.values())}"
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the verdicts as JSON."""
+        """Returns the verdicts as plain data for JSON."""
         return {
             "suite": self.suite.name,
             "document": self.suite.document,
@@ -177,7 +177,8 @@ def ruling(
 ) -> Ruling:
     """Judges a criterion by the numbers of a case's runs, one per seed.
 
-    `others` holds the numbers of the subject `against`, one row per seed; `phases`, all phases of the controller.
+    `others` contains the numbers of the subject `against`, one row per seed; `phases` contains all the controller's
+    phases.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
     if failure:
@@ -211,7 +212,7 @@ def ruling(
 
 
 def junit(every: Sequence[Judged]) -> str:
-    """Writes the verdicts as JUnit XML: a suite per controller and document, a case per criterion."""
+    """Writes the verdicts as JUnit XML: one suite per controller and document, one case per criterion."""
     root = ET.Element("testsuites", {"name": "bloatlab judge"})
     for judged in every:
         rulings = [(one, r) for one in judged.tried for r in one.rulings]

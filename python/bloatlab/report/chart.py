@@ -1,4 +1,4 @@
-"""Charts: panels as a static picture, and as data for an interactive chart that replaces it on the screen.
+"""Charts: panels as a static picture, and as data for an interactive chart that replaces it on screen.
 
 The picture is drawn by matplotlib, and is shown without JavaScript and on paper. The interactive chart is drawn by
 uPlot from JSON, with values under the pointer, linked zoom, and lines that can be hidden. Both start with the same
@@ -22,10 +22,10 @@ from bloatlab.plots import Panel, figure, style, svg_text
 from bloatlab.plots.draw import apart, thin, visible
 from bloatlab.plots.style import Axes, Figure
 
-#: Size of a panel in inches, by the number of panels in a row.
+#: Panel size in inches, by the number of panels per row.
 _SIZES = {1: (8.0, 2.9), 2: (4.3, 2.7), 3: (3.1, 2.7)}
 
-#: Largest number of points of a line in an interactive chart: more than in the picture, because it can be zoomed.
+#: Maximum number of points per line in an interactive chart: more than in the picture, because it can be zoomed.
 MOST_POINTS = 2400
 
 #: Significant digits of values under the pointer.
@@ -34,7 +34,7 @@ DIGITS = 5
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as data: its number in a paper ("" if it has none), the name of its files, caption, panels.
+    """A figure as data: its number in a paper ("" if it has none), the name of its files, its caption and its panels.
 
     Charts with the same `link` zoom together; without a `link`, only the panels of this figure zoom together.
     """
@@ -69,14 +69,14 @@ class FigureBlock:
 
 
 def figure_block(drawn: Drawn) -> FigureBlock:
-    """Makes a block of a report from a figure."""
+    """Makes a report block from a figure."""
     number = f"Figure {drawn.number}." if drawn.number else ""
     picture = themed(svg_text(drawn.figure(), drawn.caption))
     return FigureBlock(picture, drawn.caption, number, chart_json(drawn), drawn.columns)
 
 
 def themed(svg: str) -> str:
-    """Makes a picture take its colours from the page (light or dark), and makes its ids unique."""
+    """Makes a picture use the page's colours (light or dark), and makes its ids unique."""
     for place, colour in enumerate(style.COLOURS):
         svg = svg.replace(colour, f"var(--c{place},{colour})")
     for name, colour in (("axis", style.INK), ("published", style.PUBLISHED), ("gridline", style.GRID)):
@@ -149,7 +149,7 @@ def _axis(label: str, log: bool, limits: Sequence[float], ticks: Sequence[tuple[
 
 
 def _colour(given: str | None, place: int) -> str:
-    """Returns the CSS variable of one of the style's colours; other colours are unchanged."""
+    """Returns the CSS variable for one of the style's colours; other colours are unchanged."""
     if given is None:
         return f"--c{place % len(style.COLOURS)}"
     named = {colour: f"--c{n}" for n, colour in enumerate(style.COLOURS)}

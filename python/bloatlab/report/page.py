@@ -75,7 +75,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """A table. Wide tables scroll in a frame of their own; `folded` tables open on demand."""
+    """A table. Wide tables scroll in their own frame; `folded` tables open on demand."""
 
     table: TextTable
     folded: bool = False
@@ -97,7 +97,7 @@ Block = Facts | Prose | TableBlock | FigureBlock | Lines
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with blocks; `anchor` is its id in the page."""
+    """A heading with blocks; `anchor` is its id on the page."""
 
     title: str
     anchor: str
@@ -127,7 +127,7 @@ class Page:
     provenance: Provenance = Provenance(())
 
     def contents(self) -> list[Section]:
-        """Returns the sections that the answer's table does not link to."""
+        """Returns the sections not linked to by the answer's table."""
         rows = self.answer.table.rows if self.answer is not None and self.answer.table is not None else []
         linked = {cell.link for cells in rows for cell in cells}
         return [section for section in self.sections if f"#{section.anchor}" not in linked]
@@ -161,7 +161,7 @@ def write(page: Page, path: Path) -> Path:
 
 
 def asset(name: str) -> str:
-    """Returns the text of a vendored file; assets.json lists packages and versions."""
+    """Returns the contents of a vendored file; assets.json lists packages and versions."""
     return resources.files("bloatlab.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8").strip()
 
 

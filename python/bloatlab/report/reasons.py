@@ -1,7 +1,7 @@
-"""The reasons behind table cells, opened by touch or keyboard. A part that several cells share is printed once.
+"""The reasons behind table cells, opened by touch or keyboard. A part shared by several cells is printed only once.
 
 A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part that belongs
-to its cell alone and a part that it shares with other cells. The shared part becomes a numbered explanation that
+to its cell alone and a part shared with other cells. The shared part becomes a numbered explanation that
 lists its cells.
 """
 
@@ -18,16 +18,16 @@ from bloatlab.tables import TextCell, TextTable
 #: length.
 LEAST = 40
 
-#: A text with a larger share of digits is a measured value, which belongs to a single table cell.
+#: A string with a larger share of digits is a measured value, which belongs to a single table cell.
 DIGITS = 0.03
 
-#: Largest number of cells that an explanation lists.
+#: Maximum number of cells listed in an explanation.
 NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A text that several cells share, its number, and the labels of those cells."""
+    """A text shared by several cells, its number, and the labels of those cells."""
 
     number: int
     text: str
@@ -35,18 +35,18 @@ class Explanation:
 
     @property
     def named(self) -> Sequence[str]:
-        """The cells that are listed."""
+        """The listed cells."""
         return self.cells[:NAMED]
 
     @property
     def more(self) -> int:
-        """The number of cells that are not listed."""
+        """The number of unlisted cells."""
         return max(0, len(self.cells) - NAMED)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The part of a text that only its cell has, and the shared explanation. `anchor` is the id of its popover."""
+    """The part of a text specific to its cell, and the shared explanation. `anchor` is the id of its popover."""
 
     anchor: str
     own: str
@@ -54,7 +54,7 @@ class Reason:
 
 
 class Reasons:
-    """All reasons of a page."""
+    """All reasons on a page."""
 
     def __init__(self, tables: Iterable[TextTable]) -> None:
         tables = list(tables)
@@ -82,7 +82,7 @@ class Reasons:
     def first(self, reason: Reason) -> bool:
         """Returns true on the first call for a reason.
 
-        Cells with the same text share one popover, which is written at that first call.
+        Cells with the same text share one popover, which is written on that first call.
         """
         new = reason.anchor not in self._opened
         self._opened.add(reason.anchor)
@@ -90,7 +90,7 @@ class Reasons:
 
 
 def shared_endings(texts: Iterable[str]) -> dict[str, str]:
-    """Maps each text to the ending that it shares with the most other texts (if several, the longest), or to ""."""
+    """Maps each text to the ending shared with the most other texts (if several, the longest), or to ""."""
     texts = list(texts)
     count = Counter(ending for text in texts for ending in endings(text))
     found: dict[str, str] = {}
@@ -101,7 +101,7 @@ def shared_endings(texts: Iterable[str]) -> dict[str, str]:
 
 
 def endings(text: str) -> Iterator[str]:
-    """Yields the whole text and its parts after each semicolon and colon, if they are long enough and mostly words."""
+    """Yields the whole text and its parts after each semicolon and colon, if long enough and mostly words."""
     starts = [0, *(match.end() for match in re.finditer(r"[;:] ", text))]
     return (text[start:] for start in starts if len(text) - start >= LEAST and _words(text[start:]))
 
@@ -111,14 +111,13 @@ def _words(text: str) -> bool:
 
 
 def _places(table: TextTable) -> Iterator[tuple[str, str]]:
-    """Yields every reason of a table, with the label of its cell."""
+    """Yields every reason in a table, with the label of its cell."""
     groups = [name for name, width in table.groups for _ in range(width)] or [""] * len(table.columns)
     for row in table.rows:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
         for place, cell in enumerate(row):
             if cell.hint:
-                # the column "ours" is next to the column of the published value, and both have the heading of that
-                # column
+                # the column "ours" is next to the column of the published value, and both have that column's heading
                 column = table.columns[place - (table.columns[place] == "ours")]
                 words = (label, groups[place], column) if place else (label,)
                 yield cell.hint, ", ".join(word for word in words if word)
@@ -127,10 +126,10 @@ def _places(table: TextTable) -> Iterator[tuple[str, str]]:
 
 
 def has_why(table: TextTable) -> bool:
-    """Returns whether the last column has reasons."""
+    """Returns whether the last column contains reasons."""
     return table.below or table.columns[-1] == "why"
 
 
 def letters(cell: TextCell) -> bool:
-    """Returns whether the text of a cell has letters, such as a verdict."""
+    """Returns whether a cell's text contains letters, such as a verdict."""
     return any(character.isalpha() for character in cell.text)

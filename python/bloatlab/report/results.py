@@ -1,4 +1,4 @@
-"""The report of runs or of a sweep: a one-sentence summary and a figure, then charts, tables, provenance."""
+"""The report of runs or of a sweep: a one-sentence summary and a figure, then charts, tables and provenance."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextTable, listed, row
 
-#: Largest number of runs that are drawn in different colours, and largest number of lines of one run.
+#: Maximum number of runs drawn in different colours, and maximum number of lines for one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
 #: Charts over time have this `link`, so they zoom together.
 TIME = "time"
 
-#: Title of each quantity over time.
+#: Titles of the quantities over time.
 _TITLES = {
     "rate": "Rate of each flow",
     "queue": "Queue",
@@ -43,7 +43,7 @@ _TITLES = {
 
 
 def results_page(paths: Sequence[str | Path], command: str) -> Page:
-    """Makes the report of one run, of several runs, or of a sweep's table; `command` is the command line.
+    """Makes the report for one run, several runs, or a sweep's table; `command` is the command line.
 
     Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with one line, if the paths are anything else.
     """
@@ -93,7 +93,7 @@ def _basis(runs: Sequence[Run]) -> str:
 
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
-    """Makes the answer: the headline, and a row per score with the runs side by side."""
+    """Makes the answer: the headline, and one row per score with the runs side by side."""
     text, figure, basis = headline(runs), figure_block(_overlay(runs)), _basis(runs)
     if len(runs) == 1:
         points = [Point(name, values[0], "") for name, values in scores(runs)]
@@ -124,12 +124,12 @@ def _overlay(runs: Sequence[Run]) -> Drawn:
 
 
 def _warm_up(runs: Sequence[Run]) -> list[Mark]:
-    """Returns a mark at the end of the warm-up, from which on measures count."""
+    """Returns a mark at the end of the warm-up, after which measuring begins."""
     return [Mark("", at, "x") for at in sorted({run.begin for run in runs if run.begin > 0.0})]
 
 
 def _over_time(runs: Sequence[Run]) -> list[Block]:
-    """Draws each run over time: rates of flows, queues, times in queues, windows and round trips, if recorded."""
+    """Draws each run over time: flow rates, queues, times in queues, windows and round trips, if recorded."""
     each = [[_panel(run, panel) for panel in time_panels([run])] for run in runs]
     caption = "Means of each bin; shaded up to the maximum, where it was recorded."
     return [
@@ -174,7 +174,7 @@ def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
 
 
 def _distributions(runs: Sequence[Run]) -> list[Block]:
-    """Draws a chart with a panel per quantity: the cumulative share of delays, on a logarithmic axis."""
+    """Draws a chart with one panel per quantity: the cumulative share of delays, on a logarithmic axis."""
     panels: list[Panel] = []
     for quantity, label in of_runs.QUANTITIES.items():
         lines: list[Series] = []
@@ -208,7 +208,7 @@ def _differences(runs: Sequence[Run]) -> list[Block]:
     return blocks or [Prose(["The scenarios are the same."])]
 
 
-#: Largest number of measures in the table of differences.
+#: Maximum number of measures in the differences table.
 MOST_CHANGES = 40
 
 

@@ -1,4 +1,4 @@
-"""The report of a sweep: the measures that the axes change, the best and worst grid points, and a table of all."""
+"""The report for a sweep: measures changed by the axes, best and worst grid points, and a table of all points."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: The largest number of measures in the answer, the largest number of charts, and the largest number of lines in a
+#: The maximum number of measures in the answer, the maximum number of charts, and the maximum number of lines per
 #: chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
-#: A combination of values of the axes, as text.
+#: A combination of axis values, as strings.
 Place = tuple[str, ...]
 
 
@@ -40,14 +40,14 @@ class Swept:
 
     @property
     def ends(self) -> tuple[Place, Place]:
-        """The grid points with the smallest and the largest value."""
+        """The grid points with the minimum and the maximum value."""
         return min(self.at, key=lambda place: self.at[place].middle), max(
             self.at, key=lambda place: self.at[place].middle
         )
 
 
 def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
-    """Makes the report of a table of many runs."""
+    """Makes the report for a table of many runs."""
     parts = sweep.frame.partition_by(sweep.axes, maintain_order=True, as_dict=True)
     places = {tuple(str(v) for v in key): frame for key, frame in parts.items()}
     every = _swept(sweep, places)
@@ -72,7 +72,7 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
 
 
 def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Swept]:
-    """Returns the measures that the axes change, the most important first."""
+    """Returns the measures changed by the axes, most important first."""
     found: list[Swept] = []
     columns = measures(sweep, (), most=len(sweep.values))
     for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # measures of reverse links come last
@@ -90,7 +90,7 @@ def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
 
 
 def _range(m: Swept, sweep: Sweep) -> str:
-    """Formats the smallest and the largest value of a measure. If one of them is better, it comes first."""
+    """Formats the minimum and maximum of a measure. If one of them is better, it comes first."""
     ends = m.ends[::-1] if direction(m.name) == "more is better" else m.ends
     name = named(m.name)
     what, _, statistic = name.measure.partition(", ")
@@ -123,7 +123,7 @@ def _drawn(found: Sequence[Swept], sweep: Sweep) -> Drawn:
 
 
 def _panel(m: Swept, sweep: Sweep) -> Panel:
-    """Draws the panel of a measure.
+    """Draws a measure's panel.
 
     The axis with the most values is along x, and each combination of the other axes is a line.
     """

@@ -1,11 +1,11 @@
-"""Builds bloatlab's scenario for a run of the kernel: same network and traffic; sizes include the Ethernet header.
+"""Builds bloatlab's scenario for a kernel run: same network and traffic; sizes include the Ethernet header.
 
     h1 --nic, 1 Gbit/s-- e0 --cut-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------
 
-Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
-a ping 98. The shaper releases a packet at once if it has enough tokens; the hop behind it serialises (METHOD.md).
-If CAKE replaces the shaper (ROOT), it does the shaping, and its link has no rate.
+Sizes on the wire include IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514
+bytes, a ping 98. The shaper releases a packet at once if it has enough tokens; the hop behind it serialises
+(METHOD.md). If CAKE replaces the shaper (ROOT), it does the shaping, and its link has no rate.
 """
 
 import random
@@ -23,7 +23,7 @@ PAGE = "page"
 MSS, TCP_HEADER = 1448, 54
 #: Size of AccECN's TCP option in bytes.
 ACCECN_OPTION = 12
-#: A full segment on the wire in bytes, without the frame's checksum.
+#: Size of a full segment on the wire in bytes, without the frame checksum.
 FRAME = 1514
 #: The headers of a datagram in bytes: Ethernet, IPv4 and UDP.
 UDP_HEADER = 42
@@ -32,32 +32,32 @@ PAGE_BYTES = 177_669
 #: Size on the wire of a ping with 56 data bytes.
 PING_BYTES = 98
 
-#: Rate of the hop behind the shaper, relative to the shaper's rate. The queue of the hop stays empty.
+#: Rate of the hop behind the shaper, relative to the shaper's rate. The hop's queue stays empty.
 HOP_RATE = 1.02
 
-#: Rate of the hosts' own links, bit/s.
+#: Rate of the hosts' own links, in bit/s.
 ACCESS_BPS = 1_000_000_000
-#: Rate of the hosts' links if h1 has a discipline of its own: practically unlimited.
+#: Rate of the hosts' links if h1 has its own discipline: practically unlimited.
 UNLIMITED_BPS = 100_000_000_000
 
-#: The kernel's default limit of segments in a burst.
+#: The kernel's default limit on segments per burst.
 GSO_MAX_SEGS = 65_535
 
-#: Burst of the kernel's HTB in bytes.
+#: Burst size of the kernel's HTB in bytes.
 HTB_BURST = 1600
 
-#: Bin width of series, s: the shortest time between the kernel's samples.
+#: Bin width of series, in s: the shortest time between the kernel's samples.
 BIN_S = 0.01
 
 #: Each gap between datagrams differs from the mean gap by at most this share, at random.
 GAP_SPREAD = 0.1
 
-#: Time from the last ping to the end of the run, s.
+#: Time from the last ping to the end of the run, in s.
 PINGS_END_S = 2.0
 
 CONGESTION = ("reno", "cubic", "bbr", "dctcp")
 
-#: net.ipv4.tcp_ecn of a client that requests AccECN.
+#: Value of net.ipv4.tcp_ecn on a client that requests AccECN.
 ACCECN = 3
 
 #: `CE`: the value of the ECN field for congestion experienced. `DATAGRAM_ECN`: for each value with which datagrams may
@@ -72,7 +72,7 @@ def ping_name(index: int) -> str:
 
 
 def flow_name(group: int, index: int) -> str:
-    """Returns the name of the application of a flow. Sorted names are in the order of the flows."""
+    """Returns the name of the application of a flow. Sorting these names gives the order of the flows."""
     return f"flow{group}_{index:04}"
 
 
@@ -82,11 +82,11 @@ def udp_name(index: int) -> str:
 
 
 def of_law(metric: str) -> bool:
-    """Returns whether a metric describes the discipline's state, which only a trace shows."""
+    """Returns whether a metric describes the discipline's state, which is visible only in a trace."""
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
-#: Additional keys that flows may have, and their valid values.
+#: Additional keys allowed in flows, and their valid values.
 _FLOW_KEYS: Mapping[str, Callable[[Any], bool]] = {
     "ecn": lambda value: value in {0, 1, 2, ACCECN},
     "ect1": lambda value: value in {0, 1},
@@ -125,13 +125,13 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: Additional keys that an entry may have. The only supported key of `sysctl` is ECN's fallback, which matters for lost
+#: Additional keys allowed in an entry. The only supported key of `sysctl` is ECN's fallback, which matters for lost
 #: SYNs.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
-    """Returns the scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (of `sets`)."""
+    """Returns the scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (for `sets`)."""
     check(entry)
     data: ScenarioDict = {
         "name": entry.name,
@@ -194,12 +194,12 @@ def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
 
 
 def _wire(source: str, to: str, rate: int) -> LinkDict:
-    """Returns a link with a FIFO that never fills."""
+    """Returns a link with a FIFO that never fills up."""
     return {"from": source, "to": to, "rate": f"{rate}bit", "queue": {"droptail": {"limit": "1000000p"}}}
 
 
 def _hosts(entry: Entry, side: str) -> dict[str, str]:
-    """Returns the hosts of one side: their nodes by address, in the order of the flows.
+    """Returns the hosts on one side: their nodes by address, in flow order.
 
     An entry without addresses has one host on each side.
     """
@@ -219,7 +219,7 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
 
 
 def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
-    """Returns the kernel's TCP of a group. If a filter marks the packets of a group ECT(1), they are sent as ECT(1)."""
+    """Returns the kernel's TCP for a group. If a filter marks a group's packets ECT(1), they are sent as ECT(1)."""
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
@@ -254,12 +254,12 @@ def offloads(entry: Entry) -> bool:
 
 
 def _bursts(entry: Entry) -> Any:
-    """Returns the largest number of segments in a burst."""
+    """Returns the maximum number of segments per burst."""
     return entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
 
 
 def mss(flows: Flows) -> int:
-    """Returns the payload of a full segment of a group, from which AccECN's option takes 12 bytes."""
+    """Returns the payload of a group's full segments, 12 bytes less with the AccECN option."""
     return MSS - ACCECN_OPTION if flows.rest.get("ecn") == ACCECN else MSS
 
 
@@ -310,7 +310,7 @@ def _datagrams(udp: Udp) -> AppDict:
 
 
 def _marked(tos: int) -> AppDict:
-    """Returns the code point and the ECN field of datagrams, from the byte that the kernel calls TOS."""
+    """Returns the code point and the ECN field of datagrams, from the byte called TOS by the kernel."""
     ecn = DATAGRAM_ECN.get(tos % 4)
     return {"dscp": tos >> 2} if ecn is None else {"dscp": tos >> 2, "datagram_ecn": ecn}
 
@@ -321,7 +321,7 @@ def flow_names(entry: Entry) -> list[str]:
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """Returns the random start of a flow, in [0, 1) s.
+    """Returns a flow's random start, in [0, 1) s.
 
     Seeds change only these starts and the random numbers of disciplines.
     """

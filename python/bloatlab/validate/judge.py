@@ -2,8 +2,8 @@
 
 within  iff  |ours - value| <= tol        ours, value: means over the seeds and over the kernel's runs
 
-A value outside its tolerance may have an explanation: an experiment (changes of the scenario, as in `--set`), the value
-that the experiment gives, and the conclusion. All other values outside are "not explained".
+A value outside its tolerance may have an explanation: an experiment (changes to the scenario, as in `--set`), the value
+that the experiment gives, and the conclusion. All other values outside tolerance are "not explained".
 """
 
 import math
@@ -17,7 +17,7 @@ from bloatlab.judgement import Share, finite, share, within_cell
 from bloatlab.tables import TextCell, TextTable, row
 from bloatlab.validate.reference import GRADES, Entry, Grade
 
-#: The target share of metrics within tolerance, by grade. Grade C has none: its values only serve to rank scenarios.
+#: The target share of metrics within tolerance, by grade. Grade C has none: its values serve only to rank scenarios.
 WANTED: Mapping[Grade, float] = {"A": 0.90, "B": 0.80}
 
 
@@ -47,7 +47,7 @@ def explanations() -> dict[tuple[str, str], Explanation]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A metric of a scenario. `ours` is NaN and `within` None if bloatlab does not measure it."""
+    """A metric in a scenario. `ours` is NaN and `within` None if bloatlab does not measure it."""
 
     scenario: str
     metric: str
@@ -65,11 +65,11 @@ class Cell:
 
     @property
     def within(self) -> bool | None:
-        """True if our value is within tolerance; None without a value."""
+        """Whether our value is within tolerance; None without a value."""
         return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the metric as JSON."""
+        """Returns the metric as plain data for JSON."""
         return {
             "scenario": self.scenario,
             "metric": self.metric,
@@ -96,7 +96,7 @@ class Judged:
     unsupported: str = ""
 
     def table(self) -> TextTable:
-        """Makes a table with a row per metric, at most 80 columns wide."""
+        """Makes a table with one row per metric, at most 80 columns wide."""
         rows: list[list[TextCell]] = []
         for c in self.cells:
             kernel, ours, tol = c.texts()
@@ -131,7 +131,7 @@ class Validated:
 
     @property
     def met(self) -> bool:
-        """True if the target shares are reached; false if no metric of grade A was judged."""
+        """Whether the target shares are reached; false if no grade A metric was judged."""
         return self.share("A").cells > 0 and all(self.share(grade).met for grade in WANTED)
 
     def as_data(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Validated:
         return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
 
     def outside(self) -> TextTable:
-        """Makes a table of the judged metrics outside their tolerance, of all scenarios."""
+        """Makes a table of the judged metrics outside their tolerance, across all scenarios."""
         rows = [row(c.scenario, c.metric, c.grade, *c.texts()) for c in self.cells if c.within is False]
         return TextTable("Outside tolerance", ["scenario", "metric", "", "kernel", "ours", "tolerance"], rows, left=2)
 
@@ -169,7 +169,7 @@ class Validated:
 def judge(
     entry: Entry, by_seed: Sequence[Mapping[str, float]], explained: Mapping[tuple[str, str], Explanation]
 ) -> list[Cell]:
-    """Judges the metrics of a scenario; `by_seed` has our values."""
+    """Judges the metrics of a scenario; `by_seed` contains our values."""
     cells: list[Cell] = []
     for metric, kernel in entry.metrics.items():
         values = [row.get(metric, math.nan) for row in by_seed]

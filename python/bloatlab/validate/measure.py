@@ -1,4 +1,4 @@
-"""Reduces a run to the metrics that METHOD.md defines for the kernel. NaN means that there is no value.
+"""Reduces a run to the metrics defined for the kernel in METHOD.md. NaN means that there is no value.
 
 window      [warm-up, duration); pings that were sent in it
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
@@ -48,14 +48,14 @@ from bloatlab.validate.reference import Entry
 Floats = NDArray[np.float64]
 Window = tuple[float, float]
 
-#: The three parts of a run of group d (METHOD.md), 30 s each, without the first 5 s of each.
+#: The three parts of a group d run (METHOD.md), 30 s each, without the first 5 s of each.
 THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 
-#: Numbers of bins that may lie between two samples of the queue: 10 to 30 ms.
+#: Possible numbers of bins between two queue samples: 10 to 30 ms.
 LOOKS = (1, 2, 3)
-#: Length of the start of a run that the metrics of group D cover, s.
+#: Length of the start of a run covered by the group D metrics, in s.
 BEGINNING_S = 5.0
-#: Number of bins between two samples of a congestion window: 100 ms.
+#: Number of bins between two congestion window samples: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
 
 
@@ -162,7 +162,7 @@ class _Flows:
         return found
 
     def thirds(self) -> dict[str, float]:
-        """Returns TCP's and UDP's payload in the thirds of group d, and the lost datagrams."""
+        """Returns the TCP and UDP payload in group d's thirds, and the lost datagrams."""
         found: dict[str, float] = {}
         if self.entry.group == "d":
             for third, window in THIRDS.items():
@@ -175,7 +175,7 @@ class _Flows:
         return found
 
     def udp_mbit(self, index: int, window: Window) -> float:
-        """Returns the payload of a stream of datagrams, in Mbit/s."""
+        """Returns the payload rate of a datagram stream, in Mbit/s."""
         frame, udp = self.frames.get(udp_name(index)), self.entry.udp[index]
         if frame is None:
             return 0.0
@@ -184,7 +184,7 @@ class _Flows:
 
 
 def inside(frame: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Returns the bins of a window. The window begins and ends at edges of bins."""
+    """Returns the bins in a window. The window begins and ends at bin edges."""
     half = BIN_S / 2
     return frame.filter(pl.col("t_s") >= window[0] - half, pl.col("t_s") < window[1] - half)
 
@@ -196,7 +196,7 @@ def jain(shares: Sequence[float]) -> float:
 
 
 def pings(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Returns the round-trip times of each stream."""
+    """Returns round-trip time metrics for each stream."""
     found: dict[str, float] = {}
     table = result.table("pings")
     for i in range(len(entry.pings)):
@@ -208,7 +208,7 @@ def pings(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def _queue(result: Result, window: Window) -> pl.DataFrame:
-    """Returns the series of the queue under test."""
+    """Returns the series for the queue under test."""
     return inside(result.table("queue_series").filter(pl.col("link") == UP).sort("t_s"), window)
 
 
@@ -225,7 +225,7 @@ def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> float:
-    """Counts what left the queue, as tc does: every segment of a packet (drops and marks count packets).
+    """Counts what left the queue, as tc does: every segment in a packet (drops and marks count packets).
 
     The bytes of pings and datagrams are subtracted; the rest are full segments of bulk flows.
     """
@@ -243,9 +243,9 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
 
 
 def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Counts the CE marks of the discipline; for dualpi2, also the marks of its two rules.
+    """Counts the discipline's CE marks; for dualpi2, also the marks by each of its two rules.
 
-    `mark_per_l_pkt` is all marks of the discipline, including those in queue C, per packet that joined queue L
+    `mark_per_l_pkt` is all of the discipline's marks, including those in queue C, per packet that joined queue L
     (METHOD.md).
     """
     frame = _queue(result, window)
@@ -263,7 +263,7 @@ def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
-    """Measures the uploads and the bottleneck of the ACKs."""
+    """Measures the uploads and the ACKs' bottleneck."""
     of: Mapping[str, Any] | None = result.summary.get("links", {}).get(ACKS)
     if of is None:
         return {}
@@ -276,9 +276,9 @@ def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
     }
 
 
-#: The metrics of a queue's head, each with the column of the trace from which it is read.
+#: The queue head metrics, each with the trace column from which it is read.
 HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
-#: The columns of the trace that may hold the law's probability.
+#: The trace columns that may hold the law's probability.
 PROBABILITY = ("prob", "drop_prob")
 
 
@@ -303,7 +303,7 @@ def _sampled(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
     draw = random.Random(f"validate/{result.scenario.name}/{result.seed}/looks")  # noqa: S311
     found: list[int] = []
     at = draw.choice(LOOKS) - 1
-    while at < frame.height:  # the loop ends, because each turn advances by at least one bin
+    while at < frame.height:  # the loop ends, because each iteration advances by at least one bin
         found.append(at)
         at += draw.choice(LOOKS)
     return frame[found]

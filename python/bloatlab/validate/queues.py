@@ -4,8 +4,8 @@
     fq_codel noecn target 10ms
     ROOT cake bandwidth 5mbit besteffort
 
-With ROOT, the discipline does its own shaping; otherwise it is the child of a shaper. Parameters that are not given
-have the kernel's defaults. Source: tc(8) and the manual page of each discipline.
+With ROOT, the discipline does its own shaping; otherwise it is the child of a shaper. Parameters not given
+take the kernel's defaults. Source: tc(8) and the manual page of each discipline.
 """
 
 import functools
@@ -14,7 +14,7 @@ from typing import Any
 
 from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 
-#: Words inserted after a discipline's name, where bloatlab's default is not the kernel's. With cake, sizes include the
+#: Words inserted after a discipline's name where bloatlab's default is not the kernel's. With cake, sizes include the
 #: Ethernet header.
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
@@ -37,7 +37,7 @@ def shapes(text: str) -> bool:
 
 
 def queue_of(text: str, rate_bps: int) -> str:
-    """Reads the queue of a link of `rate_bps` from a discipline in tc's syntax. Raises `NotSupportedError`."""
+    """Reads the queue of a link with rate `rate_bps` from a discipline in tc's syntax. Raises `NotSupportedError`."""
     words = text.split()[1 if shapes(text) else 0 :]
     words[1:1] = KERNEL.get("".join(words[:1]), "").split()
     queue = " ".join(words)

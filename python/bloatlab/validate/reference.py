@@ -1,4 +1,4 @@
-"""Reads files of values that were measured on a real kernel; errors are one line.
+"""Reads files of values measured on a real kernel; errors are one line.
 
 A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. A scenario has
 the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C only for ranking.
@@ -17,7 +17,7 @@ from bloatlab.errors import InputError
 Grade = Literal["A", "B", "C"]
 GRADES: tuple[Grade, ...] = ("A", "B", "C")
 
-#: The references that come with the package, by kernel.
+#: The references included in the package, one per kernel.
 PUBLIC = ("reference_public_6.12.json", "reference_public_7.3.json")
 
 
@@ -27,7 +27,7 @@ class NoReferenceError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The kernel's value of a metric."""
+    """The kernel's value for a metric."""
 
     value: float
     tol: float
@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """`n` equal flows: their congestion control, and all other keys of these flows in the file."""
+    """`n` equal flows: their congestion control, and these flows' other keys in the file."""
 
     n: int
     cc: str
@@ -69,9 +69,9 @@ class Entry:
     udp: Sequence[Udp]
     pings: Sequence[int]
     metrics: Mapping[str, Value]
-    #: Rate of the bottleneck on the path of the ACKs, bit/s; None if there is no such bottleneck.
+    #: Rate of the bottleneck on the ACKs' path, in bit/s; None if there is no such bottleneck.
     up_bps: int | None
-    #: All other keys of the file.
+    #: All other keys in the file.
     rest: Mapping[str, Any]
 
 
@@ -91,7 +91,7 @@ def public() -> list[Path]:
 
 
 def load(path: Path) -> list[Entry]:
-    """Loads the scenarios of a file, in its order. Raises `NoReferenceError`, and `OSError` or `UnicodeDecodeError`."""
+    """Loads a file's scenarios, in file order. Raises `NoReferenceError`, `OSError` or `UnicodeDecodeError`."""
     try:
         data: Any = json.loads(files.read_text(path))
     except json.JSONDecodeError as error:
@@ -102,7 +102,7 @@ def load(path: Path) -> list[Entry]:
 
 
 def read(data: Any, source: str) -> list[Entry]:
-    """Reads the scenarios of a parsed file; messages name the file as `source`. Raises `NoReferenceError`."""
+    """Reads the scenarios in a parsed file; messages name the file as `source`. Raises `NoReferenceError`."""
     if not isinstance(data, dict) or not data:
         raise NoReferenceError(f"{source}: not a reference: expected an object of scenarios by name")
     return [_entry(f"{source}: {str(name)[:60]}", str(name), given) for name, given in data.items()]
@@ -179,7 +179,7 @@ def _list(where: str, given: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-#: The smallest accepted value of a number that must be above 0.
+#: The minimum accepted value for a number that must be above 0.
 _ABOVE = 1e-9
 
 

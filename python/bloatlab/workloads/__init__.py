@@ -3,9 +3,9 @@
     bloatlab run rrul --set rate=20mbit --set queue=fq_codel
 
 A workload has its own parameters (`rate`, `rtt`, `queue` ...), set like the values of a scenario; every other path
-is a value of the scenario that it builds. `find` looks up a name.
+is a value in the scenario that it builds. `find` looks up a name.
 
-`cable_home` and `cable_loads` are not workloads: they build the home, the modem and the loads that studies share.
+`cable_home` and `cable_loads` are not workloads: they build the home, the modem and the loads shared by studies.
 """
 
 from collections.abc import Mapping
@@ -18,17 +18,17 @@ from bloatlab.workloads.rrul import SILENCE
 
 __all__ = ["SILENCE", "WORKLOADS", "Workload", "WorkloadError", "find", "near"]
 
-#: Every workload, in the order in which they are listed.
+#: Every workload, in listing order.
 WORKLOADS: Mapping[str, Workload] = {of.name: of for of in (*rrul.FAMILY, *rfc7928.FAMILY)}
 
 
 def find(given: str | Path) -> Workload | None:
-    """Returns the workload of this name; None if there is none, or if a file has the same name."""
+    """Returns the workload with this name; None if there is none, or if a file has the same name."""
     name = str(given)
     return WORKLOADS[name] if name in WORKLOADS and not Path(given).is_file() else None
 
 
 def near(given: str | Path) -> str:
-    """Returns '; did you mean "rrul"?' for a text that resembles the name of a workload; otherwise an empty text."""
+    """Returns '; did you mean "rrul"?' for a string that resembles a workload's name; otherwise an empty string."""
     ends = [name for name in WORKLOADS if name.endswith(f"-{given}")]
     return nearest(ends[0] if ends else str(given), WORKLOADS)

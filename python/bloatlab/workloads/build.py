@@ -13,13 +13,13 @@ from bloatlab.errors import InputError, nearest
 
 #: A scenario's values, or a part of them.
 Data = dict[str, Any]
-#: (path, value) that overrides a value of a scenario.
+#: (path, value) pair that overrides a scenario value.
 Override = tuple[str, str]
 
 #: Packet size in bytes, used to convert bandwidth-delay products to packets.
 PACKET = 1500
 
-#: DSCP by the names that tests use.
+#: DSCPs, by the names used in tests.
 DSCP: Mapping[str, int] = {**{f"CS{n}": 8 * n for n in range(8)}, "BE": 0, "BK": 8, "EF": 46}
 
 
@@ -29,13 +29,13 @@ class WorkloadError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The values of a workload's parameters, as texts."""
+    """The values of a workload's parameters, as strings."""
 
     workload: str
     values: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """Returns the text of a parameter, without quotes."""
+        """Returns a parameter's string, without quotes."""
         return self.values[name].strip().strip("\"'")
 
     def quantity(self, name: str, kind: Literal["duration", "rate"]) -> float:
@@ -68,7 +68,7 @@ class Parameters:
 class Workload:
     """A scenario by name: its description, its parameters with their defaults, and its builder.
 
-    `series` has flent's names of the flows and probes, by application.
+    `series` contains flent's names for the flows and probes, by application.
     """
 
     name: str
@@ -130,7 +130,7 @@ def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) ->
 
 
 def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
-    """Makes an application; `ends` are its client and its servers, `more` its additional keys."""
+    """Makes an application; `ends` are its client and its servers, and `more` its additional keys."""
     return {"from": ends[0], "to": list(ends[1]), **more, "traffic": traffic}
 
 
@@ -156,7 +156,7 @@ def marking(queue: Any) -> Any:
 
 @cache
 def _with(parameter: str) -> frozenset[str]:
-    """Returns the disciplines with a parameter of this name."""
+    """Returns the disciplines that have a parameter with this name."""
     entries = json.loads(_core.catalogue())["qdiscs"]
     return frozenset(e["name"] for e in entries if any(p["name"] == parameter for p in e.get("params") or []))
 

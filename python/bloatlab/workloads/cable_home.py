@@ -28,7 +28,7 @@ UP, DOWN = "up", "down"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Values that the paper leaves open, and values that experiments change. Quantities are texts with units.
+    """Values that the paper leaves open, and values changed by experiments. Quantities are strings with units.
 
     The defaults are the values of the study cablelabs2012; its `parameters.toml` gives the reason for each open value.
     """
@@ -67,7 +67,7 @@ class Setup:
     # ------------------------------------------------------------------ stated by the paper, and changed by experiments
     #: Behaviour of the rate shaping queue when the transmit queue is full (§2.2.3): "drop" or "back_pressure".
     transmit_queue: str = "drop"
-    #: If true, CoDel measures the sojourn time in both queues.
+    #: Whether CoDel measures the sojourn time in both queues.
     sojourn_both: bool = False
     #: The page to use instead of the paper's.
     page: str | Mapping[str, Any] | None = None
@@ -77,11 +77,11 @@ class Setup:
     target: str = "5ms"
     #: The queue, as in a scenario; if not None, it replaces the queue in the case.
     queue: Mapping[str, Mapping[str, Any]] | None = None
-    #: Difference between the round trips of successive transfers; 0 if all five have the round trip of the paper.
+    #: Difference between the round trips of successive transfers; 0 if all five have the paper's round trip.
     round_trip_step_ms: float = 0.0
-    #: Largest window of the bursty sender in segments; None: as `bulk_window`.
+    #: Maximum window of the bursty sender, in segments; None: same as `bulk_window`.
     bursty_window: int | None = None
-    #: Segments per acknowledgement of the bulk transfers; None: as `ack_every`.
+    #: Segments per acknowledgement of the bulk transfers; None: same as `ack_every`.
     bulk_ack_every: int | None = None
     seconds: int = SECONDS
 
@@ -125,7 +125,7 @@ def _template() -> str:
 
 
 def _delay(rtt_ms: float) -> str:
-    """Returns the delay of a server's link. The round trip includes 1 ms of the DOCSIS link in each direction."""
+    """Returns the delay of a server's link. The round trip includes the DOCSIS link's 1 ms in each direction."""
     return f"{rtt_ms / 2.0 - 1.0:g}ms"
 
 
@@ -139,7 +139,7 @@ def _set_modem(links: dict[str, Data], case: Case, setup: Setup) -> None:
     links[UP]["docsis"] |= {
         "map_clock": setup.map_clock,
         "request_vector": setup.request_vector,
-        # a DropTail queue of ns-2 with limit 32 holds 31 packets
+        # an ns-2 DropTail queue with limit 32 holds 31 packets
         "transmit_limit": "31p" if setup.ns2_droptail else "32p",
         "transmit_queue": setup.transmit_queue,
     }

@@ -1,11 +1,11 @@
-"""The loads of CableLabs 2012, Table 2, and the three queues that each runs with (CableLabs 2012 §3.1.2)."""
+"""The loads of CableLabs 2012, Table 2, and the three queues used with each (CableLabs 2012 §3.1.2)."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Queue(Enum):
-    """The management of the rate shaping queue."""
+    """How the rate shaping queue is managed."""
 
     DROPTAIL_417 = "DropTail, 417 packets"
     DROPTAIL_21 = "DropTail, 21 packets"
@@ -62,7 +62,7 @@ class Case:
 
     @property
     def congested(self) -> bool:
-        """True if the CMTS grants no more than the sustained rate on average (borderline congestion)."""
+        """Whether the CMTS grants no more than the sustained rate on average (borderline congestion)."""
         return self.number > 10
 
     @property

@@ -2,14 +2,14 @@
 
     senders --- left ===bottleneck=== right --- receivers        the same round trip for all, unless stated
 
-The AQM at the bottleneck has its defaults; its buffer is the bandwidth-delay product of the largest round trip. TCP is
+The AQM at the bottleneck has its defaults; its buffer is the bandwidth-delay product for the longest round trip. TCP is
 Reno with SACK and an initial window of 3 segments unless stated. n flows have the loss 0.76 n² / S², where S is the sum
 of the bandwidth-delay product and the buffer in packets; so n = 1.147 S sqrt(loss). A loss of 0.1 % is mild congestion,
 0.5 % medium, 1 % heavy.
 
-Departs: web pages of 7.2 and 9 have 50 objects of 12 kB, a choice that the RFC leaves open. The short flows of 5.1.2
+Departs: web pages in 7.2 and 9 have 50 objects of 12 kB, a choice that the RFC leaves open. The short flows of 5.1.2
 have five sizes (11 to 99 packets); transfers of each size repeat, and the five sizes run side by side. LEDBAT's gain is
-1, the largest that RFC 6817 allows, instead of 10.
+1, the maximum allowed by RFC 6817, instead of 10.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _SEGMENT = 1448
 LEVELS = {"mild": 0.001, "medium": 0.005, "heavy": 0.01}
 
 _RENO: Data = {"preset": "rfc", "initial_window": {"segments": 3}}
-#: The TCP stacks, by the names that the applications use.
+#: The TCP stacks, by the names used by the applications.
 _TCP: Data = {
     "reno": _RENO,
     "iw10": {"preset": "rfc", "initial_window": {"segments": 10}},
@@ -38,7 +38,7 @@ _TCP: Data = {
 def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more: Any) -> Data:
     """Makes the bottleneck, and a reverse link with ten times the bottleneck's rate.
 
-    `longest` is the largest round trip, s.
+    `longest` is the longest round trip, in s.
     """
     rate, rtt = p.quantity("rate", "rate"), p.quantity("rtt", "duration")
     queue = buffered(p.queue(), bdp(rate, longest or rtt))
@@ -87,7 +87,7 @@ def _unresponsive(share: float, *, beside: bool) -> Callable[[Parameters], Data]
 def _rtts(p: Parameters) -> Data:
     """Describes two groups of flows, with round trips of `rtt` and `other`.
 
-    The servers of the groups are at different distances from the bottleneck.
+    The groups' servers are at different distances from the bottleneck.
     """
     near, far = p.quantity("rtt", "duration"), p.quantity("other", "duration")
     flows = p.number("flows", 1, 1000)
@@ -104,7 +104,7 @@ def _rtts(p: Parameters) -> Data:
 
 
 def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
-    """Describes video, web, CBR and bulk through the bottleneck, with the servers at the left."""
+    """Describes video, web, CBR and bulk through the bottleneck, with the servers on the left."""
     page = {"uniform": {"html": "12KB", "per_server": 50, "size": "12KB"}}
     user = {"web": {"servers": 1, "page": page, "connections_per_server": 6, "think": "1s"}}
     users = {f"web_{n}": app(("right", ["left"]), user, tcp="iw10") for n in range(1, web + 1)}
@@ -121,9 +121,9 @@ def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
 
 
 def _varying(p: Parameters) -> Data:
-    """Describes congestion that rises after each third of the run, from mild to medium to heavy.
+    """Describes congestion that increases after each third of the run, from mild to medium to heavy.
 
-    It rises because more flows start.
+    It increases because more flows start.
     """
     third = p.quantity("length", "duration") / 3.0
     apps: Data = {}
@@ -160,7 +160,7 @@ def _both_ways(p: Parameters) -> Data:
 
 
 def _series_of_two(p: Parameters) -> Data:
-    """Describes two bottlenecks, one after the other; the second has 9/10 of the rate and a queue of its own."""
+    """Describes two bottlenecks, one after the other; the second has 9/10 of the rate and its own queue."""
     apps = {
         "through": app(("left", ["end"]), {"ftp": {"flows": 5}}, tcp="reno"),
         "first": _bulk(5),

@@ -1,8 +1,8 @@
-"""The tests of flent (flent.org): Realtime Response Under Load and its family, by flent's own names.
+"""The tests of flent (flent.org): Realtime Response Under Load and its variants, under flent's own names.
 
 A client loads both directions of a line to a server for `length`; the probes begin 5 s before the load and end 5 s
-after it. Probes are UDP request and response (the next request leaves when the answer comes) and ICMP echo every 0.2 s.
-A flow's DSCP is the same in both directions.
+after it. Probes are UDP request and response (the next request leaves when the response arrives) and ICMP echo every
+0.2 s. A flow's DSCP is the same in both directions.
 
 Source: flent/tests/*.conf of flent 2.
 """
@@ -12,25 +12,26 @@ from collections.abc import Callable, Mapping, Sequence
 from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, bps, link, ns
 
 _SOURCE = "flent 2, flent/tests/{}.conf"
-#: Time before the load, and again after it, in which only probes are sent, s.
+#: Time before the load, and again after it, in which only probes are sent, in s.
 SILENCE = 5.0
 #: A UDP probe: 20 bytes of IPv4, 8 of UDP, 1 of data.
 _UDP_PROBE = "29B"
 
-#: Parameters of the line: rates down and up, base round trip, queue of both directions, TCP of the senders, duration of
+#: Parameters of the line: rates down and up, base round trip, queue in both directions, the senders' TCP, duration of
 #: the load.
 _LINE = {"rate": "50mbit", "up": "10mbit", "rtt": "40ms", "queue": "droptail", "tcp": "linux-6", "length": "60s"}
 
 _WAYS = ("up", "down")
 
-#: The flows of RRUL: their names in flent, and their DSCPs.
+#: RRUL's flows: their names in flent, and their DSCPs.
 _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
     """Describes the line, for a run of `length` plus `beside` seconds.
 
-    `servers` has the round trips in s of the servers behind the line, by name; None for a single server at `rtt`.
+    `servers` contains the round trips, in s, of the servers behind the line, by name; None for a single server at
+    `rtt`.
     """
     queue, rtt = p.queue(), p.quantity("rtt", "duration")
     rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
@@ -65,9 +66,9 @@ def _icmp(server: str = "server") -> Data:
 
 
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
-    """Describes a flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
+    """Describes one flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
 
-    `_series` uses the same names of applications.
+    `_series` uses the same application names.
     """
     apps = {f"{way}load_{name}": _tcp(p, way, mark=mark) for way in _WAYS for name, mark in marks}
     apps |= {f"udp_{name}": _udp(mark) for name, mark in probes}
@@ -116,7 +117,7 @@ def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
     return make
 
 
-#: Servers of the RTT fairness test: their names, DSCPs, and their round trips as multiples of `rtt`.
+#: Servers in the RTT fairness test: their names, DSCPs, and their round trips as multiples of `rtt`.
 _FAIR = (("s1", "BE1", "CS0", 0.5), ("s2", "BE2", "CS0", 1.0), ("s3", "BK1", "CS1", 2.0), ("s4", "BK2", "CS1", 4.0))
 
 
@@ -137,7 +138,7 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 
 
 def _squarewave(p: Parameters) -> Data:
-    """Describes flows that each last for `length`; the first flow begins at the start of the run.
+    """Describes flows that each last for `length`, the first starting at the beginning of the run.
 
     flent sends no ICMP in this test; it is added here.
     """
