@@ -27,7 +27,7 @@ impl Due {
     }
 }
 
-/// Timers by time. Timers at equal times fire in the order in which they were set, the start first.
+/// Timers, ordered by time. Timers with equal times fire in the order in which they were set, the start first.
 #[derive(Clone, Debug)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, Due)>>,

@@ -29,7 +29,7 @@ pub enum Speech {
 }
 
 impl Speech {
-    /// Returns true for each side that speaks: the client, the server.
+    /// Returns whether each side speaks: the client, the server.
     pub const fn speakers(self) -> [bool; 2] {
         [!matches!(self, Self::Down), !matches!(self, Self::Up)]
     }

@@ -66,11 +66,11 @@ fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
 #[test]
 fn the_stages_take_the_intervals_that_their_averages_need() {
     // the moving averages of goodput count the intervals before the first as empty. The 4th to the 7th average agree within 5 %,
-    // so the stage of goodput takes seven intervals; responsiveness then needs another four
+    // so the goodput stage takes seven intervals; responsiveness then needs another four
     let (app, _) = run(small(), 60);
     assert_eq!((figure(&app, "intervals"), app.rpm.values.len(), app.stage), (11.0, 4, Stage::Over));
-    // in this network, each connection adds 10 Mbit/s, so goodput never becomes stable, and the stage of goodput ends at the
-    // limit of ten intervals. The second stage takes four intervals
+    // in this network, each connection adds 10 Mbit/s, so goodput never becomes stable, and the goodput stage ends at the limit of
+    // ten intervals. The second stage takes four intervals
     let (app, _) = run(RpmParams { most: 1000, ..small() }, 60);
     assert_eq!((figure(&app, "intervals"), app.confidence()), (14.0, ["medium", "high"]));
     // with fewer than four intervals confidence is low

@@ -29,7 +29,7 @@ pub(crate) struct Opened {
     pub(crate) ended: Option<Time>,
 }
 
-/// A call of `Host::write`.
+/// A call to `Host::write`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write {
     pub(crate) role: Role,
@@ -55,14 +55,14 @@ pub(crate) struct Fake {
     now: Time,
     pub rng: Rng,
     rtt: Vec<u64>,
-    /// Future events and the ordinals of their connections. A broken connection receives no event.
+    /// Future events and the indices of their connections. A broken connection receives no event.
     queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
     slots: Vec<Slot>,
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
     fails_after: u64,
-    /// Probability that a connection breaks, and longest time from its opening to the break.
+    /// Probability that a connection breaks, and maximum time from its opening to the break.
     breaking: Option<(f64, u64)>,
     /// True if the data of an endless write is delivered, in pieces. If false, none of it is delivered.
     pub(crate) streaming: bool,
@@ -73,11 +73,11 @@ pub(crate) struct Fake {
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
     pub(crate) datagrams: Vec<(Time, Role, u16, u64)>,
-    /// Ordinals of the datagrams to lose, among all that are sent.
+    /// Indices of the sent datagrams to drop.
     pub(crate) lost: BTreeSet<usize>,
     /// ECN field of the datagrams.
     pub(crate) ecn: Ecn,
-    /// Ordinals of the datagrams to mark.
+    /// Indices of the sent datagrams to mark.
     pub(crate) marked: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
     pub(crate) pages: Vec<(Time, Time, u32, u64)>,
@@ -85,7 +85,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// Returns a host with these round trips to its servers, in nanoseconds.
+    /// Returns a host with these round-trip times to its servers, in nanoseconds.
     pub(crate) fn new(rtt: &[u64]) -> Self {
         Self {
             now: Time::ZERO,
@@ -113,7 +113,7 @@ impl Fake {
         }
     }
 
-    /// Makes the connections with these ordinals fail: they do not connect, and end after `ns`.
+    /// Makes the connections with these indices fail: they do not connect, and end after `ns`.
     pub(crate) fn failing(mut self, ordinals: &[usize], ns: u64) -> Self {
         self.failing = ordinals.iter().copied().collect();
         self.fails_after = ns;

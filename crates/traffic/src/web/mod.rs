@@ -94,7 +94,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// Returns the number of objects of a whole page: [`WebParams::objects_per_page`].
+    /// Returns the number of objects in a whole page: [`WebParams::objects_per_page`].
     #[cfg(test)]
     pub(crate) fn objects_per_page(&self) -> u32 {
         self.params.objects_per_page()

@@ -7,7 +7,7 @@ use units::{Bytes, Duration, Rng, math};
 
 /// Upper bound on the number of servers.
 pub(super) const MAX_SERVERS: u32 = 64;
-/// Upper bound on the number of objects of one page.
+/// Upper bound on the number of objects in one page.
 pub(super) const MAX_OBJECTS: u32 = 100_000;
 
 /// Size of the html file of Appendix A in bytes.
@@ -216,7 +216,7 @@ impl Default for WebParams {
 }
 
 impl WebParams {
-    /// Returns the number of objects of a whole page, without the html. [`Host::page_loaded`](crate::Host::page_loaded) reports
+    /// Returns the number of objects in a whole page, excluding the html. [`Host::page_loaded`](crate::Host::page_loaded) reports
     /// this number for a loaded page.
     pub fn objects_per_page(&self) -> u32 {
         match &self.page {
