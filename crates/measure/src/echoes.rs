@@ -18,8 +18,8 @@ pub(crate) struct Echo {
 
 /// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
-/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The smallest round trip is
-/// taken over the whole run, because it represents the idle path.
+/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The minimum RTT is taken over
+/// the whole run, because it represents the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -64,13 +64,13 @@ impl Echoes {
         &self.rtt
     }
 
-    /// Returns the delay that load adds: the mean round trip minus the smallest round trip of the whole run; `None` without a
+    /// Returns the delay added under load: the mean RTT minus the minimum RTT of the whole run; `None` without a
     /// reply.
     pub(crate) fn induced(&self) -> Option<Duration> {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
-    /// Returns the 99th percentile of round trips minus the smallest round trip of the whole run; `None` without a
+    /// Returns the 99th percentile of the RTT minus the minimum RTT of the whole run; `None` without a
     /// reply.
     pub(crate) fn induced_p99(&self) -> Option<Duration> {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
@@ -87,8 +87,7 @@ impl Echoes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// Returns the median round trip of the echoes answered before `load`, or the smallest round trip of the run if
-    /// there are none.
+    /// Returns the median RTT of the echoes answered before `load`, or the minimum RTT of the run if there are none.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
         median(&idle).map(Duration).or(self.least)
@@ -130,7 +129,7 @@ mod tests {
             .into_iter()
             .for_each(|(i, rtt)| p.answered(i, Time(i * 1000 + rtt), Duration(rtt)));
         assert_eq!((p.count(), p.rtt().count(), p.kept().len()), (2, 2, 3));
-        // the mean is (60 + 100) / 2 = 80, minus the smallest round trip of 20
+        // the mean is (60 + 100) / 2 = 80, minus the minimum RTT of 20
         assert_eq!(p.induced(), Some(Duration(60)));
     }
 

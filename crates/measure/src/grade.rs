@@ -18,17 +18,16 @@ use units::Duration;
 pub(crate) enum Idle {
     /// The minimum RTT of the run.
     Least,
-    /// The median of the round trips that ended before any load began, or the smallest round trip of the run if there
-    /// are none.
+    /// The median of the round trips that ended before any load began, or the minimum RTT of the run if there are none.
     Median,
 }
 
 /// The quantity that a scale grades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compares {
-    /// 99th percentile of the delay that load adds to the smallest round trip, ms.
+    /// 99th percentile of the delay added under load to the minimum RTT, ms.
     P99,
-    /// Delay that load adds to the mean round trip, ms.
+    /// Mean delay added under load, ms.
     Added(Idle),
     /// Round trips per minute under load.
     Rpm,
@@ -123,8 +122,8 @@ impl Scale {
         SCALES.iter().find(|scale| scale.name == name)
     }
 
-    /// Returns a user-defined scale for the delay that load adds to the smallest round trip. `bands` holds the grades in rising
-    /// order of their limits.
+    /// Returns a user-defined scale for the delay added under load to the minimum RTT. `bands` holds the grades in ascending order
+    /// of their limits.
     pub fn own(bands: Vec<Band>) -> Self {
         Self { name: "own", words: "", compares: Compares::Added(Idle::Least), bands: Cow::Owned(bands) }
     }

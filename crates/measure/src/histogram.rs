@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn percentiles_agree_with_sorting() {
-        // log-uniform values from 1 us to 1000 s: every octave that a delay can have
+        // log-uniform values from 1 us to 1000 s: every octave that a delay can fall into
         let mut rng = Rng::named(3, "histogram");
         let mut h = Histogram::default();
         let mut all: Vec<u64> = (0..200_000).map(|_| units::math::pow(10.0, 3.0 + 9.0 * rng.unit()) as u64).collect();

@@ -35,7 +35,7 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
-    /// Returns a meter without records.   Errors: an invalid width of the bins.
+    /// Returns a meter with no records.   Errors: an invalid width of the bins.
     pub fn new(p: LinkMeterParams) -> Result<Self, Problem> {
         Ok(Self {
             link: p.link,

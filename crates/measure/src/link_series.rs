@@ -26,7 +26,7 @@ struct Bin {
 
 /// A link's series, in bins of equal width from the start of the run to its end.
 ///
-/// Records must come in the order of time. A record at or after the end counts in the last bin.
+/// Records must come in time order. A record at or after the end counts in the last bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LinkSeries {
     start: Time,
@@ -45,7 +45,7 @@ pub(crate) struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// Returns series without records, with bins of `width` over `duration`; the last bin may be shorter.
+    /// Returns an empty series, with bins of `width` over `duration`; the last bin may be shorter.
     ///
     /// Errors: see [`bins`](crate::series::bins).
     pub(crate) fn new(start: Time, width: Duration, duration: Duration) -> Result<Self, Problem> {

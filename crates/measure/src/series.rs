@@ -36,7 +36,7 @@ pub(crate) fn bins(width: Duration, duration: Duration) -> Result<usize, Problem
 
 /// A quantity in bins of `width` from `start` on.
 ///
-/// Values must come in the order of time, so that one comparison finds the bin. A value at or after the end counts in the last
+/// Values must come in time order, so that one comparison finds the bin. A value at or after the end counts in the last
 /// bin; a value that is older than the current bin counts in the current bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {

@@ -39,7 +39,7 @@ pub struct AppTally {
     pub voip: Vec<VoipMeter>,
     /// True if its flows always have more to send.
     pub greedy: bool,
-    /// A packet is late if its delay exceeds the smallest delay by more than this time; `None` if lateness is not measured.
+    /// A packet is late if its delay exceeds the minimum delay by more than this time; `None` if lateness is not measured.
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,

@@ -7,8 +7,8 @@
 //!   jitter = RFC 3550 §6.4.1:  J += (|D| - J) / 16,  D = difference in delay of consecutive arrivals
 //! ```
 //!
-//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, compared with the smallest delay so
-//! far), divided by their mean length if losses were independent, 1 / (1 - share).
+//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, compared with the minimum delay so far),
+//! divided by their mean length if losses were independent, 1 / (1 - share).
 //!
 //! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter above which a packet is late. Delay above the minimum
 //! is the most plausible interpretation, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
@@ -332,7 +332,7 @@ mod tests {
         let mut rng = Rng::named(3, "bursts");
         let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
         assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
-        // late packets count as lost: the delays of the fourth and the fifth packet are 70 ms above the smallest delay, which
+        // late packets count as lost: the delays of the fourth and the fifth packet are 70 ms above the minimum delay, which
         // makes one run of 2 among 6 packets
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);

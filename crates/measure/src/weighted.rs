@@ -8,7 +8,7 @@ const BINS: u32 = 65_536;
 /// The share of time that a whole number (such as a queue's length) spends at each value.
 ///
 /// There is one bin for each length 0..=limit if the limit is at most 65 535. Otherwise, each bin covers 2, 4, 8 ... lengths,
-/// the smallest power of two with which the bins reach the limit. Values above the limit count in the last bin. Mean and maximum
+/// the smallest power of two for which the bins reach the limit. Values above the limit count in the last bin. Mean and maximum
 /// are exact.
 ///
 /// Needed for CableLabs 2012 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".

@@ -137,7 +137,7 @@ impl LinkAccount<'_> {
     }
 }
 
-/// The grading of the delay that load adds.
+/// The grading of the delay added under load.
 #[derive(Clone, Debug)]
 pub struct Grading {
     /// The scale that the scenario names. `None` selects the first of [`crate::SCALES`], whose name the summary omits.

@@ -12,7 +12,7 @@ use packet::{Kind, Measure, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// Maximum number of flows of an application whose rates the summary lists one by one. The table `flows` has all flows.
+/// Maximum number of flows of an application whose rates the summary lists one by one. The table `flows` contains all flows.
 const EACH: usize = 32;
 
 /// The rate of each flow, by its number.
@@ -46,7 +46,7 @@ impl Counted<'_> {
     }
 }
 
-/// Goodput in bytes of each flow of an application that has several, both directions together.
+/// Goodput in bytes of each flow of an application with several flows, both directions together.
 struct Flows<'a> {
     bytes: &'a [u64],
     time: Duration,
@@ -208,7 +208,7 @@ measures! {
     }
 }
 
-/// The kind of a mean opinion score.
+/// The kind used for mean opinion scores.
 const MOS: Kind = Kind::scale("1 to 4.5").more().least(0.01);
 
 /// Returns the number of packets that are slower than the fastest by more than `late_after`.

@@ -1,4 +1,4 @@
-//! The delay that load adds in a run, and its grade on the scale that the scenario chose.
+//! The delay added under load in a run, and its grade on the scale chosen by the scenario.
 //!
 //! ```text
 //!   ping      99th percentile of the round trip - smallest round trip, or the quantity of another scale
@@ -22,7 +22,7 @@ const MINUTE: f64 = 60_000.0;
 
 /// The grade of a ping.
 pub(super) struct PingGrade<'a> {
-    /// Mean delay that load adds to the round trip.
+    /// Mean delay added to the round trip under load.
     pub added: Option<Duration>,
     /// 99th percentile of the delay that load adds.
     pub p99: Option<Duration>,
@@ -83,7 +83,7 @@ impl Grading {
         self.scale.as_ref().unwrap_or(&SCALES[0])
     }
 
-    /// Returns the delay that load adds to these round trips, and its grade.
+    /// Returns the delay added to these round trips under load, and its grade.
     pub(super) fn grade_ping(&self, echoes: &Echoes) -> PingGrade<'_> {
         let (scale, loaded, p99) = (self.scale(), echoes.loaded(&self.load), echoes.induced_p99());
         match scale.compares {

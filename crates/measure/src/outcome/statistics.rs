@@ -1,4 +1,4 @@
-//! Statistics that several measures share.
+//! Statistics shared by several measures.
 
 use super::account::ms;
 use crate::{Histogram, TimeWeighted};

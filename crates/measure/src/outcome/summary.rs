@@ -1,6 +1,6 @@
 //! The summary: the numbers that fit on one page.
 //!
-//! Links are in `links.rs`, applications in `apps.rs`, the delay that load adds and its grade in `graded.rs`.
+//! Links are in `links.rs`, applications in `apps.rs`, the delay added under load and its grade in `graded.rs`.
 
 use super::account::Account;
 use super::statistics::{DELAYS, delays, object, put};
