@@ -34,7 +34,7 @@ pub(crate) struct Propagation {
 }
 
 impl Propagation {
-    /// Returns a wire without packets. `stream` creates the random stream with a given name.
+    /// Returns an empty wire. `stream` creates the random stream with a given name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         let mut made = Self {
             delay: spec.delay,

@@ -12,7 +12,7 @@ pub struct PlainLink {
     pub now: Time,
     /// End of the last transmission that has begun.
     pub free_at: Time,
-    /// Packets in the queue, the oldest first. Their `stamp` is the time of arrival at the queue.
+    /// Packets in the queue, oldest first. Their `stamp` is the time of arrival at the queue.
     pub waiting: Vec<PacketMeta>,
     /// Packets in transmission and on the wire, in order of arrival. Their `stamp` is the time of arrival at the far end.
     pub in_flight: Vec<PacketMeta>,

@@ -48,7 +48,7 @@ impl fmt::Display for BadLine {
 
 const VALID: &str = "expected a whole number of milliseconds, at most 1000000000";
 
-/// Quotes a word for a message if it looks like a number; otherwise returns an empty text. A user may name any file as a trace,
+/// Quotes a word for a message if it looks like a number; otherwise returns an empty string. A user may name any file as a trace,
 /// and a message must not leak the contents of the file.
 fn quoted_number(word: &str) -> String {
     let like_a_number = word.len() <= 24 && word.bytes().all(|b| b.is_ascii_digit() || b"+-.,x".contains(&b));
@@ -74,7 +74,7 @@ impl Lines {
         lines.done(text.lines().count())
     }
 
-    /// Reads the compact form.   Errors: the first invalid word; an empty text.
+    /// Reads the compact form.   Errors: the first invalid word; an empty string.
     pub fn read_compact(text: &str) -> Result<Self, BadLine> {
         let (mut lines, mut now, mut words) = (Builder::default(), 0u64, 0);
         for (i, word) in text.split_whitespace().enumerate() {

@@ -88,7 +88,7 @@ pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Durati
     require(valid, name, format!("{time} is not valid; expected {least} to {most}, in whole ms"))
 }
 
-/// Checks a pair of times.   Errors: a shortest time above the longest.
+/// Checks a pair of times.   Errors: a minimum above the maximum.
 pub(super) fn rising(least: (&str, Duration), most: (&str, Duration)) -> Result<(), Problem> {
     require(least.1 <= most.1, least.0, format!("{} is not valid; expected at most {}, {}", least.1, most.0, most.1))
 }

@@ -34,7 +34,7 @@ pub(crate) struct Opportunities {
     current: Opportunity,
     /// Unused bytes of the current opportunity; `None` before it begins.
     left: Option<u64>,
-    /// The partly sent packet, and the number of its bytes that are still to be sent.
+    /// The partly sent packet, and the number of its bytes still to be sent.
     under_way: Option<(PacketMeta, u64)>,
     /// True if the queue has been polled since it became empty.
     empty: bool,

@@ -25,7 +25,7 @@ fn a_plain_link_stores_and_forwards() {
 
 #[test]
 fn longest_waits_in_a_full_queue() {
-    // the longest wait is limit x 12 000 bit / rate. Under the ns-2 convention, the queue holds one packet less
+    // the longest wait is limit x 12 000 bit / rate. Under the ns-2 convention, the queue holds one packet fewer
     for (limit, rate, ns2, wait) in [
         (417, 20, false, 250.2),
         (417, 5, false, 1000.8),

@@ -31,7 +31,7 @@ fn a_policer_lets_through_its_burst_and_its_rate() {
     // packets arrive at 8 Mbit/s; 2 Mbit/s may pass, after a first burst of 10 packets
     let mut b = link("policer = { rate = '2mbit', burst = '10KB' }");
     send(&mut b, 1001);
-    // in 1 s, tokens for 250 kB arrive, so 10 + 250 packets pass, or one packet less if the last tokens are too few
+    // in 1 s, tokens for 250 kB arrive, so 10 + 250 packets pass, or one packet fewer if the last tokens are too few
     assert!((259..=260).contains(&b.out.len()), "{}", b.out.len());
     // the bucket loses 1000 - 250 bytes with each packet that passes, so 10 + 3 pass before the first drop
     assert_eq!(lost(&b).iter().position(|lost| *lost), Some(13));
