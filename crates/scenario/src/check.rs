@@ -15,7 +15,7 @@ const MAX_NODES: usize = 4096;
 const MAX_LINKS: usize = 16_384;
 /// Maximum number of applications.
 const MAX_APPS: usize = 16_384;
-/// Maximum number of TCP stacks, of routes, and of names in a list of `record`.
+/// Maximum number of TCP stacks, of routes, and of names in a `record` list.
 const MAX_LIST: usize = 16_384;
 /// Maximum number of characters in a name.
 const MAX_NAME: usize = 128;

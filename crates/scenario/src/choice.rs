@@ -1,11 +1,11 @@
-//! Handles `--set` with a path into a table of one key: a link's `queue` or an application's `traffic`. The key names the kind.
+//! Handles `--set` with a path into a one-key table: a link's `queue` or an application's `traffic`. The key names the kind.
 
 use serde_json::{Map, Value};
 use units::{Problem, shown};
 
-/// Prepares a table of one key for `--set path=value` if `path` leads into it (`link.up.queue.codel.target`).
+/// Prepares a one-key table for `--set path=value` if `path` leads into it (`link.up.queue.codel.target`).
 ///
-/// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a text (`"codel target 5ms"`) with the table that it
+/// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a string (`"codel target 5ms"`) with the table that it
 /// describes, so that a parameter can be overridden.
 ///
 /// Errors: a name that differs from the name in the tree; the message shows the correct `--set`.
@@ -48,7 +48,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     Err(Problem::new(&at, format!("is \"{present}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
-/// Returns the table that a text stands for; the text is the name of a choice, or a discipline in tc's syntax.
+/// Returns the table that a string stands for; the string is the name of a choice, or a discipline in tc syntax.
 fn meaning(key: &str, text: &str) -> Option<Value> {
     match key {
         "queue" => qdisc::tc::table(text),

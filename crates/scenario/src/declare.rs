@@ -112,7 +112,7 @@ impl Scenario {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the stack of this name: a stack defined in this scenario, or a preset.
+    /// Returns the stack with this name: a stack defined in this scenario, or a preset.
     pub fn stack(&self, name: &str) -> Result<tcp::TcpParams, Problem> {
         match self.tcp.get(name) {
             Some(own) => own.resolve().map_err(|p| p.under(name).under("tcp")),

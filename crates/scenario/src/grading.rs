@@ -1,4 +1,4 @@
-//! Grading of the delay that load adds: `[grade]`.
+//! Grading of the delay added under load: `[grade]`.
 //!
 //! ```text
 //! [grade]

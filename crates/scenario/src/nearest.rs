@@ -26,7 +26,7 @@ pub(crate) fn as_near<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
     known.iter().copied().filter(|name| distance(name) == least).collect()
 }
 
-/// Returns `; did you mean "a" or "b"?`, or an empty text if no known name is near.
+/// Returns `; did you mean "a" or "b"?`, or an empty string if no known name is near.
 pub(crate) fn hint(given: &str, known: &[&str]) -> String {
     let near: Vec<String> = as_near(given, known).iter().map(|n| format!("\"{}\"", shown(n))).collect();
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }

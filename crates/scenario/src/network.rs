@@ -30,7 +30,7 @@ pub struct NetworkLink {
     pub to: u16,
     /// Specification of the port: queue, server and wire.
     pub port: PortSpec,
-    /// Changes in the order of time.
+    /// Changes, in time order.
     pub changes: Vec<(Time, port::Change)>,
     /// True if series and distributions are recorded.
     pub recorded: bool,

@@ -1,9 +1,9 @@
-//! Parses a text into a tree of tables and values.
+//! Parses text into a tree of tables and values: TOML or JSON.
 
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// The format of a scenario text.
+/// The format of a scenario's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// TOML 1.
@@ -64,7 +64,7 @@ fn plain(value: toml::Value) -> Result<Value, Problem> {
     })
 }
 
-/// Returns true if a text is a TOML value.
+/// Returns true if a string is a TOML value.
 pub(crate) fn is_toml(value: &str) -> bool {
     toml::from_str::<Value>(&format!("v = {value}")).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Reads a scenario from a text, with errors that a user can act on.
+//! Reads a scenario from text, with errors that a user can act on.
 
 pub use crate::parse::{Format, parse};
 
@@ -55,8 +55,8 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Replaces queues written as text (`"codel target 5ms"`, `"sfq_hss + pie"`) with their tables, so that the tree can be shown or
-/// changed. Leaves an invalid text unchanged.
+/// Replaces queues written as strings (`"codel target 5ms"`, `"sfq_hss + pie"`) with their tables, so that the tree can be shown or
+/// changed. Leaves an invalid string unchanged.
 pub fn queues_as_tables(tree: &mut Value) {
     let links = tree.get_mut("link").and_then(Value::as_object_mut);
     for queue in links.into_iter().flatten().filter_map(|(_, link)| link.get_mut("queue")) {

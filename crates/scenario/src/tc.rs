@@ -21,7 +21,7 @@ use units::{BitRate, Duration, Problem, shown};
 const LEAST_FRAME: u64 = 64;
 /// Minimum netem `limit`, in packets: netem's default.
 const LEAST_HELD: u64 = 1000;
-/// `limit` of netem in packets for a link whose rate is unknown.
+/// netem's `limit`, in packets, for a link whose rate is unknown.
 const HELD: u64 = 100_000;
 
 const HEAD: &str = "\
@@ -73,7 +73,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     out
 }
 
-/// Returns the command for the server behind the queue, with the `verb` of tc (add, replace, change).
+/// Returns the command for the server behind the queue, with tc's `verb` (add, replace, change).
 fn server(link: &Link, verb: &str) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {
@@ -165,7 +165,7 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     out
 }
 
-/// Returns delay, jitter and loss in netem's syntax; `None` if there are none.
+/// Returns delay, jitter and loss in netem syntax; `None` if there are none.
 fn netem(link: &Link) -> Option<String> {
     let (delay, jitter, loss) = (link.delay, link.jitter, link.loss.get());
     if delay.is_zero() && jitter.is_zero() && loss == 0.0 {

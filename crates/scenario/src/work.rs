@@ -32,9 +32,9 @@ const MOST_BYTES: u64 = 1_000_000_000;
 
 /// Packets of a transfer other than its data: handshake, request, close.
 const PER_PIECE: f64 = 8.0;
-/// Bytes of an ACK on the wire, the smallest packet of TCP.
+/// Size of an ACK on the wire, TCP's smallest packet, bytes.
 const ACK: u64 = 40;
-/// Bytes of a full packet on the wire.
+/// Size of a full packet on the wire, bytes.
 const FULL: u64 = 1500;
 
 /// The path between an application and one of its servers.
@@ -217,15 +217,15 @@ fn about(n: f64) -> String {
     }
 }
 
-/// Bytes of a histogram with a value in every bin.
+/// Memory of a histogram with a value in every bin, bytes.
 const HISTOGRAM: u64 = 275_000;
-/// Bytes of a link: per bin for its series, and once for its histogram and the distribution of its queue's length.
+/// Memory of a link, bytes: per bin for its series, and once for its histogram and the distribution of its queue's length.
 const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
-/// Bytes of each direction of a flow: per bin for its series, and once for everything else.
+/// Memory of each direction of a flow, bytes: per bin for its series, and once for everything else.
 const ROW: [u64; 2] = [132, 1_500];
-/// Bytes of a flow for its counters and its connection, without its directions.
+/// Memory of a flow's counters and its connection, without its directions, bytes.
 const FLOW: u64 = 2_000;
-/// Bytes of an application without its flows: the delays in both directions, and the times of files or probes.
+/// Memory of an application without its flows, bytes: the delays in both directions, and the times of files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
 /// Maximum number of flows of an application for which series are kept.
 const ROWS_WITH_SERIES: usize = 32;

@@ -1,4 +1,4 @@
-//! Overrides with `--set` inside a queue or an application's traffic, which are tables of one key.
+//! Overrides with `--set` inside a queue or an application's traffic, which are one-key tables.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
