@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Packets move through the ports of the links in the order of the ports' deadlines. Every transmission, drop and hand-over has
-//! its exact virtual time, however late the caller calls. Only the last step, in which a packet leaves the bench, has to wait for
+//! its exact virtual time, however late the call. Only the last step, in which a packet leaves the bench, has to wait for
 //! the caller. `due` is the time at which the packet should have left, so that the caller can measure its own lateness.
 //!
 //! The simulator runs the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a fake clock
@@ -247,7 +247,8 @@ impl<S: Sink> Bench<S> {
     /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so every deadline either serves a packet or is a timer. At a stopped link, timers may go on forever
+        // no packet enters, so every deadline either serves a packet or is a timer. On a stopped link, timers may keep firing
+        // forever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

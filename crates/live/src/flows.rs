@@ -61,7 +61,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Returns the flow of a packet, true if the packet travels from responder to initiator, and true if the flow is new.
+    /// Returns the packet's flow, whether the packet travels from responder to initiator, and whether the flow is new.
     pub fn find(&mut self, h: &Header) -> (FlowId, bool, bool) {
         let key = Key { protocol: h.protocol as u8, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
         if let Some(&slot) = self.index.get(&key) {

@@ -55,7 +55,7 @@ fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
 struct VnetHeader {
     flags: u8,
     gso_type: u8,
-    /// Bytes of IP and TCP headers; a hint.
+    /// Size of the IP and TCP headers, bytes; a hint.
     hdr_len: u16,
     /// Payload bytes of a segment.
     gso_size: u16,

@@ -1,7 +1,7 @@
 //! The result of a live run: the same account as for a simulation, plus the section `live`.
 //!
 //! `summary.live` holds the verdict. A run is invalid if too many packets left the bench too late: the 99th percentile of the
-//! lateness must not exceed 1 ms, nor 5 % of the shortest round-trip propagation delay between two communicating hosts. It is also
+//! lateness must not exceed 1 ms, nor 5 % of the minimum round-trip propagation delay between two communicating hosts. It is also
 //! invalid if the bench was overloaded: the median of the time since a device was empty must not exceed 1 ms. The table
 //! `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
 

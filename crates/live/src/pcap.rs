@@ -1,6 +1,6 @@
 //! The packets of each namespace, as a capture file.
 //!
-//! In the file of a side, a packet's time stamp is the time at which the side's kernel passed the packet to the bench, or at
+//! In a side's file, a packet's time stamp is the time at which the side's kernel passed the packet to the bench, or at
 //! which the packet left the bench. A separate thread writes the files, so that a slow disk delays no packet.
 
 use record::pcap::{Pcap, WHOLE};

@@ -33,7 +33,7 @@ use units::{BitRate, Duration, Problem, Time};
 /// Options of a run in addition to its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// A congestion control of the kernel. It replaces the stacks of all applications, and is the default of sockets that
+    /// A kernel congestion control. It replaces the stacks of all applications, and is the default of sockets that
     /// commands open.
     pub congestion: Option<String>,
     /// Highest rate of a path; faster paths are refused.
@@ -257,7 +257,7 @@ fn watch(shared: &Shared, mut progress: impl FnMut(&View) -> bool, over: impl Fn
     go_on
 }
 
-/// Asks the threads of the run to stop when this value is dropped.
+/// Signals the run's threads to stop when this value is dropped.
 struct StopOnDrop<'a>(&'a Shared);
 
 impl Drop for StopOnDrop<'_> {

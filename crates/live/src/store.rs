@@ -10,7 +10,7 @@ struct Body {
     used: bool,
 }
 
-/// Slots for packets. Memory grows to the largest number of packets that were in the bench at the same time.
+/// Slots for packets. Memory grows with the maximum number of packets in the bench at the same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     bodies: Vec<Body>,

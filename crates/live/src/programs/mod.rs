@@ -129,7 +129,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Fires the timers that are due, in the order of time; at equal times, in the order of applications.   Bound: each timer
+    /// Fires the timers that are due, in time order; at equal times, in the order of applications.   Bound: each timer
     /// set before `now` fires once.
     fn fire(&mut self, now: Time) {
         loop {
