@@ -34,7 +34,7 @@ use units::{BitRate, Problem, Time};
 /// Bytes kept of each packet, more than any header.
 pub const KEPT: u32 = 128;
 
-/// Bytes of the headers of a datagram: IPv4 (20) with UDP (8) or ICMP echo (8).
+/// Size of a datagram's headers, bytes: IPv4 (20) with UDP (8) or ICMP echo (8).
 const DATAGRAM_HEADERS: u16 = 28;
 
 /// A sink that captures the packets at both ends of a link.

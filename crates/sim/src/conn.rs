@@ -17,7 +17,7 @@ pub(crate) enum SlotUse {
     Udp,
 }
 
-/// The path from one side of an application's flows to the other, with the properties that all packets on the path share. A
+/// The path from one side of an application's flows to the other, with the properties shared by all packets on the path. A
 /// world has few paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
@@ -112,8 +112,8 @@ pub(crate) struct Conn {
     pub info: ConnInfo,
 }
 
-/// Bytes of a connection in a world's table: both ends, with room for a few segments in flight and a few ranges received above
-/// holes. Additional segments and ranges are stored elsewhere.
+/// Size of a connection in a world's table, bytes: both ends, with room for a few segments in flight and a few ranges received
+/// above holes. Additional segments and ranges are stored elsewhere.
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {

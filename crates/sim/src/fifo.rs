@@ -18,7 +18,7 @@ use packet::{Backlog, Count, DropReason, Packed, PacketMeta};
 use port::PlainLink;
 use units::{BitRate, Duration, Time};
 
-/// Series and distributions of a link, if it is recorded.
+/// A link's series and distributions, if it is recorded.
 pub(crate) type Meter = Option<Box<LinkMeter>>;
 
 /// Limit of the queue. The packet in transmission does not count.

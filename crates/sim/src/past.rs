@@ -28,12 +28,12 @@ use std::mem;
 use traffic::Traffic;
 use units::{Problem, Time};
 
-/// The scheduled actions in the run of a scenario, in order of time.
+/// The scheduled actions in a scenario's run, in time order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Everything that takes effect at the start, as text.
     pub always: String,
-    /// The later actions: the time of each, and a text that describes it. Equal actions have equal texts. The last action is
+    /// The later actions: the time of each, and a string that describes it. Equal actions have equal strings. The last action is
     /// the end of the run.
     pub acts: Vec<(Time, String)>,
 }

@@ -203,7 +203,7 @@ impl Lives {
         &self.flows
     }
 
-    /// Returns the states of senders, in the order of time.
+    /// Returns the states of senders, in time order.
     pub fn beliefs(&self) -> &[Belief] {
         &self.senders.rows
     }

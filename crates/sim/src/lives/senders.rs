@@ -26,7 +26,7 @@ const PROBED: [&str; NAMES.len()] = ["cwnd", "ssthresh", "in_flight", "srtt", "r
 /// Index of `timeouts` in [`NAMES`].
 const TIMEOUTS: usize = NAMES.len() - 1;
 
-/// Readings of senders, in order of time.
+/// Readings of senders, in time order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Senders {
     pub rows: Vec<Belief>,

@@ -42,8 +42,8 @@ fn a_games_delay_is_an_order_of_magnitude_below_that_of_one_queue() {
     let (pie, requests, proactive) = (of(&modem("'docsis_pie'", "")), of(&lld("")), of(&lld(PGS)));
     let delays = [&pie, &requests, &proactive].map(game);
     assert!(delays[2] < delays[0] / 10.0 && delays[1] < delays[0] / 3.0, "{delays:?}");
-    // the longest delay of a packet of the game is the sum of a grant interval (2.025 ms), the preparation of the grant (0.135
-    // ms), the frame of the packet (0.135 ms) and the propagation (0.04 ms)
+    // the maximum delay of a game packet is the sum of a grant interval (2.025 ms), the grant's preparation (0.135 ms), the
+    // packet's frame (0.135 ms) and the propagation (0.04 ms)
     assert!(number(&proactive, "apps.game.delay_ms.max") <= 2.025 + 0.135 + 0.135 + 0.04, "{delays:?}");
     // the uploads fill the link in all cases
     for o in [&pie, &requests, &proactive] {
@@ -256,7 +256,7 @@ fn the_pair_takes_turns_behind_a_shaper() {
         app.bulk = { from = 'home', to = ['net'], traffic.ftp = { flows = 8, direction = 'down' } }\n\
         [app.game]\nfrom = 'net'\nto = ['home']\ndscp = 45\ntraffic.cbr = { rate = '110kbit', size = 450 }\n";
     let o = run(text);
-    // the longest delay is the sum of 5 ms of propagation, one packet of the other queue at 100 Mbit/s (0.12 ms), and the depth
+    // the maximum delay is the sum of 5 ms of propagation, one packet of the other queue at 100 Mbit/s (0.12 ms), and the depth
     // of the token bucket
     assert!(number(&o, "apps.game.delay_ms.max") < 5.0 + 0.5, "{}", number(&o, "apps.game.delay_ms.max"));
     assert!(number(&o, "links.down.utilisation") > 0.97);

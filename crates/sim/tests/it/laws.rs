@@ -1,4 +1,4 @@
-//! Control laws with TCP at 10 Mbit/s: the length of the queue under each law.
+//! Control laws with TCP at 10 Mbit/s: the queue length under each law.
 
 use crate::common::{number, run};
 

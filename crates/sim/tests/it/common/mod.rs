@@ -163,7 +163,7 @@ pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
     MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
 }
 
-/// The kind of numbers in random scenarios.
+/// The kind of numbers used in random scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// Rates, delays and sizes that divide one another, so that many events are simultaneous.
