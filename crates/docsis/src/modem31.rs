@@ -1,4 +1,4 @@
-//! A DOCSIS 3.1 modem, which sends requests, and sends bursts in the granted frames.
+//! A DOCSIS 3.1 modem, which sends requests, and bursts in the granted frames.
 //!
 //! ```text
 //! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received so far
@@ -59,7 +59,7 @@ pub struct Modem31 {
     request_at: [Time; 2],
     /// Number of the MAP for which `request_at` was drawn, plus 1.
     drawn: u64,
-    /// Granted bursts that are not yet prepared, in order of time.
+    /// Granted bursts that are not yet prepared, in time order.
     bursts: VecDeque<Burst>,
     /// Bytes granted to L and C in `bursts`.
     granted: [u64; 2],
@@ -144,7 +144,7 @@ impl Modem31 {
         let (begin, end) = (self.map_at(map), self.map_at(map + 1));
         self.drawn = map + 1;
         for flow in [L, C] {
-            // bursts are in order of time
+            // bursts are in time order
             let mut here = self.bursts.iter().take_while(|b| b.prepare_at + self.params.burst_preparation < end);
             let alone = flow == C || self.params.low_latency.is_some();
             self.request_at[flow] = if !alone || here.any(|b| b.flow == flow) {

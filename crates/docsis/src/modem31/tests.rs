@@ -70,7 +70,7 @@ fn a_lonely_packet_takes_the_whole_loop() {
     assert_eq!((out.len(), modem.inside()), (4000, 0));
     let ms: Vec<f64> = out.iter().map(|o| o.2.millis()).collect();
     let (least, most) = ms.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
-    // the shortest delay is MinReqGntDelay plus one frame. In the longest, the request is sent at the end of the next MAP, after 2
+    // the minimum delay is MinReqGntDelay plus one frame. In the maximum, the request is sent at the end of the next MAP, after 2
     // x 2.025 ms, and the grant lies at the end of the second MAP after MinReqGntDelay, 1.62 + 2 x 2.025 ms later
     assert!((1.755..2.3).contains(&least) && (7.0..9.72).contains(&most), "{least} {most}");
     // the mean delay is the sum of five times: 7/12 of a MAP until the request (drawn uniformly in the current MAP, or in the
@@ -92,7 +92,7 @@ fn with_proactive_grants_a_packet_only_waits_for_the_next_one() {
             let (_, out) = run(&p, &lonely(3000, L), Time(151_000_000_000));
             assert_eq!(out.len(), 3000);
             let most = out.iter().map(|o| o.2).max().unwrap();
-            // the longest delay is the interval between grants in whole frames, plus the preparation, plus a frame
+            // the maximum delay is the interval between grants in whole frames, plus the preparation, plus a frame
             let bound = Duration::from_micros(frames * 135 + prepared + 135);
             assert!(most <= bound && most + Duration::from_micros(20) > bound, "{most} {bound}");
             let least = out.iter().map(|o| o.2).min().unwrap();

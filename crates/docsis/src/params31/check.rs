@@ -17,7 +17,7 @@ macro_rules! refuse_changed {
 }
 
 impl Docsis31Params {
-    /// Refuses parameters that only an upstream has.
+    /// Refuses parameters that apply only to an upstream.
     fn check_downstream(&self, downstream: &DownstreamParams) -> Result<(), Problem> {
         downstream.validate().map_err(|p| p.under("downstream"))?;
         let defaults = Self::new(self.flow.clone());
