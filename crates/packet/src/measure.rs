@@ -50,23 +50,23 @@ impl Kind {
     const fn of(unit: Unit) -> Self {
         Self { unit: Some(unit), better: Some(Better::Neither), least: None, rank: None }
     }
-    /// The kind of values without a unit: counts, factors, truth values and words.
+    /// The kind used for values without a unit: counts, factors, truth values and words.
     pub const ONE: Self = Self::of(Unit::One);
-    /// The kind of packet counts.
+    /// The kind used for packet counts.
     pub const PACKETS: Self = Self::of(Unit::Packets);
-    /// The kind of byte counts.
+    /// The kind used for byte counts.
     pub const BYTES: Self = Self::of(Unit::Bytes);
-    /// The kind of durations in milliseconds.
+    /// The kind used for durations in milliseconds.
     pub const MS: Self = Self::of(Unit::Milliseconds);
-    /// The kind of durations in seconds.
+    /// The kind used for durations in seconds.
     pub const S: Self = Self::of(Unit::Seconds);
-    /// The kind of rates in megabits per second.
+    /// The kind used for rates in megabits per second.
     pub const MBIT: Self = Self::of(Unit::Mbit);
-    /// The kind of shares in percent.
+    /// The kind used for shares in percent.
     pub const PERCENT: Self = Self::of(Unit::Percent);
-    /// The kind of statistics that have the unit of their distribution.
+    /// The kind used for statistics with the unit of their distribution.
     pub const SAME: Self = Self { unit: None, better: None, least: None, rank: None };
-    /// The kind of a distribution's coefficient of variation.
+    /// The kind used for a distribution's coefficient of variation.
     pub const VARIATION: Self = Self::of(Unit::One).less().least(0.01);
 
     /// Returns the kind of a number on a scale, such as "1 to 4.5".

@@ -100,7 +100,7 @@ pub enum Item<'a> {
 /// State that a table or plot shows over time, in the same form for every algorithm that reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
-    /// Queueing delay in the L and in the C queue of a dual-queue discipline.
+    /// Queueing delay in the L and C queues of a dual-queue discipline.
     QueueDelays([Duration; 2]),
     /// A congestion controller's model of the path.
     Path(PathModel),
