@@ -7,6 +7,7 @@ again.
 
 import ast
 import functools
+import gc
 import importlib.util
 import inspect
 import itertools
@@ -239,14 +240,24 @@ def loaded(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass
     return UserClass(kind, of, label, file)
 
 
-#: Held while parsing: in CPython 3.11, threads that parse at the same time may raise SystemError (gh-106905).
+#: Held while a text is parsed and the garbage collector is off.
 _PARSING = threading.Lock()
 
 
 def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
-    """Parses the source of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes."""
+    """Parses the text of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes.
+
+    CPython 3.11 may raise SystemError if threads parse at the same time (gh-106905), and formatting a traceback also
+    parses. Another thread can only run during the parse if the garbage collector calls Python code, so it is off.
+    """
     with _PARSING:
-        return ast.parse(source, file)
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return ast.parse(source, file)
+        finally:
+            if collects:
+                gc.enable()
 
 
 def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from hypothesis import settings
@@ -79,15 +79,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))
 
 
+#: The lock that this worker holds; empty if it holds none.
+_HELD: list[IO[str]] = []
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Lets a test marked `alone` have the machine to itself: other workers of `pytest -n` wait until it has ended."""
-    alone = item.get_closest_marker("alone") is not None
-    with TURN.open() as turn, RUNNING.open() as running:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        fcntl.flock(running, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        fcntl.flock(turn, fcntl.LOCK_UN)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Lets a test marked `alone` have the machine to itself: other workers of `pytest -n` wait until it has ended.
+
+    Successive tests marked `alone` share one lock. If each had its own, another worker would start a test in between,
+    and this worker would wait for its end.
+    """
+    if not _HELD:
+        _HELD.append(RUNNING.open())
+        with TURN.open() as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            fcntl.flock(_HELD[0], fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
+    try:
         return (yield)
+    finally:
+        if nextitem is None or not (_is_alone(item) and _is_alone(nextitem)):
+            _HELD.pop().close()
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
 
 
 def digest(folder: Path) -> str:

@@ -1,7 +1,10 @@
 """Parsing users' classes in several threads at once."""
 
+import contextlib
 import gc
 import sys
+import threading
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -36,4 +39,28 @@ def test_threads_parse_at_the_same_time() -> None:
     # with `ast.parse` itself, some of these calls raise SystemError in CPython 3.11
     with ThreadPoolExecutor(4) as threads:
         trees = list(threads.map(parsed, [TEXT] * 100))
+    assert {len(tree.body) for tree in trees} == {len(parsed(TEXT).body)}
+
+
+@pytest.mark.usefixtures("switching")
+def test_another_thread_may_format_a_traceback() -> None:
+    # to place its carets, a traceback calls `ast.parse` itself
+    done = threading.Event()
+
+    def formats() -> None:
+        while not done.is_set():
+            try:
+                _ = 1 + int(done.is_set()) / 0
+            except ZeroDivisionError:
+                # the parse of this thread may still fail
+                with contextlib.suppress(SystemError):
+                    traceback.format_exc()
+
+    thread = threading.Thread(target=formats)
+    thread.start()
+    try:
+        trees = [parsed(TEXT) for _ in range(20)]
+    finally:
+        done.set()
+        thread.join()
     assert {len(tree.body) for tree in trees} == {len(parsed(TEXT).body)}

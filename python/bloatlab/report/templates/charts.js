@@ -51,9 +51,14 @@
 
   const scale = (axis) => ({ time: false, distr: axis.log ? 3 : 1, range: (u, lo, hi) => (u.zoomed && lo < hi ? [lo, hi] : axis.range) });
 
-  function axis(given, side) {
+  // The width of the longest line of an axis's named places, about, in px of `font`.
+  const widest = (ticks) => 7 * Math.max(...ticks.flatMap(([, words]) => words.split("\n")).map((line) => line.length));
+
+  // `width`: of the chart, for the horizontal axis. If its named places have too little room, they are set smaller.
+  function axis(given, side, width) {
+    const crowded = side === 2 && given.ticks && given.ticks.length * widest(given.ticks) > width - 80;
     const made = {
-      label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font, gap: 4, size: side === 3 ? (given.ticks ? 16 + 6 * Math.max(...given.ticks.map(([, words]) => words.length)) : 52) : given.ticks && given.ticks.some(([, words]) => words.includes("\n")) ? 46 : 30,
+      label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font: crowded ? font.replace("12px", "9px") : font, gap: 4, size: side === 3 ? (given.ticks ? 16 + 6 * Math.max(...given.ticks.map(([, words]) => words.length)) : 52) : given.ticks && given.ticks.some(([, words]) => words.includes("\n")) ? 46 : 30,
       stroke: () => css("--axis"), grid: { stroke: () => css("--line"), width: 1 }, ticks: { show: false },
       values: (u, splits) => splits.map((v) => (v == null ? "" : short(v))),
     };
@@ -181,7 +186,7 @@
     const u = new uPlot({
       width: Math.max(240, place.clientWidth), height, series, bands,
       scales: { x: scale(panel.x), y: { distr: panel.y.log ? 3 : 1, range: () => panel.y.range } },
-      axes: [axis(panel.x, 2), axis(panel.y, 3)],
+      axes: [axis(panel.x, 2, place.clientWidth), axis(panel.y, 3)],
       padding: [8, 18, 0, 0],
       cursor: {
         dataIdx: nearest, drag: { x: true, y: false, setScale: false },

@@ -326,7 +326,7 @@ def _points(of: Mapping[tuple[str, Queue], Beside]) -> list[Point]:
 #: For each metric: the users for whom it matters, its unit, digits and scale.
 _WHO = ((MEDIAN, "For pages", "s", 1, 1.0), (MOS, "For calls", "MOS", 2, 1.0), (FTP, "For uploads", "MB", 0, 1e-3))
 
-_LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE_AND_UDP: "5+UDP", Bulk.BURSTY: "burst"}
+_LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE_AND_UDP: "UDP", Bulk.BURSTY: "burst"}
 
 
 def draw(runs: Runs) -> Drawn:
