@@ -11,7 +11,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads digits with at most one decimal point. Returns `None` for any other text, and for a number of 10^21 or more.
+    /// Reads digits with at most one decimal point. Returns `None` for any other string, and for a number of 10^21 or more.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         if whole.is_empty() && fraction.is_empty() {

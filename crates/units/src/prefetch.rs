@@ -1,6 +1,6 @@
 //! Prefetching of memory.
 
-/// Bytes of a cache line.
+/// Size of a cache line, bytes.
 pub const LINE: usize = 64;
 
 /// Prefetches the cache line `offset` bytes after the start of `place`, without waiting for it.

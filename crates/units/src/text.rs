@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// A text that is not a valid quantity, and the form of a valid quantity.
+/// A string that is not a valid quantity, and how a valid one is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     given: String,
@@ -16,7 +16,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// Creates the error for the user's text `given`. `valid` completes the message "expected ...".
+    /// Creates the error for the user's string `given`. `valid` completes the message "expected ...".
     pub fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
         Self { given: given.into(), valid: valid.into() }
     }
@@ -41,7 +41,7 @@ pub(crate) fn split_number<'a>(s: &'a str, valid: &str) -> Result<(Decimal, &'a 
     }
 }
 
-/// A value that a scenario writes as a text; [`text_serde!`](crate::text_serde) implements serde and JSON Schema for it.
+/// A value written in a scenario as a string; [`text_serde!`](crate::text_serde) implements serde and JSON Schema for it.
 pub trait Text: fmt::Display + FromStr<Err = ParseError> {
     /// Completes "expected ..." in a message.
     const VALID: &'static str;

@@ -1,4 +1,4 @@
-//! Choices written as a table of one key (`hash = { queues = 64 }`), or as a keyword for its defaults (`"hash"`).
+//! Choices written as a one-key table (`hash = { queues = 64 }`), or as a keyword for its defaults (`"hash"`).
 //!
 //! serde's derive reads a keyword only for a variant without content. [`word_or_table`](crate::word_or_table) wraps the derived
 //! reader (made inherent by `#[serde(remote = "Self")]`) and presents a keyword to this reader as an empty table of that key.
@@ -29,7 +29,7 @@ macro_rules! word_or_table {
     )+};
 }
 
-/// Extends the schema of `T`, whose choices are tables of one key. If the table of a choice may be empty, the schema also accepts
+/// Extends the schema of `T`, whose choices are one-key tables. If the table of a choice may be empty, the schema also accepts
 /// the key alone, as a keyword.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
@@ -41,7 +41,7 @@ pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     }
 }
 
-/// A deserializer that accepts a keyword wherever an enum is written as a table of one key.
+/// A deserializer that accepts a keyword wherever an enum is written as a one-key table.
 #[doc(hidden)]
 pub struct WordOrTable<D>(pub D);
 
