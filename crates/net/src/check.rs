@@ -1,4 +1,4 @@
-//! Checks the result of a run against the expectations of its scenario (`[expect]`).
+//! Checks the result of a run against its scenario's expectations (`[expect]`).
 //!
 //! Departs: `bloatlab check` also checks several seeds and sweeps (docs/check.md). This module checks the values of a single run.
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use units::Problem;
 
 impl<S: Sink> Network<S> {
-    /// Checks the result of the run so far against the `[expect]` table of the scenario.
+    /// Checks the result of the run so far against the scenario's `[expect]` table.
     ///
     /// Errors: one problem for each expectation that is not met or names an unknown value; a single problem if there are no
     /// expectations, or if the network has not run.

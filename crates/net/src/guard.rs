@@ -5,12 +5,12 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
 
-/// Maximum number of timeouts of an endpoint at one moment. A correct stack needs only a few calls to handle all timers that
+/// Maximum number of timeouts for an endpoint at one moment. A correct stack needs only a few calls to handle all timers that
 /// are due.
 pub const MOST_TIMEOUTS: u32 = 1000;
 /// Maximum number of datagrams that an endpoint sends at one moment: a window of about 80 MB.
 pub const MOST_SENT: u32 = 65_536;
-/// Maximum number of characters of a panic's message in a [`Failure`].
+/// Maximum number of characters of a panic message in a [`Failure`].
 const MOST_TEXT: usize = 200;
 
 /// The misbehaviour of an endpoint that ended a run, in one line of text.

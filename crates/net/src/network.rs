@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use traffic::{EndpointParams, Traffic};
 use units::{Problem, Time, shown};
 
-/// UDP port of the first endpoint. Each additional endpoint has the next port.
+/// UDP port of the first endpoint. Each additional endpoint gets the next port.
 const FIRST_PORT: u16 = 4433;
 /// Maximum number of endpoints.
 const MOST_ENDPOINTS: usize = 1000;
@@ -21,7 +21,7 @@ const MOST_ENDPOINTS: usize = 1000;
 /// Builds the sink of a run from its scenario.
 type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem> + Send>;
 
-/// A network of a scenario, with endpoints at its nodes.
+/// A scenario's network, with endpoints at its nodes.
 ///
 /// The network is built when it first runs, so endpoints must be added before the first run.
 pub struct Network<S: Sink = ()> {

@@ -6,7 +6,7 @@
 //! tables/NAME.json         a list of rows
 //! ```
 //!
-//! Departs: there is no provenance.json, because this crate reads neither the clock nor the name of the machine. Equal runs write
+//! Departs: there is no provenance.json, because this crate reads neither the clock nor the machine's name. Equal runs write
 //! equal bytes.
 
 use crate::Network;
@@ -36,7 +36,7 @@ impl<S: Sink> Network<S> {
     }
 }
 
-/// Writes a text with a final newline.
+/// Writes text with a final newline.
 fn write(file: &Path, text: impl Display) -> Result<()> {
     std::fs::write(file, format!("{text:#}\n")).map_err(|e| Error::new(e.kind(), format!("{}: {e}", file.display())))
 }
