@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sim::Outcome;
 use traffic::Traffic;
 
-/// The properties that all frames of a call share.
+/// The properties shared by all frames of a call.
 struct Frames {
     /// Start of the application. The first frame is sent less than `interval_s` after the start.
     begin_s: f64,

@@ -17,12 +17,13 @@ const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.
 ///
-/// `t_s` has the start of each bin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
-/// `delay_ms_max`, `queue_packets` (longest queue at the end of any bin of the series that was merged into this one), `dropped` and
-/// `marked` (packets in the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also has `wait_l_ms` and
-/// `wait_c_ms`, the means of `queue_delays`. `flows` has a curve per flow and direction, for flows with series: the rate on the
-/// wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose `flow` is null.
-/// `delays` has the `cdf` of the one-way delay per application and direction, and `calls` has the fate of each frame of a call.
+/// `t_s` holds the start of each bin. `links.NAME` contains `delay_ms` (mean sojourn time of the packets that left the queue in the
+/// bin), `delay_ms_max`, `queue_packets` (longest queue at the end of any bin of the series that was merged into this one),
+/// `dropped` and `marked` (packets in the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also contains
+/// `wait_l_ms` and `wait_c_ms`, the means of `queue_delays`. `flows` contains a curve per flow and direction, for flows with
+/// series: the rate on the wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose
+/// `flow` is null. `delays` contains the `cdf` of the one-way delay per application and direction, and `calls` the fate of each
+/// frame of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
@@ -174,7 +175,7 @@ fn delays(outcome: &Outcome) -> Value {
     curves.into_iter().map(curve).collect()
 }
 
-/// Returns a curve for each histogram of a table. `ms` has the upper limits of bins, and `share` the share of values up to each
+/// Returns a curve for each histogram of a table. `ms` holds the bins' upper limits, and `share` the share of values up to each
 /// limit.
 fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));

@@ -1,4 +1,4 @@
-//! The code that all interfaces of the program share; the crate `py` is the interface for Python, `web` the one for a web page.
+//! The code shared by all of the program's interfaces. The crate `py` is the interface for Python, `web` the one for a web page.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -7,7 +7,7 @@
 //!
 //! Times are nanoseconds since the start of the run; infinity means never. A leg is the passage of a packet over one link. The
 //! columns of legs contain all legs of the first packet, in the order of its path, then all legs of the second, and so on;
-//! `packet.legs` has the number of legs of each packet.
+//! `packet.legs` holds the number of legs of each packet.
 
 use scenario::Scenario;
 use serde_json::{Value, json};
@@ -150,7 +150,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Writes the states of senders, in order of time.
+/// Writes the states of senders, in time order.
 fn senders(lives: &Lives, out: &mut Columns) {
     let rows = || lives.beliefs().iter();
     out.times("sender.t", rows().map(|b| b.at));
