@@ -246,7 +246,7 @@ impl PythonDrive {
     }
 }
 
-/// A controller's random stream, which the arguments of its methods share.
+/// A controller's random stream, shared by the arguments of its methods.
 type Stream = Arc<Mutex<Rng>>;
 
 /// Inserts Python controllers into the stacks of `scenario` that name one; returns true if there are any. `find` returns the class
@@ -281,7 +281,7 @@ fn needs(names: &Bound<'_, PyAny>) -> PyResult<ForeignNeeds> {
     Ok(needs)
 }
 
-/// The factory of the controllers of one stack.
+/// The factory for one stack's controllers.
 struct PythonControllers {
     class: Class,
     needs: ForeignNeeds,
@@ -314,7 +314,7 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
-/// Largest number of timers that may be due at once.
+/// Maximum number of timers that may be due at once.
 const MOST_TIMERS: u32 = 100;
 
 /// The methods that a controller's class may have, in the order of [`Method::NAMES`].

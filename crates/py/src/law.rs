@@ -93,7 +93,7 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// The factory of the laws of one link: one for each queue of its discipline.
+/// The factory for one link's laws: one for each queue of its discipline.
 struct PythonLaws {
     class: Class,
     seed: u64,

@@ -159,7 +159,7 @@ fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake
 /// The state of a fork while a run is cloned: the values that are shared by the copies of its objects.
 struct Fork {
     error: FirstError,
-    /// The memo of `copy.deepcopy`, so that an object that two other objects share is copied once.
+    /// The memo of `copy.deepcopy`, so that an object shared by two others is copied once.
     memo: Py<PyDict>,
     shared: Vec<(Arc<str>, Arc<dyn Any + Send + Sync>)>,
 }
@@ -179,7 +179,7 @@ pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(
     Ok((run, error))
 }
 
-/// Returns the fork's copy of a value that several parts of a run share under the name `key`. The first call stores `copy`; later
+/// Returns the fork's copy of a value shared by several parts of a run under the name `key`. The first call stores `copy`; later
 /// calls return it.
 pub(crate) fn shared_copy<T: Send + Sync + 'static>(key: &Arc<str>, copy: T) -> Arc<T> {
     FORK.with_borrow_mut(|fork| {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::Scenario;
 
-/// The state of the Python code of a run: true if there is any code, and the first error in this code.
+/// The state of a run's Python code: whether there is any, and the first error in it.
 #[derive(Default)]
 pub(crate) struct Outside {
     any: bool,

@@ -10,8 +10,8 @@ use sim::{Ended, Timeline};
 use std::sync::Mutex;
 use units::{Problem, Time};
 
-/// The timeline of a scenario: a text for everything that is in effect from the start, then the time (ns) and text of each
-/// later change, in order.
+/// The timeline of a scenario: a string for everything in effect from the start, then the time (ns) and the string of each later
+/// change, in order.
 type Acts = (String, Vec<(u64, String)>);
 
 /// Returns the timeline of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario.
