@@ -11,7 +11,7 @@
 //!
 //! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, both measured in
 //! one process, because on a busy machine CPU times vary by up to 45 %, but the ratio of two times varies much less.
-//! docs/speed.md has the figures.
+//! The figures are in docs/speed.md.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ pub struct FloorResult {
 }
 
 impl FloorResult {
-    /// Returns the CPU nanoseconds per packet of the bottleneck; infinite without packets.
+    /// Returns the CPU nanoseconds per bottleneck packet; infinite without packets.
     pub fn ns_per_packet(&self) -> f64 {
         self.cpu_ns as f64 / self.bottleneck_packets as f64
     }
@@ -220,7 +220,7 @@ impl Flow {
 
 /// Runs the dumbbell for `seconds` of simulated time.
 ///
-/// `rate_bps` is the rate of the bottleneck, `access_bps` the rate of all other links. Each of the `flows` flows keeps
+/// `rate_bps` is the bottleneck's rate, `access_bps` that of all other links. Each of the `flows` flows keeps
 /// `window` packets in flight (at least 2, because the sink acknowledges every second packet).
 pub fn dumbbell(rate_bps: u64, access_bps: u64, flows: u32, window: u32, seconds: f64) -> FloorResult {
     assert!(rate_bps > 0 && access_bps > 0, "a link needs a rate");

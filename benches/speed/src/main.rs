@@ -1,4 +1,4 @@
-//! Measures the cost of a packet in nanoseconds, in the cases S1 to S4 of the peers' drivers, compared with the floor. Prints one
+//! Measures the cost per packet in nanoseconds, in the cases S1 to S4 of the peers' drivers, compared with the floor. Prints one
 //! JSON line per case.
 //!
 //! CPU time is counted for this process only (user and system), so other processes matter less; even so, quote only ratios within one

@@ -8,7 +8,7 @@
 //! scale = [{ grade = "play", below = "30ms" }, { grade = "talk", below = "150ms" }, { grade = "wait" }]
 //! ```
 //!
-//! [`measure::SCALES`] lists the scales by name, with the grades of each and the quantity that they compare.
+//! [`measure::SCALES`] lists the scales by name, with the grades of each and the quantity they compare.
 
 use crate::nearest::unknown;
 use measure::{SCALES, Scale};

@@ -63,7 +63,7 @@ pub extern "C" fn bl_describe() {
 }
 
 /// Reads a scenario from the input, which is TOML if `json` is 0, otherwise JSON. Answer: `{"tree", "resolved"}`, or `{"tree",
-/// "problems"}` for a text that can be parsed but is not a valid scenario.
+/// "problems"}` for text that can be parsed but is not a valid scenario.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_read(json: u32) {
     use scenario::read::{self, Format};

@@ -26,7 +26,7 @@ pub enum Stack {
 pub struct Bench<'a> {
     /// The stack of the client and of the server.
     pub stack: Stack,
-    /// The queue of the bottleneck, as a scenario writes it.
+    /// The bottleneck's queue, as written in a scenario.
     pub queue: &'a str,
     /// Rate of the bottleneck in Mbit/s. The round trip is 40 ms.
     pub mbit: u32,

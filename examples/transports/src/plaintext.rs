@@ -20,7 +20,7 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 use std::any::Any;
 use std::sync::Arc;
 
-/// Bytes of the tag of a packet.
+/// Size of a packet's tag, bytes.
 const TAG: usize = 16;
 
 /// Every key and configuration of the plaintext session.

@@ -156,7 +156,7 @@ fn power_of_two(k: i32) -> f64 {
     if k < 0 { 1.0 / power } else { power }
 }
 
-/// Returns a text that matches `pattern`.
+/// Returns a string that matches `pattern`.
 fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     let Some(pattern) = pattern else { return name(s, range) };
     let wild = range == Range::Wild;

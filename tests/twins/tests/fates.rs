@@ -1,4 +1,4 @@
-//! Under every discipline, the simulator and the live bench have the same records: on a plain link, with a shaper, and behind a
+//! Under every discipline, the simulator and the live bench produce the same records: on a plain link, with a shaper, and behind a
 //! modem.
 
 use record::{LinkId, Record};

@@ -184,7 +184,7 @@ measures! {
             "With `after_answer`: round-trip time, each reply weighted by the time spent waiting for it (docs/workloads.md).", OVER_TIME
             => object(over_time(echoes.rtt()));
     }
-    /// The class of the responsiveness of an application `rpm`.
+    /// The responsiveness class of an `rpm` application.
     pub(super) const RPM_CLASS = fn rpm_class(rpm: f64) -> Value {
         "class": Kind::ONE, "class", "Class of `rpm.rpm`: poor below 300, fair below 1000, good below 6000, otherwise excellent." => class(rpm);
     }

@@ -41,7 +41,7 @@ struct Candidate<'a> {
     /// `app` or `link`.
     kind: &'static str,
     name: &'a str,
-    /// True for a background application or a queue, which is used only if there is no other candidate.
+    /// True for a background application or a queue, used only if there is no other candidate.
     second_choice: bool,
 }
 

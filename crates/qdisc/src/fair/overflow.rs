@@ -1,4 +1,4 @@
-//! Overflow rules: which packets are dropped when the memory that all queues share is full.
+//! Overflow rules: which packets are dropped when the memory shared by all queues is full.
 //!
 //! ```text
 //! tail      drops the arrival                                                        (ARRIS 2013, read literally)

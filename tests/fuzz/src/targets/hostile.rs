@@ -1,5 +1,4 @@
-//! Scenarios from a careless or hostile author: links without a rate, names with terminal escapes, any text as the trace of a
-//! link.
+//! Scenarios from a careless or hostile author: links without a rate, names with terminal escapes, any text as a link's trace.
 
 use super::scenario::balance;
 use super::text::{clear, judge};
@@ -34,7 +33,7 @@ pub(crate) const NAMES: Target = Target {
     start: Vec::new,
 };
 
-/// Any text as the trace of a link.
+/// Any text as a link's trace.
 pub(crate) const TRACE: Target = Target {
     name: "trace",
     minute: 500_000,
