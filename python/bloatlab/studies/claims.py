@@ -1,7 +1,7 @@
-"""Published values and claims, each with a range: if our value lies in it, the two agree.
+"""Published values and claims, each with a range: if our value lies within it, the two agree.
 
 Our value is the median over seeds with its central 80 %. Published values and claims are data until they are checked; the check
-needs the measures of every seed, by the key of the run.
+needs the measures of every seed, by run key.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bloatlab.tables import Spread, number, spread
 #: The measures of one run, by name.
 Measures = Mapping[str, float]
 
-#: The measures of every seed, by the key of the run.
+#: The measures of every seed, by run key.
 Runs = Mapping[str, Sequence[Measures]]
 
-#: The reason that is printed for a differing value if no experiment explains it.
+#: The reason printed for a differing value if no experiment explains it.
 NOT_EXPLAINED = "not explained"
 
 
@@ -74,7 +74,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim and our values. `holds` is None when the runs that it needs were not made.
+    """A claim and our values. `holds` is None if the runs it needs were not made.
 
     `why` is the result of an experiment that explains a difference; empty if there is none.
     """
@@ -89,7 +89,7 @@ class Checked:
     why: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the check as JSON."""
+        """Returns the check as plain data for JSON."""
         return {
             "claim": self.ident,
             "where": self.where,
@@ -128,7 +128,7 @@ class Quantity:
         return Checked(self.ident, self.where, self.says, self.published, text, holds, self.origin)
 
 
-#: A value that a claim is about: the median of (case, measure), or the result of a function of the runs.
+#: A value in a claim: the median of (case, measure), or the result of a function of the runs.
 Value = tuple[str, str] | Callable[[Runs], Any]
 
 
@@ -136,7 +136,7 @@ Value = tuple[str, str] | Callable[[Runs], Any]
 class Claim:
     """A claim about several values: `holds` is an expression over the values, `ours` a sentence that states them.
 
-    Both take the values in order. If `ours` is a text, `str.format` inserts the values. A value that is None was not run.
+    Both take the values in order. If `ours` is a string, `str.format` inserts the values. A value of None was not run.
     """
 
     ident: str
@@ -186,7 +186,7 @@ class Count:
     claims: int
 
     def as_data(self) -> dict[str, int]:
-        """Returns the count as JSON."""
+        """Returns the count as plain data for JSON."""
         return {"claims": self.claims, "checked": self.checked, "hold": self.hold}
 
 
@@ -197,7 +197,7 @@ def count(claims: Sequence[Checked], origin: Origin = Origin.PAPER) -> Count:
 
 
 def tally(claims: Sequence[Checked]) -> str:
-    """Formats the counts, those of the paper first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
+    """Formats the counts, the paper's first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
     paper, *others = [(origin, count(claims, origin)) for origin in Origin]
     names = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "ours"}
     more = [f"of {names[origin]} {c.hold} of {c.checked}" for origin, c in others if c.checked]

@@ -1,4 +1,4 @@
-"""The declarations of a study, in files beside it: its texts, tables and figures in `study.toml`, its claims in `claims.toml`.
+"""The declarations of a study, in files beside it: its text, tables and figures in `study.toml`, its claims in `claims.toml`.
 
 A claim is an expression and a sentence over named values. Each value is the median of a measure of a case:
 
@@ -14,7 +14,7 @@ A claim is an expression and a sentence over named values. Each value is the med
 A value may also be a list of medians, or an expression whose value is a function of the runs (or a list of such
 functions). `let` names additional expressions over the values. With `value` and `band` in place of `values`, `holds`
 and `ours`, the claim is a quantity. Expressions are in Python, and can use the values and the names that the study
-supplies. They come only from files of this package. Other texts can contain such expressions in braces.
+supplies. They come only from files in this package. Other strings can contain such expressions in braces.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from bloatlab.tables import TextTable, counted
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: Matches the beginning of a text such as "MEASURE of CASE".
+#: Matches the beginning of a string such as "MEASURE of CASE".
 MEASURED = re.compile(r"[\w ]+ of ")
 
-#: The names that an expression may use, and the value of each.
+#: The names allowed in an expression, and the value of each.
 Names = Mapping[str, Any]
 NONE: Names = MappingProxyType({})
 
@@ -54,12 +54,12 @@ Ticks = Sequence[tuple[float, str]]
 
 
 def evaluate(expression: str, names: Names) -> Any:
-    """Evaluates an expression of a study's file."""
-    return eval(expression, {"Band": Band, "near": near, **names})  # noqa: S307  the expression is from a file of this package
+    """Evaluates an expression from a study's file."""
+    return eval(expression, {"Band": Band, "near": near, **names})  # noqa: S307  the expression comes from a file in this package
 
 
 def filled(template: str, names: Names) -> str:
-    """Replaces the expressions in braces in a text with their values, in the given formats."""
+    """Replaces the expressions in braces in a string with their values, in the given formats."""
     parts = Formatter().parse(template)
     return "".join(
         literal + ("" if field is None else format(evaluate(field, names), spec or ""))
@@ -99,7 +99,7 @@ def _measured(declared: str) -> tuple[str, str]:
 
 
 def claim(ident: str, table: Mapping[str, Any], names: Names) -> Quantity | Claim:
-    """Makes the claim that a table of `claims.toml` declares."""
+    """Makes the claim declared by a table in `claims.toml`."""
     head = (ident, table["where"], table["says"], table["published"])
     origin = Origin(table.get("origin", "paper"))
     if "value" not in table:
@@ -126,7 +126,7 @@ class Declared:
         return dict(self._file["experiments"])
 
     def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
-        """Makes the study from these fields and `study.toml`. `blocks` has the blocks of the page's sections."""
+        """Makes the study from these fields and `study.toml`. `blocks` contains the blocks for the page's sections."""
         publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
@@ -137,14 +137,14 @@ class Declared:
         return replace(found, warning=filled(found.warning, about))
 
     def text(self, name: str, /, **names: Any) -> str:
-        """Returns the text `name` of a table, figure or answer, with its expressions filled in."""
+        """Returns the text `name` for a table, figure or answer, with its expressions filled in."""
         return filled(self._file["texts"][name], names)
 
     def answer(
         self, seeds: int, drawn: Drawn, values: Mapping[K, V | None],
         sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]], **names: Any,
     ) -> Answer:  # fmt: skip
-        """Returns the answer to the study's question, with its figure. `names` are for the expressions in the text `basis`.
+        """Returns the answer to the study's question, with its figure. `names` are for the expressions in the string `basis`.
 
         `sentence` and `points` make the answer's text from `values`; if a value is missing, the text says so.
         """
@@ -160,7 +160,7 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """Returns the table (or list of tables) `name` of `study.toml`, which has a meaning only in this study."""
+        """Returns the table (or list of tables) `name` in `study.toml`, which is only meaningful in this study."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:
@@ -168,23 +168,23 @@ class Declared:
         return [(filled(what, names), filled(words, names)) for what, words in self._file["tolerances"].items()]
 
     def claims(self, names: Names) -> list[Quantity | Claim]:
-        """Returns the claims of `claims.toml`, in order."""
+        """Returns the claims in `claims.toml`, in order."""
         return [claim(ident, table, names) for ident, table in toml(self.name, "claims.toml").items()]
 
     def sections(self, blocks: Mapping[str, page.Blocks]) -> list[PageSection]:
-        """Returns the sections of the page, each with the blocks that are given for its anchor.
+        """Returns the sections of the page, each with the blocks given for its anchor.
 
-        Blocks that all studies share need not be given.
+        Blocks shared by all studies need not be given.
         """
         known = {**page.SHARED, **blocks}
         return [PageSection(blocks=known[section["anchor"]], **section) for section in self._file["sections"]]
 
     def rules(self, more: Callable[[], Sequence[TextTable]] = tuple) -> page.Blocks:
-        """Returns the rules of `rules.md`, then the tolerances, the shares, and additional tables."""
+        """Returns the rules in `rules.md`, then the tolerances, the shares, and additional tables."""
         return page.rules(text(self.name, "rules.md"), more)
 
     def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:
-        """Makes a figure from the lines of each of its panels."""
+        """Makes a figure from the lines in each of its panels."""
         declared = self._file["figures"][name]["panels"]
         panels = [self.panel(of, series, names, x_ticks) for of, series in zip(declared, lines, strict=True)]
         return self.figure(name, panels, names)
@@ -200,7 +200,7 @@ class Declared:
     ) -> Panel:
         """Makes a panel of these lines; `x_ticks` are at 0, 1, 2, ...
 
-        A `kind` in the panel's table names settings that several panels share.
+        A `kind` in the panel's table names settings shared by several panels.
         """
         table = dict(declared)
         if "kind" in table:
@@ -215,6 +215,6 @@ class Declared:
 
 
 def _limits(declared: Sequence[float | str]) -> tuple[float | None, float | None]:
-    """Reads the two limits of an axis. The text "data" becomes None: this limit then follows the data."""
+    """Reads the two limits of an axis. The string "data" becomes None, so that this limit follows the data."""
     low, high = (None if limit == "data" else float(limit) for limit in declared)
     return low, high

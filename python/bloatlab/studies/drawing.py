@@ -1,4 +1,4 @@
-"""Series and ticks that the studies share."""
+"""Series and ticks shared by the studies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloatlab.tables import Spread
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
-    """Returns an array with a row per spread: median, lower and upper end; NaN for a spread without values."""
+    """Returns an array with one row per spread: median, lower and upper end; NaN for a spread without values."""
     rows = [[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]
     found = np.array(rows, dtype=float).reshape(-1, 3)
     return np.where(np.isfinite(found), found, math.nan)
@@ -26,7 +26,7 @@ def points(
 ) -> Series:  # fmt: skip
     """Makes a series of medians over seeds.
 
-    The central 80 % is drawn as bars through points, or as a shade behind a line.
+    The central 80 % is drawn as bars through points, or as shading behind a line.
     """
     v = intervals(spreads)
     return Series(label, xs, v[:, 0], kind, colour, (v[:, 1], v[:, 2]))

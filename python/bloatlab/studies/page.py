@@ -1,4 +1,4 @@
-"""The page of a study: the answer, the verdict, the study's own sections, the provenance."""
+"""The page of a study: the answer, the verdict, the study's own sections, and the provenance."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """Removes the verdicts from a section, and the tables that hold only verdicts, for a quick look."""
+    """Removes the verdicts from a section, and the tables that contain only verdicts, for a quick look."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):
@@ -67,7 +67,7 @@ def _unjudged(section: Section) -> Section:
     return replace(section, blocks=blocks or [Prose(["A quick look judges nothing: run it without --quick."])])
 
 
-# --------------------------------------------------------------------------------------- blocks that studies share
+# --------------------------------------------------------------------------------------- blocks shared by studies
 
 
 def figures(results: Results) -> Iterable[Block]:
@@ -86,7 +86,7 @@ def statements(results: Results) -> Iterable[TextTable]:
 
 
 def differences(digits: Mapping[str, int]) -> Blocks:
-    """Returns the table of every counted value outside its tolerance. `digits` has the digits of each metric."""
+    """Returns the table of every counted value outside its tolerance. `digits` gives the number of digits for each metric."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         table = outside_table(results.scorecard, digits)
@@ -96,7 +96,7 @@ def differences(digits: Mapping[str, int]) -> Blocks:
 
 
 def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Blocks:
-    """Returns the study's rules as paragraphs, its tolerances, and the shares of values within the tolerances."""
+    """Returns the study's rules as paragraphs, its tolerances, and the shares of values within tolerance."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         own = results.study.rules
@@ -112,7 +112,7 @@ def prose(text: str) -> list[Prose]:
     return [Prose([p]) for p in paragraphs if p]
 
 
-#: The shared blocks by the anchor of their section.
+#: The shared blocks, by the anchor of their section.
 SHARED: Mapping[str, Blocks] = {"cells": statements, "figures": figures, "claims": claims, "rules": rules()}
 
 #: The sections of a study that declares none.

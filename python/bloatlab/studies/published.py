@@ -1,8 +1,8 @@
-"""Published values, and the parameters of our scenarios that are compared with published ones.
+"""Published values, and the parameters of our scenarios compared with published ones.
 
-`published.csv` in a study's folder holds every quantitative statement of its paper, and none of our measurements. A
+`published.csv` in a study's folder contains every quantitative statement in its paper, and none of our measurements. A
 note begins with the row's kind: parameter, theory (computable), result, claim in prose, or observation.
-`parameters.toml` holds the parameters that the paper leaves open, `readback.csv` the paths of its stated parameters in
+`parameters.toml` contains the parameters that the paper leaves open, `readback.csv` the paths of its stated parameters in
 our scenarios.
 """
 
@@ -44,7 +44,7 @@ def rows(study: str) -> Sequence[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A row of `readback.csv`: a parameter of the paper, and its path in a resolved scenario.
+    """A row of `readback.csv`: one of the paper's parameters, and its path in a resolved scenario.
 
     `share` is the part of the paper's value that the scenario has at this path: 1/2 for one of two directions, 1460/1500 for
     payload.
@@ -94,21 +94,21 @@ def toml(study: str, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A parameter that a paper leaves open: our value, the reason for it, and the values that sensitivity runs try."""
+    """A parameter that a paper leaves open: our value, the reason for it, and the values tried in sensitivity runs."""
 
     field: str
     ours: Any
     what: str
     why: str
     others: tuple[Any, ...]
-    #: True if the parameter affects the calibration cases; the others were chosen by reasoning alone.
+    #: Whether the parameter affects the calibration cases; the others were chosen by reasoning alone.
     calibrated: bool
 
 
 def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
     """Reads the parameters in a study's `parameters.toml`.
 
-    The value that we use for a parameter is the field of `ours` with the parameter's name. The text "none" means None.
+    The value that we use for a parameter is the field of `ours` with the parameter's name. The string "none" means None.
     """
 
     def unknown(field: str, what: str, why: str, others: list[Any], calibrated: bool = True) -> Unknown:
@@ -119,7 +119,7 @@ def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
 
 
 def at_path(data: Any, path: str) -> Any:
-    """Returns the value at a path such as "app.ftp.traffic.ftp.size", in which a number selects an item of a list.
+    """Returns the value at a path such as "app.ftp.traffic.ftp.size", in which a number selects a list item.
 
     Raises `KeyError` or `IndexError`.
     """
@@ -141,7 +141,7 @@ def quantity(value: Any, unit: str = "") -> float:
 
 
 def _read(text: str) -> tuple[float, str]:
-    """Reads a number and its kind ("" if the text is neither number nor quantity). A share is a number."""
+    """Reads a number and its kind ("" if the string is neither a number nor a quantity). A share is a number."""
     found = amount(text)
     if found is not None:
         return float(found[1]), "number" if found[0] == "share" else found[0]
@@ -162,7 +162,7 @@ def row_cell(
     row: Row, published: Sequence[float], ours: Spread, verdict: Verdict, reason: str,
     bands: Sequence[Band] = (), tables: tuple[int, ...] = (),
 ) -> Cell:  # fmt: skip
-    """Makes a cell of the scorecard from a row of the paper."""
+    """Makes a scorecard cell from a row of the paper."""
     agrees = {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(verdict)
     return Cell(
         row.case, row.metric, row.unit, tables, tuple(published), row.value, ours.median, ours.low, ours.high, tuple(bands),
@@ -171,7 +171,7 @@ def row_cell(
 
 
 def parameter_cell(row: Row, published: float, ours: float, tables: tuple[int, ...] = ()) -> Cell:
-    """Makes a cell from an input of the paper and the value in our scenarios."""
+    """Makes a cell from one of the paper's inputs and the value in our scenarios."""
     same = math.isclose(ours, published, rel_tol=1e-9)
     verdict = Verdict.PARAMETER if same else Verdict.OUTSIDE
     reason = "as in our scenarios" if same else "our scenarios have a different value"

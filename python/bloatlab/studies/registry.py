@@ -1,4 +1,4 @@
-"""Finds studies: bloatlab's own by name, each imported on first use, and yours by the path of the file."""
+"""Finds studies: bloatlab's own by name, each imported on first use, and yours by file path."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from types import ModuleType
 from bloatlab.errors import line_in
 from bloatlab.studies.study import Study, StudyError
 
-#: The names of bloatlab's studies, in the order in which they are listed.
+#: The names of bloatlab's studies, in listing order.
 STUDIES = ("cablelabs2012", "scte2013", "csc458", "mmcn1999", "l4s", "today")
 
 
 def study(name: str) -> Study:
-    """Imports the study called `name`. Raises `KeyError` for a name that is not in `STUDIES`."""
+    """Imports the study called `name`. Raises `KeyError` for a name not in `STUDIES`."""
     if name not in STUDIES:
         raise KeyError(name)
     found = importlib.import_module(f"bloatlab.studies.{name}.study").STUDY
-    assert isinstance(found, Study), name  # noqa: S101  the module is one of this package
+    assert isinstance(found, Study), name  # noqa: S101  the module is part of this package
     return found
 
 

@@ -23,14 +23,14 @@ from bloatlab.sweep import gather, watch
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, show, wrapped
 
-#: Largest width of a line in the closing summary.
+#: Maximum line width in the closing summary.
 WIDTH = 80
 
 
 def reproduce(study: Study, options: Options) -> Results:
-    """Runs the cases and the requested experiments, compares, and writes the folder `options.out`.
+    """Runs the cases and requested experiments, compares the values, and writes the folder `options.out`.
 
-    Raises `ScenarioError`, before anything runs; `StudyError` for a measure that no run has;
+    Raises `ScenarioError`, before anything runs; `StudyError` for a measure missing from every run;
     `live.LiveError` if live runs are not possible.
     """
     begun = time.perf_counter()
@@ -81,7 +81,7 @@ def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
 
 
 def run(batch: Batch, seeds: range, options: Options) -> Ran:
-    """Runs every case of a batch with every seed, with the values of `--set`. Raises `ScenarioError`."""
+    """Runs every case of a batch with every seed, with the `--set` values. Raises `ScenarioError`."""
     points = batch.of_seeds(seeds).points()
     if options.sets:
         points = [replace(p, scenario=p.scenario.with_sets(*options.sets)) for p in points]
@@ -116,9 +116,9 @@ def bind(results: Results) -> None:
 
     report.html          the page for readers
     scorecard.json       values, claims and summary as data: the output of `-f json`
-    runs.parquet         a row per run: case, seed, scenario hash and every measure
+    runs.parquet         one row per run: case, seed, scenario hash and every measure
     figures/*.svg        the figures, and .png beside each
-    scenarios/*.json     resolved scenarios, first seed, by the name of the case
+    scenarios/*.json     resolved scenarios, first seed, by case name
     live/CASE/           with --live, each run on kernels, as written by `bloatlab live`
     provenance.json      machine, time, versions: the only file that differs between two equal runs
     """
@@ -138,7 +138,7 @@ def bind(results: Results) -> None:
 
 
 def file_name(key: str) -> str:
-    """Makes a file name from the key of a run."""
+    """Makes a file name from a run's key."""
     return key.replace("/", "-").replace(" ", "_")
 
 

@@ -1,12 +1,12 @@
 """The scorecard of a study: published values and ours, judged by rules fixed before the runs.
 
-    band       the values that a rule accepts for one published value
+    band       the values accepted by a rule for one published value
     within     our value lies in the band of a published value (or between the two values of one table cell),
                or a published value lies in our interval and that interval is narrower than the band
     origin     the source: the paper, a textbook, others who repeated the measurement, or this project
 
 A study defines its published values, their bands and any further conditions; this module judges and counts. Only values and
-sentences of the paper itself are counted.
+sentences from the paper itself are counted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bloatlab.tables import Spread, number
 
 
 class Origin(StrEnum):
-    """The source of a value or claim. Only values and claims of the paper count in shares."""
+    """The source of a value or claim. Only the paper's values and claims count in shares."""
 
     #: Printed or stated in the paper.
     PAPER = "paper"
     #: Theory that the paper does not state: an identity, a closed form, a standard.
     TEXTBOOK = "textbook"
-    #: Measured by others: further runs of the same laboratory.
+    #: Measured by others: further runs by the same laboratory.
     OTHERS = "others"
     #: Computed, expected or chosen by this project.
     OURS = "ours"
@@ -43,7 +43,7 @@ class Verdict(StrEnum):
     CALIBRATION = "calibration"
     #: The value repeats or combines other values.
     DERIVED = "derived"
-    #: The value is an input of the paper, which our scenarios use.
+    #: The value is one of the paper's inputs, used in our scenarios.
     PARAMETER = "parameter"
     #: No run or computation could test the value; the reason says why.
     UNTESTED = "not tested"
@@ -51,22 +51,22 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The values that a rule accepts, from `low` to `high` inclusive."""
+    """The values accepted by a rule, from `low` to `high` inclusive."""
 
     low: float
     high: float
 
     @property
     def width(self) -> float:
-        """The difference between the highest and the lowest accepted value."""
+        """The difference between the highest and lowest accepted value."""
         return self.high - self.low
 
     def holds(self, value: float) -> bool:
-        """Returns true if `value` is accepted. Both limits are accepted."""
+        """Returns whether `value` is accepted; the limits themselves are."""
         return self.low - SLACK <= value <= self.high + SLACK
 
     def words(self, digits: int | None = None) -> str:
-        """Formats the band: "0.5 to 0.85", "at most 230"; with the digits of the values, or with `digits`."""
+        """Formats the band: "0.5 to 0.85", "at most 230"; with the values' own digits, or with `digits`."""
 
         def text(value: float) -> str:
             return f"{value:.6g}" if digits is None else number(value, digits)
@@ -121,9 +121,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A published table cell and our value. `published` holds one value, or the values of two runs; it is empty for a text.
+    """A published table cell and our value. `published` contains one value, or the values of two runs; it is empty for a text.
 
-    `bands` holds the accepted values, one band for each published value. `agrees` is the result of the rule, also for
+    `bands` contains the accepted values, one band for each published value. `agrees` is the result of the rule, also for
     calibration cells, which are not counted; it is None for derived cells.
     """
 
@@ -145,12 +145,12 @@ class Cell:
 
     @property
     def counted(self) -> bool:
-        """True for judged values of the paper; shares count only these values."""
+        """Whether this is a judged value from the paper; shares count only these values."""
         return self.origin is Origin.PAPER and self.within is not None
 
     @property
     def within(self) -> bool | None:
-        """True if within, False if outside, None if not judged."""
+        """Whether the value is within tolerance; None if not judged."""
         return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
 
     def accepted(self, digits: int | None = None) -> str:
@@ -158,7 +158,7 @@ class Cell:
         return " or ".join(band.words(digits) for band in joined(self.bands))
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the values as JSON: infinities ("never happened") become null, two published values a list."""
+        """Returns the values as plain data for JSON: infinities ("never happened") become null, two published values a list."""
         several = len(self.published) > 1
         number = len(self.published) == 1 and math.isfinite(self.published[0])
         published = list(self.published) if several else self.published[0] if number else self.printed
@@ -202,11 +202,11 @@ class Scorecard:
 
     @property
     def met(self) -> bool | None:
-        """True if every goal is reached; None for a run that proves nothing."""
+        """Whether every goal is reached; None for a run that proves nothing."""
         return None if self.proves_nothing else all(share.met is not False for share in self.goals)
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the scorecard as JSON: `cells` and a `summary`."""
+        """Returns the scorecard as plain data for JSON: `cells` and a `summary`."""
         counted = [c for c in self.cells if c.counted]
         summary: dict[str, Any] = {
             "study": self.study,
@@ -248,7 +248,7 @@ def symmetric(published: float, tolerance: float) -> Band:
 
 
 def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
-    """Judges whether `ours` agrees with at least one published value; there is one band for each.
+    """Judges whether `ours` agrees with at least one published value; there is one band per value.
 
     Several published values come from runs of one configuration, so they show the paper's own spread: a value of ours
     between them agrees. `interval_rule` is False for rules that say "must".
@@ -265,14 +265,14 @@ def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, in
 
 
 def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> Share:
-    """Returns the share of the counted values in `cells` that are within."""
+    """Returns the share of the counted values in `cells` that are within tolerance."""
     return share(name, (c.within for c in cells if c.counted), wanted)
 
 
 def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
     """Returns the shares per table of the paper.
 
-    A value that two tables print appears in both, and once in the total.
+    A value printed in two tables appears in both, and once in the total.
     """
     numbers = sorted({n for cell in cells for n in cell.tables})
     return {str(n): share_of(str(n), [c for c in cells if n in c.tables]) for n in numbers}
@@ -286,7 +286,7 @@ def by_metric(cells: Sequence[Cell]) -> Mapping[str, Share]:
 
 
 def joined(bands: Sequence[Band]) -> list[Band]:
-    """Merges overlapping bands, and returns them in ascending order."""
+    """Merges overlapping bands and returns them in ascending order."""
     found: list[Band] = []
     for band in sorted(bands, key=lambda b: (b.low, b.high)):
         if found and band.low <= found[-1].high + SLACK:

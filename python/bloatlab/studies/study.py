@@ -30,7 +30,7 @@ from bloatlab.terminal import Console
 #: Name of the report in a study's folder.
 REPORT = "report.html"
 
-#: Valid names of studies, which are also names of folders.
+#: Valid study names, which are also folder names.
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
@@ -43,7 +43,7 @@ class Options:
     """The options of a reproduction. Progress is printed on `console`.
 
     `store` keeps runs so that they need not be repeated; without one, everything is run. The runs are made by `executor`, or by
-    `jobs` threads of this process. `live` also runs the cases on kernels, in a study that has `on_kernels`. `sets` are
+    `jobs` threads of this process. `live` also runs the cases on kernels, in a study with `on_kernels`. `sets` are
     values that override the values of every scenario, as in `bloatlab run --set`.
     """
 
@@ -84,7 +84,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """A quick look: the number of seeds, and a sentence that says why the result proves nothing.
+    """A quick look: the number of seeds, and a sentence saying why the result proves nothing.
 
     A study without `batches` may limit the quick look to `cases`, and to runs of `seconds`, which `build` takes as a
     third argument.
@@ -98,10 +98,10 @@ class Quick:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Runs that are made together: every case with every seed. Each result is reduced by `measure`.
+    """Runs made together: every case with every seed. Each result is reduced by `measure`.
 
     `build` makes the scenario of a case and a seed. For cases with several axes, `grid` replaces `cases` and `build`; `key` then
-    names a run. The study's folder holds the scenarios of the first batch.
+    names a run. The study's folder contains the scenarios of the first batch.
     """
 
     name: str
@@ -110,9 +110,9 @@ class Batch:
     build: Callable[[Any, int], Scenario] | None = None
     grid: Callable[[Sequence[int]], Grid] | None = None
     key: Callable[[At], str] = lambda at: str(at["case"])
-    #: The largest number of seeds; None for no limit.
+    #: The maximum number of seeds; None for no limit.
     most_seeds: int | None = None
-    #: True for runs that `Results.runs` leaves out; they are in `Results.ran`.
+    #: Whether `Results.runs` leaves out these runs; they are in `Results.ran`.
     apart: bool = False
     #: Additional columns of runs.parquet, with one value for all rows of this batch; None leaves the batch out of that
     #: file.
@@ -142,7 +142,7 @@ class Ran:
 
     @functools.cached_property
     def runs(self) -> Runs:
-        """The measures of every case by its key, in the order of the seeds."""
+        """The measures of every case by its key, in seed order."""
         return {self.batch.key(at): rows for at, rows in self.gathered.rows().items()}
 
     @functools.cached_property
@@ -173,7 +173,7 @@ class OnKernels:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The runs on kernels: the measures of each, and why some are invalid."""
+    """The runs on kernels: the measures for each, and why some are invalid."""
 
     measures: Mapping[str, Measures]
     invalid: Mapping[str, str]
@@ -205,7 +205,7 @@ class Study:
     """A study: runs, published values, claims, tables, figures, answer.
 
     A simple study has `cases`, `build` and `measure`, and `published` values for these cases. A study with several
-    kinds of runs has `batches` instead; a study with rules of its own for published values has `cells`.
+    kinds of runs has `batches` instead; a study with its own rules for published values has `cells`.
     """
 
     name: str
@@ -220,7 +220,7 @@ class Study:
     #: The size of a reproduction, for its first line: "27 cases".
     extent: Callable[[Options], str] | None = None
     quick: Quick = Quick()
-    #: The question of each experiment (runs that are made only on request), by name. `batches` reads `Options.experiments`.
+    #: The question of each experiment (runs made only on request), by name. `batches` reads `Options.experiments`.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
     #: `further` returns batches that depend on the results so far. It is called if there are at least `further_from` seeds.
@@ -235,7 +235,7 @@ class Study:
     #: The reason why a published value differs from ours ("": not explained).
     explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
-    #: Shares of values that should be within tolerance. If the study sets no such goals, every judged value should be.
+    #: Shares of values that should be within tolerance. If the study sets no goals, every judged value should be.
     goals: Sequence[Goal] = ()
     #: The tolerances as text, as printed on the page.
     rules: Sequence[tuple[str, str]] = ()
@@ -243,7 +243,7 @@ class Study:
 
     # ------------------------------------------------------------------------------------------------------- output
     answer: Callable[[Results], Answer] | None = None
-    #: The tables that a terminal shows with `--full`, before claims and shares; by default the tables of the page.
+    #: The tables shown on a terminal with `--full`, before claims and shares; by default, the page's tables.
     tables: Callable[[Results], Iterable[TextTable]] | None = None
     figures: Callable[[Results], Sequence[Drawn]] = lambda _: ()
     sections: Sequence[PageSection] = ()
@@ -320,7 +320,7 @@ class Results:
 
     @functools.cached_property
     def runs(self) -> Runs:
-        """The measures of every case by its key, in the order of the seeds. Batches that are `apart` are left out."""
+        """The measures of every case by its key, in seed order. Batches marked `apart` are left out."""
         return {key: rows for ran in self.ran.values() if not ran.batch.apart for key, rows in ran.runs.items()}
 
     @functools.cached_property
@@ -366,7 +366,7 @@ class Results:
 
     @property
     def met(self) -> bool | None:
-        """True if the study's goals are met; None for a quick look."""
+        """Whether the study's goals are met; None for a quick look."""
         return self.scorecard.met
 
     @property
@@ -375,9 +375,9 @@ class Results:
         return self.options.out / REPORT
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the scorecard as JSON.
+        """Returns the scorecard as plain data for JSON.
 
-        Its keys are `cells`, `claims`, `summary`, those of the study, and with --live also `live`.
+        Its keys are `cells`, `claims`, `summary`, the study's own, and with --live also `live`.
         """
         data = self.scorecard.as_data()
         data["summary"]["claims"] = {str(origin): count(self.claims, origin).as_data() for origin in Origin}
@@ -386,7 +386,7 @@ class Results:
 
 
 def _verdict(results: Results) -> Answer:
-    """Makes the default answer: the numbers of published values and claims that hold."""
+    """Makes the default answer: the number of published values and claims that hold."""
     share, claims = results.scorecard.of_judged, count(results.claims)
     sentence = f"{share.within} of {share.cells} published values agree"
     sentence += f", and {claims.hold} of {claims.checked} claims hold" if claims.checked else ""

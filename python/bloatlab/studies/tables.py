@@ -1,4 +1,4 @@
-"""Tables that all studies use, for the terminal and the page: shares, claims, published values, medians."""
+"""Tables used by all studies, for the terminal and the page: shares, claims, published values, medians."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MARKS = {
     Verdict.UNTESTED: "-",
 }
 
-#: Functions that turn a cell of the scorecard into a field of a table.
+#: Functions that turn a scorecard cell into a table field.
 Field = Callable[[Cell], str | TextCell]
 
 
@@ -55,7 +55,7 @@ def verdict_cell(cell: Cell) -> TextCell:
 
 
 def median_cell(runs: Runs, key: str, measure: str, digits: int) -> TextCell:
-    """Makes a table cell of a measure's median over seeds, with its central 80 % as the hint."""
+    """Makes a table cell for a measure's median over seeds, with its central 80 % as the hint."""
     ours = over_seeds(runs, key, measure)
     if ours is None:
         return TextCell("-", "muted")
@@ -72,7 +72,7 @@ def medians_table(
     note: str = "",
     groups: Sequence[tuple[str, int]] = (),
 ) -> TextTable:
-    """Makes a table of medians over seeds, for the cases that were run.
+    """Makes a table of medians over seeds, for the cases run.
 
     A row is a case, or a pair of its labels and the case. A column is (measure, head, digits).
     """
@@ -91,7 +91,7 @@ def seeds(card: Scorecard) -> str:
 
 
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
-    """Makes the facts at the top of a page: shares within, claims that hold, number of simulations."""
+    """Makes the facts at the top of a page: shares within, claims that hold, and number of simulations."""
     paper = count(claims)
     made = Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case")
     if card.proves_nothing:
@@ -110,7 +110,7 @@ def _share(share: Share) -> Fact:
 
 
 def spaced(printed: str) -> str:
-    """Formats a printed whole number with its thousands separated."""
+    """Formats a printed whole number with separated thousands."""
     return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
 
 
@@ -121,7 +121,7 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """Makes a row for each goal, and a row for the paper's claims.
+    """Makes one row per goal, and one row for the paper's claims.
 
     In a study without goals, all judged values are one goal.
     """
@@ -159,15 +159,15 @@ def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | 
     return found
 
 
-#: Largest number of metrics that `misses` names.
+#: Maximum number of metrics named by `misses`.
 _MISSES = 5
 
-#: The title of the table of shares.
+#: The title of the shares table.
 SHARES = "Cells within tolerance"
 
 
 def shares_table(card: Scorecard) -> TextTable:
-    """Makes a table of the study's goals, then of the shares for each table and each metric of the paper."""
+    """Makes a table of the study's goals, then of the shares for each of the paper's tables and metrics."""
     tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
     rows = [_share_row(of) for of in (*card.shares, *tables, *by_metric(card.cells).values())]
     note = "Not counted: calibration cells, derived columns, and values that are not the paper's. The tables show them."
@@ -204,12 +204,12 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
     return TextTable("Claims", ["where", "by", "says", "published", "ours", ""], rows, note, left=5)
 
 
-#: Texts of fields that hold only a verdict.
+#: Texts of fields that contain only a verdict.
 _VERDICTS = {"holds", "differs", str(Verdict.WITHIN), str(Verdict.OUTSIDE)}
 
 
 def unjudged(table: TextTable) -> TextTable:
-    """Removes the verdicts of a table for a quick look, which proves nothing."""
+    """Removes a table's verdicts for a quick look, which proves nothing."""
 
     def plain(cell: TextCell) -> TextCell:
         if cell.text in _VERDICTS:
@@ -233,9 +233,9 @@ def cells_table(
     *,
     below: bool = False,
 ) -> TextTable:
-    """Makes a table with a row for each of `cells`.
+    """Makes a table with one row for each of `cells`.
 
-    `fields` has a function for each column, by the column's heading. The last column is text; `below` puts this text
+    `fields` maps each column heading to the column's function. The last column is text; `below` puts this text
     under its row.
     """
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]

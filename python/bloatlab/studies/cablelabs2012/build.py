@@ -17,5 +17,5 @@ def build(case: Case, seed: int, setup: Setup | None = None) -> Scenario:
 
 
 def scenario_name(case: Case) -> str:
-    """Returns the name of the runs of `case`. The name is the same for all set-ups."""
+    """Returns the name of the runs of `case`, which is the same for all set-ups."""
     return f"cablelabs2012 {case.key}"

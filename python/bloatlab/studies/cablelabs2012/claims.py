@@ -1,4 +1,4 @@
-"""The measured values that the claims in `claims.toml` test.
+"""The measured values tested by the claims in `claims.toml`.
 
 If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages
 (`without_pages`). The result of this check is printed with the claim, but the verdict is the one from the paper's test
@@ -30,7 +30,7 @@ def by_row(measure: str) -> Value:
 
 
 def keys(queue: Queue, *numbers: int) -> list[str]:
-    """Returns the keys of the cases with this queue in these rows of Table 2."""
+    """Returns the keys of this queue's cases in these rows of Table 2."""
     return [Case(n, queue).key for n in numbers]
 
 
@@ -40,7 +40,7 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 
 
 def _retries(runs: Runs) -> float | None:
-    """Returns the largest number of SYN retries in D04/21.
+    """Returns the maximum number of SYN retries in D04/21.
 
     Only seeds in which all retries were at the paper's times count.
     """
@@ -59,14 +59,14 @@ CLAIMS = DECLARED.claims({
 })  # fmt: skip
 
 
-#: Prefixes of the names of page measures.
+#: Name prefixes of page measures.
 _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
     """Adds, to each claim that does not hold, its result for the same transfers without pages.
 
-    `alone` has the runs of these transfers by case.
+    `alone` contains the runs of these transfers, by case.
     """
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}

@@ -1,6 +1,6 @@
 """The nine cases with every discipline: the paper's three, and the disciplines that it names as future work.
 
-The paper publishes values only for its own three queues. The rows of these queues are from the runs of Tables 3 to 8,
+The paper publishes values only for its own three queues. The rows for these queues are from the runs for Tables 3 to 8,
 with the same number of seeds as the other disciplines. Each number is a median over seeds.
 """
 
@@ -18,7 +18,7 @@ from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
-#: In a mean over cases, a page load that never ends counts as the duration of the run, in s.
+#: In a mean over cases, a page load that never ends counts as the length of the run, in s.
 NEVER_S = 600.0
 
 
@@ -50,7 +50,7 @@ class Column:
 
 COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.toml")["columns"])
 
-#: The functions that `disciplines.toml` names.
+#: The functions named in `disciplines.toml`.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
 #: Headings above the columns of the nine cases: the bulk traffic, and the number of columns below the heading. Each
@@ -59,7 +59,7 @@ _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP",
 
 
 def tables(paper: Runs, runs: Runs) -> list[TextTable]:
-    """Returns a table over all cases, then for each measure a table of the nine cases, then the table of parameters."""
+    """Returns a table over all cases, then for each measure a table of the nine cases, then the parameters table."""
     seeds = min((len(s) for s in runs.values()), default=0)
     by_name = {q.value: [paper[Case(n, q).key][:seeds] for n in NUMBERS] for q in Queue}
     by_name |= {d.label: [runs[f"{n:02d} {d.label}"] for n in NUMBERS] for d in DISCIPLINES}
@@ -79,7 +79,7 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 
 
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
-    """Returns a table with a row per discipline. The column's function `over` combines the values of the nine cases."""
+    """Returns a table with one row per discipline. The column's function `over` combines the values for the nine cases."""
     columns = [column for column in COLUMNS if column.head]
     values = {
         name: [_OVER[c.over]([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]

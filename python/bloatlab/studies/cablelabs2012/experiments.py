@@ -35,7 +35,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: Values that the study first used for three parameters; it now uses the values that the paper states.
+#: Values that the study first used for three parameters; it now uses the values stated in the paper.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -56,7 +56,7 @@ ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")
 
 _FIELDS = {field.name for field in fields(Setup)}
 
-#: For a free parameter, the cases in which it can change anything. A parameter that is not listed matters in all cases.
+#: For each free parameter, the cases in which it can matter. A parameter not listed matters in all cases.
 MATTERS = {
     "cbr_size": lambda case: case.number == 6,
     "bulk_initial_window": lambda case: case.number != 1,
@@ -95,7 +95,7 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """Returns trials of buffers in which one CUBIC flow does not keep to 75 % of the link.
+    """Returns trials of buffers in which one CUBIC flow does not stay at 75 % of the link.
 
     Source: CableLabs 2012 §4.1.3.
     """
@@ -148,7 +148,7 @@ def trials(name: str) -> list[Trial]:
 
 
 def _crossed(table: Mapping[str, Any]) -> list[Trial]:
-    """Returns the trials of every case of an experiment with every combination of the values on its axes."""
+    """Returns the trials for every case of an experiment with every combination of its axes' values."""
     variants: dict[str, Changes] = {}
     for chosen in itertools.product(*(_axis(name, values) for name, values in table["axes"].items())):
         words = dict(zip(table["axes"], (word for word, _ in chosen), strict=True))
@@ -172,7 +172,7 @@ def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str
 
 
 def _each(cases: Iterable[Case], variants: Mapping[str, Changes]) -> list[Trial]:
-    """Returns a trial for every case with every variant."""
+    """Returns one trial for every case with every variant."""
     return [Trial(c, label, Setup(**changes)) for c in cases for label, changes in variants.items()]
 
 

@@ -20,7 +20,7 @@ from bloatlab.tables import cumulative_share, rate_series
 from bloatlab.workloads.cable_home import UP
 from bloatlab.workloads.cable_loads import Case, Queue
 
-#: The series of a run that the figures draw.
+#: The series of a run that are drawn in figures.
 Frames = Mapping[str, pl.DataFrame]
 
 _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
@@ -29,17 +29,17 @@ _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 COLOURS = {_LARGE: style.COLOURS[1], _SMALL: style.COLOURS[2], _CODEL: style.COLOURS[0]}
 NAMES = {_LARGE: "DropTail, 417 packets (1 s)", _SMALL: "DropTail, 21 packets (50 ms)", _CODEL: "CoDel"}
 
-#: The rows of Table 2 that the figures show: one and five TCP sessions.
+#: The rows of Table 2 shown in the figures: one and five TCP sessions.
 _ROWS = (3, 5)
 
 
 def needed() -> list[Case]:
-    """Returns the cases whose series the figures draw."""
+    """Returns the cases whose series are drawn in figures."""
     return [Case(n, q) for q in Queue for n in _ROWS] + [Case(4, _SMALL)]
 
 
 def keep(result: Result) -> Frames:
-    """Returns the part of a result that the figures draw."""
+    """Returns the part of a result that is drawn in figures."""
     up = pl.col("link") == UP
     return {
         "flow_series": forward_ftp(result).select("flow", "t_s", "wire_bytes"),
@@ -49,7 +49,7 @@ def keep(result: Result) -> Frames:
 
 
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """Draws Figures 2 to 9, and figures with all three queues. `frames` has the series kept by `keep`, by case."""
+    """Draws Figures 2 to 9, and figures with all three queues. `frames` contains the series kept by `keep`, by case."""
     of = {queue: [frames[Case(n, queue).key] for n in _ROWS] for queue in Queue}
     every = list(zip(*of.values(), strict=True))
     drawn = [

@@ -1,6 +1,6 @@
 """Reduces a run to the numbers of tables and claims: a flat dict, so that hundreds of runs need little memory.
 
-Keys end in their unit. Infinity marks an event that never happened (no page completed), NaN a value that does not apply.
+Keys end with their unit. Infinity marks an event that never happened (no page completed), NaN a value that does not apply.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BURST_MB = 10.0
 #: rest. It has left the peak rate when it is below 90 %; according to the paper, it falls to 75 %.
 FULL, LEFT = 0.95, 0.9
 
-#: Times of the attempts of a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1,
+#: Times of the attempts to open a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1,
 #: 4, 10, ...).
 SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
 
@@ -38,7 +38,7 @@ def measure(result: Result) -> Measures:
 
 
 def cells(result: Result) -> Measures:
-    """Returns the measured values of Tables 3 to 8, by the names of `published.csv`."""
+    """Returns the measured values for Tables 3 to 8, by their names in `published.csv`."""
     apps = result.summary["apps"]
     voice, web = apps["voip"]["voip"], apps["web"]["web"]
     loads = web["page_load_s"]
@@ -106,7 +106,7 @@ def forward_ftp(result: Result) -> pl.DataFrame:
 
 
 def _burst_used(up: pl.DataFrame) -> float:
-    """Returns the time at which the token bucket first falls under 2 % of its 10 MB.
+    """Returns the time at which the token bucket first falls below 2 % of its 10 MB.
 
     From one bin to the next, tokens <- min(burst, tokens + rate dt) - sent.
     """
@@ -154,9 +154,9 @@ def _nearly_full(result: Result) -> float:
 
 
 def _limit_packets(result: Result) -> int | None:
-    """Returns the number of packets that the rate shaping queue holds.
+    """Returns the number of packets that fit in the rate shaping queue.
 
-    ns-2's DropTail stores one packet less than its limit.
+    ns-2's DropTail stores one packet fewer than its limit.
     """
     ((_, queue),) = result.scenario.data["link"][UP]["queue"].items()
     limit = str(queue.get("limit", ""))
@@ -166,7 +166,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """Returns the largest number of SYN retries of a connection; NaN unless all are at the paper's times."""
+    """Returns the maximum number of SYN retries of a connection; NaN unless all are at the paper's times."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")

@@ -42,7 +42,7 @@ from bloatlab.studies.tables import MARKS, judged_cell, medians_table, spaced, v
 from bloatlab.tables import TextCell, TextTable, Tone, number, row, spread
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
 
-#: `_TABLES`: for Tables 3 to 8, the number, the title, the DropTail queue that is compared with CoDel, and the metrics
+#: `_TABLES`: for Tables 3 to 8, the number, the title, the DropTail queue compared with CoDel, and the metrics
 #: printed for each queue.
 _VOICE, _WEB, _SUMMARY = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES), (MOS, FTP, MEDIAN_AGAIN)
 _TABLES = (
@@ -89,7 +89,7 @@ def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[t
 def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
     """Makes Tables 3 to 8. Each field reads "published | ours"; its hint is the interval and the reason.
 
-    A terminal is narrow and shows no hints. So with `terminal`, each column has its own heading, and there are fields
+    A terminal is narrow and shows no hints, so with `terminal`, each column has its own heading, and there are fields
     for the interval and for a mark.
     """
     made: list[TextTable] = []
@@ -113,7 +113,7 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     """Returns the fields of one cell in one table: the published value and ours.
 
-    CoDel has two published runs; the published value is that of the run printed in this table.
+    CoDel has two published runs; the published value is the one from the run printed in this table.
     """
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
@@ -140,7 +140,7 @@ def _interval(cell: Cell, to: str) -> str:
 
 
 def unknowns_table() -> TextTable:
-    """Returns a table of the free parameters, which the paper leaves open and this study fixes."""
+    """Returns a table of the free parameters, left open by the paper and fixed by this study."""
     rows = [
         row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others)), "D01, D02" if u.calibrated else "none")
         for u in UNKNOWNS
@@ -150,7 +150,7 @@ def unknowns_table() -> TextTable:
 
 
 def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTable:
-    """Returns a table of the shares of values within tolerance, for the study and for each reading that was run."""
+    """Returns a table of the shares of values within tolerance, for the study and for each reading run."""
     what = {name: reading.what for name, reading in READINGS.items()}
     rows = [
         row(
@@ -166,7 +166,7 @@ def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTa
 
 
 def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
-    """Returns the tables of an experiment. `paper` has the runs of the paper's own cases, for comparison."""
+    """Returns the tables of an experiment. `paper` contains the runs of the paper's own cases, for comparison."""
     title = f"{name}: {EXPERIMENTS[name]}"
     match name:
         case "parameters" | "page":
@@ -213,7 +213,7 @@ def peak_table(title: str, runs: Runs) -> TextTable:
 
 LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
-#: The smallest differences that users of calls, pages and uploads notice.
+#: The smallest differences noticed by users of calls, pages and uploads.
 NOTICED: Mapping[str, Tolerance] = {
     MOS: Tolerance(least=0.2),
     MEDIAN: Tolerance(share=0.10),

@@ -1,4 +1,4 @@
-"""The paper's numbers, read from `published.csv`, which has none of our measurements."""
+"""The paper's numbers, read from `published.csv`, which contains none of our measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
 DECLARED = Declared("cablelabs2012")
 
-#: The most that the shaper lets through in 600 s, in kB: a 10 MB burst, then 600 s at 5 Mbit/s (375 MB).
+#: The maximum that the shaper lets through in 600 s, in kB: a 10 MB burst, then 600 s at 5 Mbit/s (375 MB).
 CEILING_KB = 385_000.0
 
 #: Metrics that the paper measured, by their names in `published.csv`, in the order of its tables.
@@ -71,7 +71,7 @@ def rows() -> Sequence[Row]:
 def measured() -> Sequence[PublishedCell]:
     """Returns the measured cells of Tables 3 to 8.
 
-    The two CoDel runs form a single cell. A value that is printed in two tables is a single cell, too.
+    The two CoDel runs form a single cell. A value printed in two tables is also a single cell.
     """
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():
@@ -86,7 +86,7 @@ def measured() -> Sequence[PublishedCell]:
 def derived() -> Sequence[PublishedCell]:
     """Returns the cells that repeat or combine measured cells.
 
-    A cell that compares DropTail with CoDel is stored under the case of DropTail.
+    A cell that compares DropTail with CoDel is stored under the DropTail case.
     """
     found = [row for row in rows() if row.metric in DERIVED]
     return tuple(_merge(which, row.metric, [row]) for row in found if (which := _case_of(row.case)) is not None)

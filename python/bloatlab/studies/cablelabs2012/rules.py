@@ -51,7 +51,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
 #: `LONG_LOAD` is the tolerance of a published median page load of more than `LONG_LOAD_S` seconds.
 LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 
-#: If the paper prints ">600" s as the load time of a page, at most this number of pages may complete.
+#: If the paper prints ">600" s as a page load time, at most this many pages may complete.
 NEVER_PAGES = 3.0
 
 #: The tolerance of the difference between DropTail and CoDel in the size of a transfer, in kB.
@@ -94,12 +94,12 @@ Spreads = Mapping[str, Mapping[str, Spread]]
 
 
 def calibration(case: Case) -> bool:
-    """Returns true for D01, C01 and D02. Free parameters were chosen on these cases, so their cells are not counted."""
+    """Returns whether the case is D01, C01 or D02. Free parameters were chosen on these, so their cells are not counted."""
     return case.number == 1 or case.name == "D02"
 
 
 def cells(runs: Runs) -> Sequence[Cell]:
-    """Returns every cell of the paper, with our value and its verdict. `runs` holds all 27 cases."""
+    """Returns every cell of the paper, with our value and its verdict. `runs` contains all 27 cases."""
     spreads = {
         key: {name: found for name in seeds[0] if (found := over_seeds(runs, key, name)) is not None}
         for key, seeds in runs.items()
@@ -116,7 +116,7 @@ def band(case: Case, metric: str, published: float) -> Band:
 
 
 def difference_holds(published: float, ours: float) -> bool:
-    """Returns true if DropTail minus CoDel, in kB, is near enough to the paper's difference."""
+    """Returns whether DropTail minus CoDel, in kB, is close enough to the paper's difference."""
     return abs(ours - published) <= DIFFERENCE.slack(published) + 1e-9
 
 
@@ -153,7 +153,7 @@ def _unjudged(cell: PublishedCell, ours: Spread, reason: str) -> Cell:
 def _difference(case: Case, spreads: Spreads) -> Finding | None:
     """Judges the second half of the FTP rule, which is about the difference between the queues.
 
-    Returns a finding if the difference does not agree with the paper's, and otherwise None.
+    Returns a finding if the difference does not agree with the paper's, otherwise None.
     """
     codel = Case(case.number, Queue.CODEL)
     droptails = [Queue.DROPTAIL_417, Queue.DROPTAIL_21] if case.queue is Queue.CODEL else [case.queue]
@@ -188,12 +188,12 @@ class Explanation:
     cases: str
     metrics: str
     why: str
-    #: The statement of the paper that the reading contradicts; empty if the paper's words allow the reading.
+    #: The paper's statement that the reading contradicts; empty if the paper's words allow the reading.
     against: str = ""
 
     @property
     def reason(self) -> str:
-        """The cause as text, with the statement of the paper that the reading contradicts."""
+        """The cause as text, with the paper's statement that the reading contradicts."""
         return f"{self.why}; it changes what the paper states: {self.against}" if self.against else self.why
 
 
@@ -206,7 +206,7 @@ def candidates(case: str, metric: str) -> Sequence[Explanation]:
 
 
 def _row(key: str) -> Sequence[str]:
-    """Returns the keys of the cases with the same load, for this and the other queues."""
+    """Returns the keys of the cases with the same load, for this queue and the others."""
     return [Case(int(key[1:3]), queue).key for queue in Queue]
 
 
@@ -224,7 +224,7 @@ def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
 
 
 def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) -> Sequence[Cell]:
-    """Adds a reason to each value that differs: the result of every reading that was run for it."""
+    """Adds a reason to each value that differs: the result of every reading run for it."""
     others = {name: cells({**runs, **other}) for name, other in readings.items()}
 
     def reason(cell: Cell) -> Cell:
@@ -244,7 +244,7 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
     """Returns the cause of a differing value.
 
-    `rows` has the counted cells of the value's case, by metric, for each reading that was run.
+    `rows` contains the counted cells of the value's case, by metric, for each reading run.
     """
     tried: list[str] = []
     for entry in candidates(cell.case, cell.metric):
@@ -270,7 +270,7 @@ def _resolved(key: str) -> Any:
 
 
 def read_back() -> Sequence[Cell]:
-    """Returns every parameter of the paper with its value in the scenarios that the study runs."""
+    """Returns every parameter of the paper with its value in the study's scenarios."""
     printed = {(r.case, r.metric): r for r in rows()}
     found = parameters("cablelabs2012", _resolved)
     return [parameter_cell(printed[key], float(printed[key].value), read()) for key, read in found.items()]

@@ -33,10 +33,10 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Number of seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-#: Number of seeds that the rules assume. With fewer, the readings that could explain a difference are not run.
+#: Number of seeds assumed by the rules. With fewer, the readings that could explain a difference are not run.
 RULES_SEEDS = 10
 
-#: Names of the two batches that always run, and the prefix of the names of batches that explain differences.
+#: Names of the two batches that always run, and the name prefix of batches that explain differences.
 MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
@@ -81,7 +81,7 @@ def further(results: Results) -> list[Batch]:
 
 
 def _of_cases(ran: Ran) -> Runs:
-    """Returns the measures of a reading's runs, by the key of the case."""
+    """Returns the measures of a reading's runs, by case key."""
     return {at["case"].case.key: rows for at, rows in ran.gathered.rows().items()}
 
 
@@ -103,7 +103,7 @@ def _experiment(results: Results, name: str) -> list[TextTable]:
 
 
 def _tables(results: Results) -> Sequence[TextTable]:
-    """Makes Tables 3 to 8, and tables of the requested experiments."""
+    """Makes Tables 3 to 8, and tables for the requested experiments."""
     readings = _readings(results)
     asked = [table for name in results.asked if name not in readings for table in _experiment(results, name)]
     compared = [pages.readings_table(results.scorecard, readings)] if readings else []
@@ -149,7 +149,7 @@ def _paper_tables(results: Results) -> Iterable[TextTable | Block]:
     yield from pages.paper_tables(results.scorecard)
 
 
-#: The blocks of the page by the anchor of their section.
+#: The blocks of the page, by the anchor of their section.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": _paper_tables,
     "differs": page.differences(DIGITS),

@@ -1,4 +1,4 @@
-"""The cases of the CSC458 report and their scenarios: its set-up, and the remedies that it recommends.
+"""The cases of the CSC458 report and their scenarios: its set-up, and the remedies it recommends.
 
     h1 --nic, 1 Gbit/s-- s0 ==up, 10 Mbit/s==> h2        1 ms per link and direction: RTT 4 ms
                             <=down, 10 Mbit/s=
@@ -53,23 +53,23 @@ class Lab:
 
     @property
     def rtt_ms(self) -> float:
-        """The round-trip propagation time: two links in both directions, in ms."""
+        """The round-trip propagation delay: two links in both directions, in ms."""
         return 4.0 * self.delay
 
     def packet_ms(self, size: int = MTU) -> float:
-        """Returns the time in ms that the bottleneck takes to send a packet of `size` bytes."""
+        """Returns the time in ms for the bottleneck to send a packet of `size` bytes."""
         return size * 8.0 / (self.bw_net * 1000.0)
 
     def eq2_ms(self, packets: float) -> float:
-        """Returns the round-trip time behind `packets` of MTU size by equation (2) of the CSC458 report."""
+        """Returns the round-trip time behind `packets` MTU-sized packets by equation (2) of the CSC458 report."""
         return packets * self.packet_ms() + self.rtt_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A configuration: the congestion control, and the queue of the bottleneck.
+    """A configuration: the congestion control, and the bottleneck's queue.
 
-    `segments` is the number of segments that count as one packet of a drop-tail limit. Without a limit, `queue` has its
+    `segments` is the number of segments that count as one packet of a drop-tail limit. Without a limit, `queue` uses its
     default parameters. `detection` replaces the preset's loss detection (linux-6: RACK-TLP). Each link into a host adds
     a random delay to every packet, distributed uniformly from 0 to `jitter_us`.
     """
@@ -115,7 +115,7 @@ def plain() -> list[Case]:
 
 
 def today() -> list[Case]:
-    """Returns the cases of today's queue disciplines with their defaults, with Reno."""
+    """Returns the cases for today's queue disciplines with their defaults, under Reno."""
     return [Case("reno", queue=name) for name in TODAY]
 
 
@@ -125,13 +125,13 @@ def cases() -> list[Case]:
 
 
 def live_cases() -> list[Case]:
-    """Returns the cases that can also run on kernels: those whose packets are not larger than the MTU."""
+    """Returns the cases that can also run on kernels: those whose packets are no larger than the MTU."""
     return [*plain(), *today()]
 
 
 #: The experiments by name.
 EXPERIMENTS = DECLARED.experiments
-#: Length of a run of the experiment `jitter`, s.
+#: Length of a run in the experiment `jitter`, in s.
 JITTER_SECONDS = 180
 
 

@@ -6,8 +6,8 @@ cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh wind
 download.txt   seconds of a fetch                                 curl -w %{time_total}
 q.png, rtt.png, cwnd-iperf.png, download.png and lab.svg with all four
 
-Some fields of cwnd.txt are 0, because a run has no value for them: the length of a segment, the sequence numbers, the
-window that the receiver offers. Windows are in segments, srtt in ms. q.txt counts segments of MTU size.
+Some fields of cwnd.txt are 0, because a run has no value for them: the segment length, the sequence numbers, and the
+window offered by the receiver. Windows are in segments, srtt in ms. q.txt counts segments of MTU size.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bloatlab.studies.csc458.pages import MSS, lab_panels
 
 H1, H2 = "10.0.0.1", "10.0.0.2"
 
-#: iperf's port, from which the lab's plot_tcpprobe.py recognises the flow. The client's port is arbitrary.
+#: iperf's port, by which the lab's plot_tcpprobe.py recognises the flow. The client's port is arbitrary.
 PORT, CLIENT_PORT = 5001, 40_000
 
-#: The slow start threshold that Linux reports before the first loss.
+#: The slow start threshold reported by Linux before the first loss.
 NO_THRESHOLD = 2_147_483_647
 
 _PLOTS = ("q", "cwnd-iperf", "rtt", "download")
@@ -63,7 +63,7 @@ def _pings(result: Result) -> str:
 
 
 def _digits(rtt_ms: float) -> int:
-    """Returns the number of decimals that iputils prints: three significant digits below 100 ms."""
+    """Returns the number of decimals printed by iputils: three significant digits below 100 ms."""
     return 3 if rtt_ms < 1 else 2 if rtt_ms < 10 else 1 if rtt_ms < 100 else 0
 
 

@@ -1,4 +1,4 @@
-"""Reduces a run, simulated or live, to the numbers of tables and claims. Keys end in their unit; NaN marks an absent value."""
+"""Reduces a run, simulated or live, to the numbers of tables and claims. Keys end with their unit; NaN marks a missing value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full at this share of its maximum length or more, because the report read "full" from a plot.
+#: A queue counts as full at or above this share of its maximum length, because the report read "full" from a plot.
 FULL = 0.9
 
 #: Time for a packet to travel from h1 to the queue of s0: the propagation delay of one link (1 ms); transmission is negligible.
@@ -60,13 +60,13 @@ def pings(result: Result) -> Measures:
 
 
 def answered(result: Result) -> pl.DataFrame:
-    """Returns the pings that were answered: `t_s`, `rtt_ms`."""
+    """Returns the answered pings: `t_s`, `rtt_ms`."""
     frame = result.table("pings").filter(pl.col("app") == PING)
     return frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan()).sort("t_s")
 
 
 def flow(result: Result) -> Measures:
-    """Measures the long flow: its goodput, its losses, and the changes of its window."""
+    """Measures the long flow: its goodput, its losses, and the changes in its window."""
     app = result.summary["apps"][LONG]
     window = cwnd(result)["cwnd_bytes"].to_numpy()
     steps = np.diff(window[window > 0])
@@ -127,13 +127,13 @@ def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
 
 
 def queue_series(result: Result) -> pl.DataFrame:
-    """Returns the bottleneck's queue: `t_s`, `packets` (mean of the bin, in segments)."""
+    """Returns the bottleneck's queue: `t_s`, `packets` (mean in the bin, in segments)."""
     up = result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
     return up.select("t_s", pl.col("queue_packets_mean").fill_nan(0).fill_null(0).alias("packets"))
 
 
 def equation_2(result: Result, lab: Lab) -> Measures:
-    """Compares the round trip of each ping with equation (2) of the CSC458 report, for the queue that the ping met."""
+    """Compares the round trip of each ping with equation (2) of the CSC458 report, for the queue length encountered by the ping."""
     frame, series = answered(result), queue_series(result)
     if frame.height < 2 or series.height < 2:
         return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)

@@ -41,7 +41,7 @@ COLUMNS = DECLARED.columns("cases")
 
 
 def published_tables(results: Results) -> list[TextTable]:
-    """Makes a table of the published numbers with ours and the verdicts, and a table of all simulated cases."""
+    """Makes a table of the published numbers, ours and the verdicts, and a table of all simulated cases."""
     fields: dict[str, t.Field] = {
         "case": lambda c: c.case,
         "metric": lambda c: c.metric,
@@ -60,14 +60,14 @@ def published_tables(results: Results) -> list[TextTable]:
 
 
 def readings(results: Results) -> list[Checked]:
-    """Returns the claims, checked in the runs whose losses are detected by duplicate ACKs alone."""
+    """Returns the claims, checked in the runs that detect losses by duplicate ACKs alone."""
     return results.study.check(in_second_reading(results.runs))
 
 
 def readings_table(results: Results) -> TextTable:
     """Makes a table of the claims whose verdict depends on the loss detection.
 
-    It also counts the claims that hold with each of the two loss detections.
+    It also counts the claims that hold with each of the two loss detection methods.
     """
 
     def held(claim: Checked) -> TextCell:
@@ -82,14 +82,14 @@ def readings_table(results: Results) -> TextTable:
 
 
 def experiment_tables(results: Results) -> list[TextTable]:
-    """Makes tables of the requested experiments, with medians over seeds."""
+    """Makes tables for the requested experiments, with medians over seeds."""
     return [
         t.medians_table(f"{name}: {EXPERIMENTS[name]}", results.ran[name].runs, experiment_cases(name), COLUMNS)
         for name in results.asked
     ]
 
 
-#: `LIVE_COLUMNS`: the columns of the table of kernels. `REPORTED`: the report's names of the metrics that it prints for Reno.
+#: `LIVE_COLUMNS`: the columns of the kernel table. `REPORTED`: the report's names for the metrics printed for Reno.
 LIVE_COLUMNS = DECLARED.columns("live")
 REPORTED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 
@@ -133,7 +133,7 @@ def setup_table() -> TextTable:
     return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)
 
 
-#: The blocks of the page by the anchor of their section.
+#: The blocks of the page, by the anchor of their section.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": published_tables,
     "live": live_tables,
@@ -153,7 +153,7 @@ MSS = 1448
 
 
 def needed() -> list[Case]:
-    """Returns the cases whose series the figures draw."""
+    """Returns the cases whose series are drawn in figures."""
     return [*(Case("reno", q, 2) for q in QUEUES), Case("bbr", 100, 2), *(Case("reno", queue=q) for q in TODAY)]
 
 
@@ -174,7 +174,7 @@ def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
 
 
 def lab_panels(frames: Frames, packets: int | None, lab: Lab) -> list[Panel]:
-    """Makes the four plots of one run of the lab."""
+    """Makes the four plots for one lab run."""
     marks = () if packets is None else (packets,)
     waits = (lab.eq2_ms(p) for p in marks)
     return [
@@ -201,7 +201,7 @@ def _rtt(frames: Frames, title: str, *levels: float) -> Panel:
 
 
 def _fetch(frames: Frames, title: str, *means: float) -> Panel:
-    """Makes a panel of fetch times. All of these panels have the same scale, unless values would not fit."""
+    """Makes a panel of fetch times. All such panels have the same scale, unless values would not fit."""
     took, most = frames["fetch"]["took_s"].to_numpy(), 2.5
     series = [Series("fetch", frames["fetch"]["start_s"].to_numpy(), took, "points")]
     top = None if len(took) and float(took.max()) > most else most
@@ -236,7 +236,7 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
 BUFFERS = {f"{q} packets": Case("reno", q, 2) for q in QUEUES}
 MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
 
-#: The measures of the answer: two waiting times that a user notices, and the rate of the upload.
+#: The measures in the answer: two waiting times noticed by users, and the upload rate.
 PING, FETCH, FLOW = "rtt_median_ms", "fetch_mean_s", "throughput_mbit"
 MEASURES = (PING, FETCH, FLOW)
 Values = Mapping[tuple[str, str], float]

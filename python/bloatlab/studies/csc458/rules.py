@@ -1,4 +1,4 @@
-"""The published values and the tolerances of the study; `rules.md` states its rules, `claims.toml` holds its claims."""
+"""The published values and the tolerances of the study; `rules.md` states its rules, and `claims.toml` contains its claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bloatlab.studies.scorecard import Band, Origin, Tolerance
 MEAN, SD, LARGEST = "web fetch time mean", "web fetch time std dev", "largest RTT by equation (2)"
 WAITS = "max wait at 100 Mb/s"
 
-#: The tolerance of values that the report measured in a single run.
+#: The tolerance for values measured in a single run in the report.
 ALONE = Tolerance(factor=2.0)
 
 #: The tolerances of the longest wait by equation (1), in s, and of the round trip by equation (2), in ms.
@@ -29,7 +29,7 @@ BANDS: Mapping[tuple[int, str], Band] = {
     (100, SD): Band(0.43, 1.1),
 }
 
-#: The fetch times of the report, in s, by queue and metric.
+#: The report's fetch times, in s, by queue and metric.
 PRINTED: Mapping[tuple[int, str], float] = {
     (int(row.case.removeprefix("Q=")), row.metric): float(row.value)
     for row in rows("csc458")
@@ -79,7 +79,7 @@ MOSTLY = 0.6
 
 
 def _below(*values: float) -> bool:
-    """Returns true if each value is below the next one by the margin."""
+    """Returns whether each value is below the next by at least the margin."""
     return all(a <= (1.0 - MARGIN) * b for a, b in itertools.pairwise(values))
 
 
@@ -88,5 +88,5 @@ RULES = DECLARED.tolerances(
     {"ALONE": ALONE, "BANDS": BANDS, "MEAN": MEAN, "SD": SD, "WAIT": WAIT, "ROUND_TRIP": ROUND_TRIP}
 )
 
-#: The claims from the sentences and pictures of the report, from other runs of the kit, and from both together.
+#: The claims from the report's sentences and pictures, from other runs of the kit, and from both together.
 CLAIMS = DECLARED.claims({"below": _below, "MOSTLY": MOSTLY, "PACKET_MS": Lab().packet_ms()})

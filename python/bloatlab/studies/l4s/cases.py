@@ -1,6 +1,6 @@
 """The cases of the study and their scenarios: senders, round trips, queues.
 
-In our own cases, the whole propagation delay of a flow is on the reverse path, so the delay of a packet is its wait in
+In our own cases, the whole propagation delay of a flow is on the reverse path, so a packet's delay is its wait in
 the queue and its own transmission. In the L4S tests, half of the propagation delay is in front of the bottleneck:
 
     server 1 --+--> r ==bottleneck, rate==> home
@@ -9,8 +9,9 @@ the queue and its own transmission. In the L4S tests, half of the propagation de
 
 The L4S tests are those of P. Heist and J. Morton (2020), as in their batch file and scripts; each row of `published.csv` names one
 of their runs. Two hosts and a middlebox run in network namespaces, without offloads (no super-packets). netem delays incoming
-packets by half of the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its
-defaults. All TCP negotiates AccECN (tcp_ecn = 3). ACKs pass a queue of the same kind, which is never full; it is left out here.
+packets by half the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its
+defaults. All TCP negotiates AccECN (tcp_ecn = 3). ACKs pass through a queue of the same kind, which is never full; it is left out
+here.
 
     scenario 1   two uploads at once, 180 s; measured 118 to 178 s    DualPI2, pfifo, fq_codel
     scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
@@ -35,11 +36,11 @@ DECLARED = Declared("l4s")
 
 #: Payload in bytes of a full packet, and of a packet one eighth the size.
 MSS, SMALL = 1448, 136
-#: Headers and time stamps of a segment, bytes.
+#: Headers and timestamps of a segment, in bytes.
 HEADERS = 52
 #: The size of a full packet as HTB counts it (an Ethernet frame), divided by its size as an IP packet.
 FRAME = 1514 / 1500
-#: The time at which the rate of scenario 2 steps down, as a share of the run.
+#: The time at which the rate steps down in scenario 2, as a share of the run.
 STEP_AT = 0.5
 #: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous slot, and releases up to 16 packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
@@ -47,7 +48,7 @@ SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 #: TCP stacks, and the queues of our own cases and of the L4S tests, by name.
 STACKS, OWN_QUEUES, TEST_QUEUES = (toml("l4s", "parts.toml")[name] for name in ("stacks", "own", "tests"))
 
-#: Names of the versions of Prague that are compared with the version used in the tests.
+#: Names of the Prague versions compared with the version used in the tests.
 FORMS = {"prague-rounds": "cuts in rounds", "prague6": "version 0.6", "prague7": "version 0.7"}
 
 
@@ -72,9 +73,9 @@ class Load:
 class Case:
     """A bottleneck of `rate` Mbit/s and its loads; measured from `warm_up` to `seconds`.
 
-    `bench` is the network of the L4S tests, with half of each delay in front, HTB and Ethernet's headers. In this
+    `bench` is the network of the L4S tests, with half of each delay in front, HTB and Ethernet headers. In this
     network, the rate may change to `then` halfway through the run, a radio link in front may release packets in
-    `bursts`, and arrivals may be `jittered` by up to the time of a packet.
+    `bursts`, and arrivals may be `jittered` by up to one packet's transmission time.
     """
 
     group: str
@@ -97,12 +98,12 @@ class Case:
 
     @property
     def senders(self) -> str:
-        """The loads of the case as text: "prague 10 / 10 cubic 20"."""
+        """The loads of the case as a string: "prague 10 / 10 cubic 20"."""
         return " / ".join(map(str, self.loads))
 
     @property
     def rtt(self) -> float:
-        """The round trip of the first load, ms."""
+        """The round trip of the first load, in ms."""
         return self.loads[0].rtt
 
     @property
@@ -112,7 +113,7 @@ class Case:
 
     @property
     def packet_ms(self) -> float:
-        """The time that the link takes to send a full packet of the case's TCP flows, ms."""
+        """The time for the link to send a full packet of the case's TCP flows, in ms."""
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:
@@ -120,11 +121,11 @@ class Case:
         return replace(self, loads=tuple(replace(x, stack=stacks.get(x.stack, x.stack)) for x in self.loads))
 
     def of_version(self, prague: str) -> Case:
-        """Returns the case with another version of Prague."""
+        """Returns the case with another Prague version."""
         return self.instead({"prague": prague})
 
     def loaded(self, **changes: Any) -> Case:
-        """Returns the case with these changes in every load."""
+        """Returns the case with these changes to every load."""
         return replace(self, loads=tuple(replace(x, **changes) for x in self.loads))
 
 
@@ -150,12 +151,12 @@ SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in
 
 
 def of_queue(name: str) -> tuple[Case, ...]:
-    """Returns the pairs of a queue: "dualpi2", "pfifo", "fq_codel"."""
+    """Returns the pairs for a queue: "dualpi2", "pfifo", "fq_codel"."""
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
-#: Experiments that explain ratios that differ. `OTHER_FORMS` has other versions of Prague, `JITTERED` has arrivals that
-#: jitter by up to the time of a packet, and `OWN_CUBIC` has CUBIC without its Reno region.
+#: Experiments that explain ratios that differ. `OTHER_FORMS` uses other Prague versions, `JITTERED` has arrivals that
+#: jitter by up to one packet's transmission time, and `OWN_CUBIC` uses CUBIC without its Reno region.
 _PRAGUE = tuple(case for case in of_queue("dualpi2") if any(x.stack == "prague" for x in case.loads))
 OTHER_FORMS = tuple(case.of_version(form) for form in FORMS for case in _PRAGUE)
 JITTERED = tuple(replace(case, jittered=True) for case in of_queue("pfifo"))
@@ -166,7 +167,7 @@ STEPS_TO = (25.0, 10.0, 5.0, 1.0)
 
 
 def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = False) -> Case:
-    """Returns the case of one upload over a link whose rate steps down from 50 to `then` Mbit/s."""
+    """Returns the case with one upload over a link whose rate steps down from 50 to `then` Mbit/s."""
     return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
 
 
@@ -181,7 +182,7 @@ STEPS = tuple(
 )
 
 
-#: CUBIC beside each version of Prague, at equal round trips. `BURSTY` adds the bursts of scenario 2 in front of the
+#: CUBIC beside each Prague version, at equal round trips. `BURSTY` adds the bursts of scenario 2 in front of the
 #: queue, which the tests do not do. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of
 #: 0.24 ms at 50 Mbit/s.
 SMOOTH = tuple(
@@ -202,13 +203,13 @@ RTT, HALF, SHORT = 20.0, 10.0, 5.0
 
 
 def beside(rate: float, flows: int, rtt: float = RTT, mss: int = MSS) -> Case:
-    """Returns the case of Prague flows beside the same number of CUBIC flows."""
+    """Returns the case with Prague flows beside the same number of CUBIC flows."""
     loads = (Load("prague7", rtt, flows), Load("cubic-noecn", rtt, flows))
     return Case("beside", "dualpi2", loads, rate, 40, 10, mss)
 
 
 def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss: int = MSS) -> Case:
-    """Returns the case of Prague flows alone, in which only the step of the L queue marks packets."""
+    """Returns the case with Prague flows alone, in which only the L queue's step marks packets."""
     return Case("alone", "dualpi2", (Load(stack, rtt, flows),), rate, 40, 10, mss)
 
 
@@ -286,7 +287,7 @@ _PICKED = (
 
 
 def quick() -> list[Case]:
-    """Returns a few cases of each group, for a quick look."""
+    """Returns a few cases from each group, for a quick look."""
     picked = [case for case in PAIRS if str(case) in _PICKED]
     return [
         *picked, picked[1].of_version("prague7"), SHARED[0], SHARED[5], step("prague", 80.0, "fq_codel", 25.0),
@@ -383,7 +384,7 @@ def _after(delay: float) -> dict[str, Any]:
 
 def _slots(name: str, seed: int, seconds: int) -> str:
     """Converts netem's slots to the transmission opportunities of a recorded trace, in whole ms."""
-    draw = random.Random(f"{name} {seed}")  # noqa: S311  no secret
+    draw = random.Random(f"{name} {seed}")  # noqa: S311  not security-sensitive
     now, last, found = 0.0, 0, list[str]()
     while last < 1000 * (seconds + 1):
         now += draw.uniform(*SLOT_MS)
@@ -402,5 +403,5 @@ def _app(load: Load, place: int, case: Case) -> dict[str, Any]:
 
 
 def packet_ms(load: Load, case: Case) -> float:
-    """Returns the time in ms to send a packet of a load."""
+    """Returns the time in ms to send one of a load's packets."""
     return (load.size if load.share else case.mss + HEADERS) * 8e-3 / case.rate

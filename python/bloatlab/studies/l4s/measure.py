@@ -1,4 +1,4 @@
-"""Reduces a run to the rate and delay of each load, the marks and drops of both queues, and the use of the link."""
+"""Reduces a run to the rate and delay of each load, the marks and drops of both queues, and the link utilisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bloatlab.studies.l4s.cases import FRAME, HEADERS, MSS, NECK, SIDES, STEP_AT
 
 Measures = dict[str, float]
 
-#: Cases by the name of their scenario.
+#: Cases by scenario name.
 _CASES: Mapping[str, Case] = {f"l4s {case}": case for case in cases()}
 
 
@@ -50,18 +50,18 @@ def measure(result: Result) -> Measures:
     return found
 
 
-#: A spike has ended when at most this share of its maximum is left.
+#: A spike has ended when at most this share of its maximum remains.
 OVER = 0.1
-#: The settled parts of a run, before and after the step of the rate, as shares of its length: 20 to 30 s and 35 to 60 s of 60 s.
+#: The settled parts of a run, before and after the rate step, as shares of its length: 20 to 30 s and 35 to 60 s of 60 s.
 BEFORE, AFTER = (1 / 3, 0.5), (35 / 60, 1.0)
 #: The share of an Ethernet frame's bytes that is payload.
 PAYLOAD = MSS / (MSS + HEADERS) / FRAME
 
 
 def _step(result: Result, case: Case) -> Measures:
-    """Measures the first flow around the step of the rate.
+    """Measures the first flow around the rate step.
 
-    The measures are the flow's smoothed round trip after the step, and its use of the link before and after the step.
+    The measures are the flow's smoothed round trip after the step, and its link utilisation before and after the step.
     """
     flow = result.table("flow_series").filter(pl.col("direction") == "forward")
     t, srtt, sent = (flow[name].to_numpy() for name in ("t_s", "srtt_ms", "goodput_bytes"))
@@ -85,7 +85,7 @@ def _step(result: Result, case: Case) -> Measures:
 
 
 def _queue(name: str, one: Mapping[str, Any]) -> Measures:
-    """Measures the queue L or C: the bytes delivered, and its shares of packets dropped and marked."""
+    """Measures queue L or C: the bytes delivered, and the shares of its packets dropped and marked."""
     decided = one["delivered_packets"] + one["dropped_packets"]
     return {
         f"{name}_delivered": float(one["delivered_bytes"]),

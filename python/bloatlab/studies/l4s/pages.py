@@ -53,7 +53,7 @@ _PAIR = "pair (round trips in ms)"
 def pairs_tables(results: Results) -> list[TextTable]:
     """Makes the tables of scenario 1: the ratios within tolerance, then a table for each queue and rate.
 
-    The tables of DualPI2 also have the other versions of Prague.
+    The DualPI2 tables also include the other Prague versions.
     """
     runs, found = results.runs, groups(results.scorecard.cells)
     judged = {cell.case: cell for cell in found.get("pairs", ()) if cell.metric == RATIO}
@@ -88,7 +88,7 @@ def shared_tables(results: Results) -> list[TextTable]:
 
 
 def steps_table(runs: Runs) -> TextTable:
-    """Makes a table of scenario 2: how a step of the rate changes the round trip, and the throughput lost by bursts."""
+    """Makes a table of scenario 2: how a rate step changes the round trip, and the throughput lost by bursts."""
     columns = DECLARED.columns("steps")
     return medians_table("Steps of the rate", runs, c.STEPS, columns, note=DECLARED.text("steps"))
 
@@ -146,7 +146,7 @@ def why_tables(runs: Runs) -> list[TextTable]:
     ]
 
 
-#: The blocks of the page by the anchor of their section.
+#: The blocks of the page, by the anchor of their section.
 BLOCKS: Mapping[str, Blocks] = {
     "pairs": pairs_tables,
     "shared": shared_tables,
@@ -162,12 +162,12 @@ BLOCKS: Mapping[str, Blocks] = {
 
 
 def figures(runs: Runs) -> list[Drawn]:
-    """Draws figures of the tests' ratios and ours, of the steps of the rate, and of the queue of Prague flows alone."""
+    """Draws figures of the tests' ratios and ours, of the rate steps, and of the queue of Prague flows alone."""
     return [_pairs(runs), _steps(runs), _alone(runs)]
 
 
 def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measure: str) -> Series:
-    """Makes series number `n` of `of`, with points at x = 0, 1, ..., shifted a little so that series do not overlap."""
+    """Makes series number `n` of `of`, with points at x = 0, 1, ..., shifted slightly so that series do not overlap."""
     xs = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2)
     return points(label, xs, of_cases(runs, cases, measure), style.COLOURS[n])
 
@@ -204,7 +204,7 @@ def _steps(runs: Runs) -> Drawn:
     return DECLARED.drawn("steps", *panels, x_ticks=ticks(f"{then:g}" for then in c.STEPS_TO))
 
 
-#: The labels of an axis of rates.
+#: The labels of a rate axis.
 _RATES = ticks(f"{rate:g}" for rate in c.RATES)
 
 

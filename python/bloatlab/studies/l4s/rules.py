@@ -23,22 +23,22 @@ RATES, FORMS = Tolerance(factor=1.5), Tolerance(factor=2.0)
 STATIC, WEIGHTS = Tolerance(share=0.03), Tolerance(share=0.01)
 TOTALS = Band(46.5, 48.5)
 LOSSES = Tolerance(least=20.0, unit="percentage points")
-#: In the tests, exchanging the two flows changed each rate by up to this share.
+#: In the tests, swapping the two flows changed each rate by up to this share.
 SWAP = 0.04
 
 _RFC, _BOOK = "RFC 9330 §5.1", "RFC 9332 App. C"
 
 
 def rates() -> dict[str, tuple[float, float]]:
-    """Returns both rates of every row of the tests' tables, in Mbit/s."""
+    """Returns both rates in every row of the tests' tables, in Mbit/s."""
     found = (r for r in published.rows("l4s") if r.metric == "rates")
     return {r.case: (float(r.value.split(";")[0]), float(r.value.split(";")[1])) for r in found}
 
 
 def ratio_band(published_ratio: float, *, alike: bool = False) -> Band:
-    """Returns the accepted ratios of rates: within a factor of 1.5 of the published ratio, and on the same side of 1.
+    """Returns the accepted rate ratios: within a factor of 1.5 of the published ratio, and on the same side of 1.
 
-    Either side is accepted for `alike` flows, and if the published ratio is so near to 1 that repeated tests are on
+    Either side is accepted for `alike` flows, and if the published ratio is so close to 1 that repeated tests are on
     both sides.
     """
     band = RATES.band(published_ratio)
@@ -58,9 +58,9 @@ def _row(
 
 
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
-    """Yields the ratio of the rates of each pair; at 50 Mbit/s, also their sum.
+    """Yields each pair's rate ratio; at 50 Mbit/s, also the sum.
 
-    There is no sum at 10 Mbit/s: the tests add up delivery rates of ss, and at this rate their sums are up to 3 % below
+    There is no sum at 10 Mbit/s: the tests add up ss's delivery rates, and at this rate their sums are up to 3 % below
     a full link.
     """
     both = rates()
@@ -88,7 +88,7 @@ def _steps() -> Iterator[Published]:
     yield _row(bursts, LOST, "%", 50.0, "about 50", "lost", LOSSES.band(50.0), scale=100.0)
 
 
-#: The promises to flows of both kinds: metric, unit, value, value as printed, measure, band, source, and the place of
+#: The promises to flows of both kinds: metric, unit, value, value as printed, measure, band, source, and the location of
 #: the statement.
 _WAITS = (
     (P99, "ms", 2.0, "below 2", "first_wait_p99_ms", Band(0.0, 2.0), Origin.PAPER, _RFC),
@@ -142,7 +142,7 @@ def _floods() -> Iterator[Published]:
 
     for case in c.NOT_ECT:
         offered = case.loads[0].share
-        # C has the share of the link that the few packets in L do not use
+        # C has the share of the link left over by the few packets in L
         p_c, name = theory.excess(offered / (1.0 - c.SPARSE)), f"Not-ECT at {offered:g} C"
         yield exact(case, name, "p_C = 1 - C/A", "%", 100.0 * p_c, "c_dropped", STATIC, 100.0)
         yield exact(case, name, "C: mean wait = target", "ms", theory.TARGET, "first_wait_mean_ms", STATIC)
@@ -166,7 +166,7 @@ def _floods() -> Iterator[Published]:
                     Band(turns - 1.0, turns + 1.0), 1.0 / case.packet_ms)  # fmt: skip
 
 
-#: The compared values by group, in the order of the page.
+#: The compared values by group, in page order.
 VALUES: Mapping[str, Sequence[Published]] = {
     "pairs": [*_of_rates(c.PAIRS)],
     "shared": [*_of_rates(c.SHARED)],
@@ -184,7 +184,7 @@ RULES = DECLARED.tolerances({
     "RATES": RATES, "TOTALS": TOTALS, "LOSSES": LOSSES, "FORMS": FORMS, "STATIC": STATIC, "WEIGHTS": WEIGHTS,
 })  # fmt: skip
 
-#: The groups of ratios: the label of each, and its values.
+#: The groups of ratios: each group's label and values.
 PARTS: Sequence[tuple[str, Callable[[Cell], bool]]] = (
     ("through DualPI2", lambda cell: cell.case.startswith("dualpi2")),
     ("through fq_codel", lambda cell: cell.case.startswith("fq_codel:")),
@@ -209,7 +209,7 @@ _GROUP_OF = {(value.case, value.metric): group for group, values in VALUES.items
 
 
 def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Returns the compared values by group, in the order of the page."""
+    """Returns the compared values by group, in page order."""
     by_group: dict[str, list[Cell]] = {}
     for cell in found:
         by_group.setdefault(_GROUP_OF[cell.case, cell.metric], []).append(cell)
@@ -227,7 +227,7 @@ _CASES = {str(case): case for case in c.cases()}
 
 
 def explain(runs: Runs, value: Published, ours: Spread) -> str:
-    """Returns the experiment that explains a value outside its band, with its result; "" for none.
+    """Returns the experiment that explains a value outside its band, with its result; "" if there is none.
 
     Each experiment changes one thing. Experiments are preferred in this order: one that brings the value into the band;
     one that brings it to the other side of the band, because then the change matters, and the published value lies
@@ -253,7 +253,7 @@ def explain(runs: Runs, value: Published, ours: Spread) -> str:
 
 
 def experiments(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
-    """Yields the experiments on a case, each with the mechanism that it changes."""
+    """Yields the experiments on a case, each with the mechanism it changes."""
     packet = f"one packet takes {number(case.packet_ms, 2)} ms"
     match case.group:
         case "beside":

@@ -30,7 +30,7 @@ def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
 
 
 def window(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Returns the packets in flight of a flow that fills the link and holds the queueing delay at the target."""
+    """Returns the packets in flight for a flow that fills the link and holds the queueing delay at the target."""
     return rate * 1e3 * (rtt + TARGET) / (8.0 * packet)
 
 
@@ -50,12 +50,12 @@ def excess(offered: float) -> float:
 
 
 def coupled(p_c: float) -> float:
-    """Returns the marking probability of L that is coupled to C's drop probability: k sqrt(p_C)."""
+    """Returns L's marking probability coupled to C's drop probability: k sqrt(p_C)."""
     return min(COUPLING * math.sqrt(p_c), 1.0)
 
 
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
-    """Returns the growth of the queue, in ms, during the round trip before Prague receives marks.
+    """Returns how much the queue grows, in ms, during the round trip before Prague receives marks.
 
     Each flow adds one segment; with `scaled`, it adds (rtt / 25 ms)^2 segments, at most one.
     """
@@ -63,12 +63,12 @@ def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> floa
 
 
 def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
-    """Returns the wait, in ms, behind flows that have the smallest window, two segments."""
+    """Returns the wait, in ms, behind flows with the minimum window, two segments."""
     return max(2.0 * flows * packet_ms - rtt, 0.0)
 
 
 def under_way(packet_ms: float, share: float = 0.5) -> float:
-    """Returns a lower bound on the 99th percentile of L's waits, in ms: an arrival may find a packet of C in transmission.
+    """Returns a lower bound on the 99th percentile of L's waits, in ms: an arrival may find a C packet in transmission.
 
     `share` is C's share of the packets.
     """

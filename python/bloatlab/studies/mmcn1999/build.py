@@ -2,7 +2,7 @@
 
     ftp, mm, udp --100 Mbit/s--> r1 --10 Mbit/s, the queue, 20 ms--> r2 --100 Mbit/s--> sink
 
-30 endless FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from
+30 unlimited FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from
 20 to 60 s. Not in the slides, so chosen by us: the round trip of 40 ms; Reno with 1500-byte packets; jitter of the
 blast's datagrams by up to their spacing, because evenly spaced datagrams would synchronise with the departures of a
 drop-tail queue; separate sessions in three parts of the run, so that each part has its own delays and drops.
@@ -21,11 +21,11 @@ from bloatlab.studies.published import toml
 
 SECONDS = 100
 BLAST_S = (20, 60)
-#: One-way delay without queues: 20 ms, and 0.1 ms on each of the two access links.
+#: One-way delay without queueing: 20 ms, and 0.1 ms on each of the two access links.
 PROPAGATION_MS = 20.2
 LINK = "bottleneck"
 SESSIONS = 6
-#: The TCP of the senders: ns-2's Reno without limited transmit (RFC 3042, 2001), which was published after the slides.
+#: The senders' TCP: ns-2's Reno without limited transmit (RFC 3042, 2001), which was published after the slides.
 RENO = {"preset": "ns2-reno", "limited_transmit": False}
 #: The senders' TCP in the second reading, with the limited transmit of ns-2 2.35 (README, "Changed after looking").
 RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}
@@ -38,7 +38,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One of the compared queues, and the state that it holds besides packets."""
+    """One of the compared queues, and the state it holds besides packets."""
 
     key: str
     name: str
@@ -48,7 +48,7 @@ class Scheme:
 
 _FILE = toml("mmcn1999", "cases.toml")
 
-#: `PAPER` names the queues of the slides; `SCHEMES` has all queues that are compared.
+#: `PAPER` names the queues of the slides; `SCHEMES` contains all compared queues.
 PAPER = ("fifo", "red", "fred", "cbt", "cbq")
 SCHEMES = tuple(
     Scheme(key, **_FILE["schemes"][key])
@@ -88,7 +88,7 @@ def limited_transmit(key: str) -> str:
 
 
 def second_reading() -> list[Case]:
-    """Returns the queues whose drops of tagged datagrams are ranked, with senders that use limited transmit."""
+    """Returns the queues ranked by drops of tagged datagrams, with senders that use limited transmit."""
     return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
@@ -120,7 +120,7 @@ def cbt(
 
     `weight` is the EWMA weight of the datagram classes (the RED of the TCP class has its own weight). With `apart`,
     voice and video are separate classes. With `early`, the datagram classes use RED instead of a threshold: drops begin
-    at half the threshold, and all packets are dropped from `early` times the threshold on.
+    at half the threshold, and all packets are dropped from `early` times the threshold upwards.
     """
 
     def threshold(name: str, packets: int, match: Json) -> Json:
@@ -153,7 +153,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def _ftps(case: Case) -> dict[str, Any]:
-    # groups of 30 flows, because series are kept only for applications of at most 32 flows
+    # groups of 30 flows, because series are kept only for applications with at most 32 flows
     groups = range(case.ftps // 30)
     one = {"from": "ftp", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {"flows": 30}}}
     return {f"ftp{g}": one | {"start": f"{g * 10}ms"} for g in groups}

@@ -1,7 +1,7 @@
 """Computes the measures for tables, rankings and figures, during the blast (20 to 60 s) unless stated otherwise.
 
 drop rate     datagrams dropped by the compared queue, divided by datagrams sent
-latency       mean one-way delay without the path's propagation: waiting and serialisation
+latency       mean one-way delay without propagation: waiting and serialisation
 jitter        mean difference in delay between consecutive packets of a session
 buffer share  a class's share of the bytes in the queue, from Little's law: throughput x (delay - propagation)
 """
@@ -18,7 +18,7 @@ import polars as pl
 from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 
-#: Seconds of the blast.
+#: Length of the blast, in s.
 SPAN_S = BLAST_S[1] - BLAST_S[0]
 
 
@@ -69,7 +69,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Measures all sessions whose names begin with `prefix`, weighted by the packets that arrived."""
+    """Measures all sessions whose names begin with `prefix`, weighted by packets received."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)
@@ -92,7 +92,7 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def tcp_series(result: Result) -> pl.DataFrame:
-    """Sums all transfers by bin: the bytes on the wire that arrived, and their delay, weighted by these bytes."""
+    """Sums all transfers by bin: the bytes on the wire received, and their delay, weighted by these bytes."""
     series = result.table("flow_series").filter(
         pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")
     )
@@ -120,7 +120,7 @@ def _tcp(bins: pl.DataFrame) -> tuple[float, float]:
 
 
 def _goodput(bins: pl.DataFrame) -> float:
-    """Returns the goodput in kB/s: the payload that arrived in order."""
+    """Returns the goodput in kB/s: the payload received in order."""
     t = bins["t_s"].to_numpy()
     return float(bins["goodput_bytes"].sum()) / (len(t) * float(t[1] - t[0])) / 1000.0
 

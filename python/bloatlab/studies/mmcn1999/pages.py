@@ -27,7 +27,7 @@ _GROUPS = [("", 1), ("under the blast", 6), ("share of the buffer, %", 3)]
 
 
 def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
-    """Makes tables of the queues with the slides' workload, of the rankings, and of the state that each queue holds."""
+    """Makes tables of the queues with the slides' workload, of the rankings, and of the state held by each queue."""
     ratio: dict[str, tables.Field] = {
         "of": lambda c: c.metric,
         "ratio": lambda c: c.case,
@@ -46,7 +46,7 @@ def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
 
 
 def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = False, note: str = "") -> TextTable:
-    """Returns a table of cases with the slides' workload; `voice` adds the columns of the voice calls."""
+    """Returns a table of cases with the slides' workload; `voice` adds the voice call columns."""
     columns, groups = ([*COLUMNS, *VOICE], [*_GROUPS, ("", 3)]) if voice else (COLUMNS, _GROUPS)
     return tables.medians_table(title, runs, cases, columns, note=note, groups=groups)
 
@@ -72,7 +72,7 @@ def small_table(runs: Runs) -> TextTable:
 
 # ----------------------------------------------------------------------------------------------------------- figures
 
-#: TCP over time by queue, and the series of each small network.
+#: TCP over time by queue, and the series for each small network.
 Frames = Mapping[str, pl.DataFrame]
 
 NAMES = {s.key: s.name for s in SCHEMES}
@@ -105,7 +105,7 @@ def over_time(keys: Sequence[str], frames: Frames, *, published: bool = False) -
     return lines
 
 
-#: The periods of the slides' chart in s.
+#: The periods in the slides' chart, in s.
 _PERIODS = {"0-20": (0.0, 20.0), "20-60": (20.0, 60.0), "60-100": (60.0, 100.0), "during": (20.0, 60.0)}
 
 
@@ -168,7 +168,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def answer(runs: Runs, frames: Frames, seeds: int) -> Answer:
-    """Determines from the runs which queue protects TCP and the conferences from traffic that does not respond."""
+    """Determines from the runs which queue protects TCP and the conferences from unresponsive traffic."""
     keys = [key for key in NAMES if key in PAPER or key in runs]
     return DECLARED.answer(
         seeds,

@@ -18,7 +18,7 @@ from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, pa
 from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import Spread, spread
 
-#: The tables of the page in which our numbers appear, as in `Cell.tables`: the rankings, and the rows of the slides.
+#: The tables on the page in which our numbers appear, as in `Cell.tables`: the rankings, and the rows of the slides.
 RANKED, SLIDES = (1,), (2,)
 
 
@@ -26,7 +26,7 @@ RANKED, SLIDES = (1,), (2,)
 class Ranking:
     """A ranking of two queues: in every seed, `measure` of `low` is below `most` times `measure` of `high`.
 
-    `chosen` names a change of the study that was made after the result of this ranking was known; such a ranking is not
+    `chosen` names a change to the study made after the result of this ranking was known; such a ranking is not
     judged.
     """
 
@@ -74,12 +74,12 @@ RANKINGS = (
     *(Ranking(limited_transmit(a), limited_transmit(b), "mm_drop_percent", 0.2, DROPS, Origin.OURS) for a, b in _PAIRS),
 )
 
-#: The accepted difference from a number that is read from the chart: half of the space between two grid lines of its
+#: The accepted difference from a number read from the chart: half the space between two grid lines of its
 #: axis (0 to 1400).
 CHART = Tolerance(least=100.0, unit="kB/s")
 
-#: `EQUAL_SHARE` is the tolerance of a class's share around one third. `FAST_MBIT` and `SLOW_MBIT` are the tolerances of the rates of two
-#: flows on one link: half of the last printed digit.
+#: `EQUAL_SHARE` is the tolerance for a class's share around one third. `FAST_MBIT` and `SLOW_MBIT` are the tolerances for the rates
+#: of two flows on one link: half of the last printed digit.
 EQUAL_SHARE = Tolerance(least=0.02)
 FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
 
@@ -93,7 +93,7 @@ RULES: Sequence[tuple[str, str]] = [
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """Returns the cells of the rankings, then a cell for every row of the slides."""
+    """Returns the cells for the rankings, then one cell for every row of the slides."""
     return [ranking.cell(runs) for ranking in RANKINGS] + [_row(row, runs) for row in rows("mmcn1999")]
 
 
@@ -119,9 +119,7 @@ def _row(row: Row, runs: Runs) -> Cell:
         return _result(row, runs, run, printed[0], CHART.band(printed[0]), "read off a chart")
     if row.metric.startswith("RED 10->9"):
         return _two_flows(row, runs)
-    if row.note.startswith(
-        "theory"
-    ):  # the theory of CBQ: three classes that each want more than a third get equal shares
+    if row.note.startswith("theory"):  # CBQ theory: three classes that each want more than a third get equal shares
         third, text = 1 / 3, "the smallest of three classes that all want more"
         return _result(row, runs, ("equal classes", "least_share"), third, EQUAL_SHARE.band(third), text)
     read = PARAMETERS.get((row.case, row.metric))
@@ -131,7 +129,7 @@ def _row(row: Row, runs: Runs) -> Cell:
 
 
 def _two_flows(row: Row, runs: Runs) -> Cell:
-    """Returns the cell of two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s.
+    """Returns the cell for two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s.
 
     The slides say "10 -> 9 and 1 -> 0.9". Each of our rates must match its number to the printed digit.
     """
@@ -168,7 +166,7 @@ def explain(row: Row, runs: Runs) -> str:
 
 @functools.cache
 def _resolved(key: str) -> Mapping[str, Any]:
-    """Returns the scenario of one of the slides' queues, as it is run."""
+    """Returns the scenario for one of the slides' queues, as run."""
     (queue,) = [s.queue for s in SCHEMES if s.key == key]
     return build(Case(key, queue), 1).data
 
@@ -222,12 +220,13 @@ def _queues(settings: Settings) -> str:
     return f"shorter in {_shorter(settings)} of {len(settings)} settings: {listed} packets at the same throughput"
 
 
-#: `OFFERED_KBS` is the rate of the unresponsive traffic (the blast and six sessions, 11.26 Mbit/s) in kB/s, `LINK_KBS` the link's rate.
+#: `OFFERED_KBS` is the rate of the unresponsive traffic (the blast and six sessions, 11.26 Mbit/s) in kB/s, and `LINK_KBS` the
+#: link's rate.
 OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
 def _identity(key: str) -> Callable[[Runs], float | None]:
-    """Returns a function that computes the largest relative error, over seeds, of TCP = C - U (1 - p).
+    """Returns a function that computes the maximum relative error, over seeds, of TCP = C - U (1 - p).
 
     The formula assumes the same drop rate for all traffic.
 
@@ -244,7 +243,7 @@ _CLASSES = (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent"), ("
 
 
 def _allocation(runs: Runs) -> float | None:
-    """Returns the largest difference between a class's share of the link and its share of the queued bytes.
+    """Returns the maximum difference between a class's share of the link and its share of the queued bytes.
 
     The maximum is over classes and seeds.
     """
@@ -260,7 +259,7 @@ def _drops(queue: str) -> Callable[[Runs], Spread | None]:
     return lambda runs: over_seeds(runs, queue, "mm_drop_percent")
 
 
-#: The sentences of the slides that our runs can test, and sentences from other sources.
+#: The sentences in the slides that our runs can test, and sentences from other sources.
 CLAIMS = DECLARED.claims({
     "PROPAGATION_MS": PROPAGATION_MS, "power": _power, "shorter": _shorter, "queues": _queues, "words": words,
     "identity": _identity, "allocation": _allocation, "drops": _drops,

@@ -24,11 +24,11 @@ from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import LINK, RED, RENO, Json
 from bloatlab.studies.published import toml
 
-#: Length of a run and of the warm-up that is left out, in s.
+#: Length of a run and of the warm-up left out, in s.
 SECONDS = 30
 WARM_UP_S = 5
 
-#: The values of RED's min_th (max_th is three times min_th), and the buffers of drop-tail, in packets.
+#: The values of RED's min_th (max_th is three times min_th), and the drop-tail buffers, in packets.
 TWO_FTP_MIN_TH = (3, 5, 10, 20, 30, 50)
 TWO_FTP_LIMITS = (15, 30, 60, 80, 100, 120, 140)
 
@@ -66,12 +66,12 @@ def small_cases() -> list[Small]:
 
 
 def two_ftp_red(min_th: int) -> Json:
-    """Returns a queue with RED of 1993 and a buffer that never fills."""
+    """Returns a queue with 1993 RED and a buffer that never fills up."""
     thresholds = {"min": f"{min_th}p", "max": f"{3 * min_th}p", "probability": 0.02, "weight": 0.002}
     return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
 
 
-#: Start times of Floyd and Jacobson's FTPs, ms; all other FTPs start at 0.
+#: Start times of Floyd and Jacobson's FTPs, in ms; all other FTPs start at 0.
 _AT_MS = {"first": 200, "second": 600}
 
 
@@ -83,7 +83,7 @@ def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
     network = toml("mmcn1999", "small.toml")
     kind = network.pop("kinds")[case.kind]
     network["link"][LINK]["queue"] = dict(case.queue)
-    dice = random.Random(f"mmcn1999/small/{seed}")  # noqa: S311  no secret
+    dice = random.Random(f"mmcn1999/small/{seed}")  # noqa: S311  not security-sensitive
     for name, app in kind["app"].items():
         app["start"] = f"{_AT_MS.get(name, 0) + round(200 * dice.random())}ms"
     own = {"name": f"mmcn1999 {case}", "seed": seed, "duration": f"{seconds}s", "tcp": {"reno": RENO}}
@@ -164,7 +164,7 @@ def dispersion(counts: NDArray[np.float64]) -> float:
     return float(counts.var()) / mean if mean else float("nan")
 
 
-#: The networks that the figure draws over time.
+#: The networks drawn over time in the figure.
 DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 
 

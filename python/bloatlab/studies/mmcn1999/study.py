@@ -20,7 +20,7 @@ from bloatlab.tables import TextTable
 MEASURED = Measure("mmcn1999", measure, series)
 SMALL = Measure("mmcn1999-small", measure_small, series_small)
 
-#: Number of seeds for runs that are not used to rank queues.
+#: Number of seeds for runs not used to rank queues.
 FEW = 2
 
 #: Names of the batches.
@@ -42,7 +42,7 @@ def batches(options: Options) -> list[Batch]:
 
 
 def _tcp(results: Results) -> Mapping[str, pl.DataFrame]:
-    """Returns TCP over time behind each queue, with the first seed."""
+    """Returns TCP over time behind each queue, for the first seed."""
     return {key: frames["tcp"] for key, frames in results.ran[QUEUES].frames.items()}
 
 
@@ -51,7 +51,7 @@ def _queues(results: Results) -> list[TextTable]:
 
 
 def _beyond(results: Results) -> list[TextTable]:
-    """Makes tables of the small networks, of the sensitivity, and of the requested experiments."""
+    """Makes tables of the small networks, the sensitivity, and the requested experiments."""
     runs, note = results.runs, f"One thing is changed at a time. {FEW} seeds."
     asked = [name for name in results.asked if name != SENSITIVITY]
     return [
@@ -61,7 +61,7 @@ def _beyond(results: Results) -> list[TextTable]:
     ]
 
 
-#: The blocks of the page by the anchor of their section.
+#: The blocks of the page, by the anchor of their section.
 BLOCKS: Mapping[str, page.Blocks] = {
     "queues": _queues,
     "slides": lambda results: [pages.slides_table(results.scorecard)],

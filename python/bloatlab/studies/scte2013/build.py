@@ -3,7 +3,7 @@
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
          <-------- down ----------        +-- net100   50 ms, for sessions with a different round-trip time
 
-N sessions upload files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream direction
+N sessions upload 90 MB files with 4 s pauses; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream direction
 is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), link `down` has the buffer, and files
 and messages go from the network to the user.
 
@@ -21,7 +21,7 @@ from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_di
 from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.build import ns
 
-#: Length of a run, and of the warm-up that measures leave out, in s. A Reno sawtooth of ten flows through 960 ms at 5
+#: Length of a run, and of the warm-up left out of the measures, in s. A Reno sawtooth of ten flows through 960 ms at 5
 #: Mbit/s (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s
 #: contains 8 sawteeth per flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair
 #: of its overshoot end within 20 s.
@@ -31,7 +31,7 @@ WARM_UP_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """The free parameters, one set for the whole study; `parameters.toml` gives the reason for each. Quantities are text with units."""
+    """The free parameters, one set for the study; `parameters.toml` gives the reason for each. Quantities are strings with units."""
 
     ack_every: int = 2
     min_rto: str = "1s"
@@ -55,7 +55,7 @@ Spec = dict[str, dict[str, Any]]
 #: The values of `Free.overflow` in a scenario.
 OVERFLOW: Mapping[str, Any] = {"tail": "tail", "longest": {"longest": {"by": "bytes", "from": "tail"}}}
 
-#: The code point of the gamer and of one FTP session, if a hash collision is forced.
+#: The code point of the gamer and of one FTP session if a hash collision is forced.
 COLLISION_DSCP = 46
 
 
@@ -75,7 +75,7 @@ Discipline = Callable[[str, Free], Spec]
 
 
 def _discipline(name: str, declared: Mapping[str, Any]) -> Discipline:
-    """Returns a queue of `queues.toml`."""
+    """Returns a queue from `queues.toml`."""
     own = {key: value for key, value in declared.items() if key not in ("limit", "lred", "overflow")}
 
     def spec(limit: str, free: Free) -> Spec:
@@ -99,7 +99,7 @@ DISCIPLINES: Mapping[str, Discipline] = {
 
 
 def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
-    """Returns the bytes that Tmax drains in `buffer_ms`; 960 ms of 5 Mbit/s is 600 kB."""
+    """Returns the bytes drained at Tmax in `buffer_ms`; 960 ms of 5 Mbit/s is 600 kB."""
     return round(buffer_ms * tmax_mbit * 125.0)
 
 
@@ -110,7 +110,7 @@ def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
 class Case:
     """A configuration of the network; the defaults are those of Figure 2.
 
-    There are `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer has the first round trip. `queue` replaces the
+    There are `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer uses the first round trip. `queue` replaces the
     discipline called `discipline` in experiments that vary its parameters.
     """
 
@@ -125,7 +125,7 @@ class Case:
     seconds: int = SECONDS
     gamer: bool = True
     gamer_dscp: int = 0
-    #: Maps the length of a run in s to its changes of the upstream rate: the time of each in s, and the new rate in Mbit/s.
+    #: Maps the length of a run in s to its upstream rate changes: the time of each in s, and the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
     #: Additional applications by name: each starts at a random time within half a second of the given time in s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
@@ -148,7 +148,7 @@ def describe(case: Case, seed: int, name: str) -> ScenarioDict:
         "link": _links(case),
         "start_spread": "0s",  # `_apps` draws the start times
         "app": _apps(case, seed),
-        # Reno with SACK by the standards, packets of 1500 bytes (1460 of payload, no timestamps)
+        # Reno with SACK as in the standards, 1500-byte packets (1460 of payload, no timestamps)
         "tcp": {
             "study": {
                 "preset": "rfc",
@@ -191,9 +191,9 @@ def _server(rtt_ms: float) -> str:
 def _apps(case: Case, seed: int) -> dict[str, AppDict]:
     """Returns the FTP sessions of each round trip, the gamer, and additional applications.
 
-    The sessions send files of 90 MB with 4 s between them.
+    The sessions send 90 MB files with 4 s between them.
     """
-    dice = random.Random(f"scte2013/{seed}")  # noqa: S311  no secret
+    dice = random.Random(f"scte2013/{seed}")  # noqa: S311  not security-sensitive
     made: dict[str, AppDict] = {}
     colliding = case.discipline == "sfq_collision"
 

@@ -1,4 +1,4 @@
-"""The values and names that the expressions in `claims.toml` use."""
+"""The values and names used by the expressions in `claims.toml`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ABOVE_200_MS = 240
 #: The smallest buffer, in ms, in which a MINth of 700 ms can act: 1.2 MINth.
 ABOVE_700_MS = 840
 
-#: A setting of LRED: the gamer's latency, the loss in percent, and the label of the setting.
+#: An LRED setting: the gamer's latency, the loss in percent, and the setting's label.
 Setting = tuple[float, float, str]
 
 
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
-    """Returns the settings of LRED at 1 Mbit/s with a loss below 5 %, in the order of their latency."""
+    """Returns the LRED settings at 1 Mbit/s with a loss below 5 %, in order of latency."""
     found: list[Setting] = []
     for min_th, p_max, p_min in itertools.product(*e.ASKED["lred_low"].axes.values()):
         run = f"lred_low {min_th} {p_max} {p_min}"
@@ -87,16 +87,16 @@ def _telling(value: float, limit: float, digits: int) -> str:
     return number(value, claims.telling(value, Band(0.0, limit), digits))
 
 
-#: The cells of Table 1: the buffer in kB, and the round trip in ms.
+#: The cells of Table 1: the buffer in kB and the round trip in ms.
 _TABLE_1 = list(itertools.product(*(e.ASKED["table1"].axes[axis] for axis in ("buffer_kb", "rtt_ms"))))
 
 
 def _off(rates: Sequence[float]) -> float:
-    """Returns the largest relative difference between our rate and the rate printed in Table 1."""
+    """Returns the maximum relative difference between our rates and those printed in Table 1."""
     return max(abs(rate / peak_rate_mbit(*cell) - 1.0) for rate, cell in zip(rates, _TABLE_1, strict=True))
 
 
-#: The names that the expressions of claims and statements use.
+#: The names used by the expressions in claims and statements.
 NAMES: Mapping[str, Any] = {
     "GAMER": "gamer_mean_ms", "FTP": "ftp_mean_ms", "BDP_MS": e.BDP_MS, "ABOVE_200_MS": ABOVE_200_MS, "inf": math.inf,
     "PLATEAU": Band(190.0, 230.0), "FTP_700": Band(450.0, 600.0), "FTP_200": Band(150.0, 260.0),

@@ -1,9 +1,9 @@
-"""Figure 10's curves, measured from our implementation: the share of packets that it drops at the head of the queue.
+"""Figure 10's curves, measured from our implementation: the share of packets dropped at the head of the queue.
 
 10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
 10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
 
-The figure has no numbers. The thresholds here are Figure 11's, 200 and 400 ms (in 10a, the bytes that a link of 5 Mbit/s
+The figure has no numbers. The thresholds here are Figure 11's, 200 and 400 ms (in 10a, the bytes that a 5 Mbit/s link
 carries in that time). Pa is 40 %, large enough to be seen. Pmin and Pmax are the published 1 and 5 %.
 """
 
@@ -44,7 +44,7 @@ class Curve:
 
     @property
     def by_depth(self) -> bool:
-        """True if the thresholds of the curve are queue depths in bytes, not times."""
+        """Whether the curve's thresholds are queue depths in bytes, not times."""
         return self.name == "10a"
 
     @property
@@ -76,14 +76,14 @@ CURVES = (
 
 @functools.cache
 def dropped(name: str) -> tuple[tuple[float, float], ...]:
-    """Runs packets through the discipline of a curve; returns each point as (ms, share of packets dropped)."""
+    """Runs packets through a curve's discipline; returns each point as (ms, share of packets dropped)."""
     curve = next(c for c in CURVES if c.name == name)
     feed = _by_depth if curve.by_depth else _by_time
     return tuple(feed(curve, ms, seed) for seed, ms in enumerate(AT_MS, start=1))
 
 
 def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """Dequeues single packets, each of which has waited `ms`; returns (ms, share of packets dropped)."""
+    """Dequeues single packets, each having waited `ms`; returns (ms, share of packets dropped)."""
     queue = machines.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
     now, lost = 0, 0
     for _ in range(HEADS):
@@ -123,7 +123,7 @@ def check() -> tuple[str, bool]:
 
 
 def draw() -> Drawn:
-    """Draws Figure 10: points for the share of packets that our code drops, lines for the figure's probabilities."""
+    """Draws Figure 10: points for the share of packets dropped by our code, lines for the figure's probabilities."""
     caption = (
         "Drop probability curves of RED and LRED (thresholds of Figure 11, Pa 40 %): the figure's lines, and the share "
         f"that the law drops of {HEADS} packets ({DEEP_HEADS} in a) at the head of the queue."

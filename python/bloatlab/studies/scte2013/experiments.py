@@ -1,12 +1,13 @@
-"""The study as grids, which `experiments.toml` declares, and the network of each grid point.
+"""The study as grids, declared in `experiments.toml`, and the network of each grid point.
 
-`ALWAYS` holds the grids of figures and claims, with all seeds. `TEXT` always runs as well, with three seeds: sentences of the text that
-no figure shows, and experiments that `rules.EXPLANATIONS` needs. The others run on request and have no published values.
+`ALWAYS` contains the grids for figures and claims, with all seeds. `TEXT` always runs as well, with three seeds: sentences that no
+figure shows, and experiments needed by `rules.EXPLANATIONS`. The others run on request and have no published values.
 
 "Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. In these experiments, all
 disciplines have the same memory, 500 ms of Tmax (312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose,
-and `cbq`, whose three classes have 60 packets each. Their other parameters are the defaults of each (`build.DISCIPLINES`), not fitted to
-the task. Two experiments are not in the paper's list: adaptive-bitrate video (mentioned under short-lived flows) and a BitTorrent swarm (under LEDBAT).
+and `cbq`, whose three classes have 60 packets each. Their other parameters are each discipline's defaults (`build.DISCIPLINES`),
+not fitted to the task. Two experiments are not in the paper's list: adaptive-bitrate video (mentioned under short-lived flows) and
+a BitTorrent swarm (under LEDBAT).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 60
 #: The bandwidth-delay product of the baseline in ms of Tmax, which equals its round trip.
 BDP_MS = 50
 
-#: The series of the figures, and series of drop-tail with the other numbers of sessions that the text compares.
+#: The series of the figures, and drop-tail series with the other numbers of sessions compared in the text.
 SERIES: Mapping[str, Case] = {
     "fig2": Case("droptail"),
     "fig2-n1": Case("droptail", sessions=1),
@@ -45,7 +46,7 @@ SERIES: Mapping[str, Case] = {
     "fig16": Case("sfq_lred200"),
 }
 
-#: The series of drop-tail by the number of sessions.
+#: The drop-tail series, by number of sessions.
 SESSIONS = {1: "fig2-n1", 5: "fig2-n5", 10: "fig2", 50: "fig2-n50"}
 
 
@@ -53,7 +54,7 @@ SESSIONS = {1: "fig2-n1", 5: "fig2-n5", 10: "fig2", 50: "fig2-n50"}
 class Experiment:
     """A grid: its name, its question, its axes, the measures of its table, and the network of a grid point.
 
-    A grid point without a case is left out. The names of the scenarios of a `named` grid contain the grid's name.
+    A grid point without a case is left out. Scenario names in a `named` grid contain the grid's name.
     """
 
     name: str
@@ -79,11 +80,11 @@ class Experiment:
 
 
 def key(at: Mapping[str, Any]) -> str:
-    """Returns the name of a grid point in results: its values in the order of the axes."""
+    """Returns the name of a grid point in results: its values in axis order."""
     return " ".join(str(value) for value in at.values())
 
 
-#: The measures that most tables show.
+#: The measures shown in most tables.
 COLUMNS = ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "cov_session")
 
 
@@ -99,7 +100,7 @@ def _lred_low(min_th_ms: int, p_max: float, p_min: str) -> Case:
     return Case(tmax_mbit=1.0, queue={"lred": {"limit": "120000B", **lred(min_th_ms, low, p_max)}})
 
 
-#: Round trips of two sessions that share one buffer, in ms.
+#: Round trips of two sessions sharing one buffer, in ms.
 TWO_RTTS_MS = (10, 100)
 
 #: Laws in the queues of a Type A discipline, by their names in this study.
@@ -116,14 +117,14 @@ def _collision_law(law: str, buffer_ms: int) -> Case:
     return Case("sfq_collision", buffer_ms, queue={"perfect": queue})
 
 
-#: Tmax before and after it falls, in the middle of a run; the thresholds are 200 and 400 ms at the first rate.
+#: Tmax before and after its fall in the middle of a run; the thresholds are 200 and 400 ms at the first rate.
 FALLS_MBIT = (20.0, 5.0)
 
 
 def _effective_tmax(curve: str, queue: str) -> Case:
-    """Returns the case of a curve of Figure 10 whose thresholds do not change when Tmax falls.
+    """Returns the case for a Figure 10 curve whose thresholds do not change when Tmax falls.
 
-    The thresholds are times, except in 10a: there they are the bytes that the first Tmax sends in these times.
+    The thresholds are times, except in 10a: there they are the bytes sent at the first Tmax in these times.
     """
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}
@@ -149,7 +150,7 @@ def _latency_wred(profile: str) -> Case:
 
 
 def _table_1(limit: str, buffer_kb: int, rtt_ms: int) -> Case:
-    """Returns the case of one session with segments of 1000 bytes.
+    """Returns the case with one session and 1000-byte segments.
 
     The session is limited by its window, or by a buffer in front of a link with the printed rate.
     """
@@ -176,12 +177,12 @@ ACK_DSCP = 46
 
 
 def _acks(discipline: str, buffer_ms: int) -> Case:
-    """Returns the case of SCTE 2013, Background: 500 kB at 2 Mbit/s delays ACKs by 2 s.
+    """Returns the case in SCTE 2013, Background: 500 kB at 2 Mbit/s delays ACKs by 2 s.
 
     An upload fills the buffer, so a download at 20 Mbit/s waits for its ACKs.
 
     `ack_class` is ACK acceleration by a class: the downloads' ACKs have their own queue and half of the link, and each class
-    borrows what the other leaves idle. (Cable modems also drop ACKs that a later one makes superfluous; not modelled.)
+    borrows what the other leaves idle. (Cable modems also drop ACKs made superfluous by a later one; not modelled.)
     """
     traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
     # two classes of equal weight that lend each other unused capacity: one for ACKs, and one with the buffer for all other packets
@@ -209,8 +210,8 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
-#: Every parameter that the paper leaves open, with each value to try. The first value is the one that the study
-#: uses.
+#: Every parameter that the paper leaves open, with each value to try. The first value is the one used by the study
+#: itself.
 VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
 
 
@@ -227,7 +228,7 @@ def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) ->
     return Case(tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue=queue)
 
 
-#: The laws that are compared at a low delay. Each makes a queue from a target in ms. The integral term of LRED has a gain
+#: The laws compared at a low delay. Each makes a queue from a target in ms. The integral term of LRED has a gain
 #: per second and a maximum probability (README: "LRED below 100 ms").
 LOW_DELAY: Mapping[str, Callable[[int], Mapping[str, Mapping[str, Any]]]] = {
     "lred": lambda ms: {"lred": lred(ms)},
@@ -242,7 +243,7 @@ def _low_delay(law: str, target_ms: int, tmax_mbit: float, sessions: int) -> Cas
     return Case(tmax_mbit=tmax_mbit, sessions=sessions, queue={name: {"limit": "1s", **params}})
 
 
-#: The disciplines of the considerations.
+#: The disciplines used for the considerations.
 CONSIDERED = (
     "droptail", "droptail_bdp", "head_drop", "red", "ared", "wred", "codel", "cobalt", "pie", "docsis_pie", "lred100", "lred200",
     "blue", "fred", "cbt", "dcbt", "cbq", "sfq", "sfq_hss", "drr", "sfq_lred200", "sfq_codel", "fq_codel", "fq_pie",
@@ -262,13 +263,13 @@ def _app(traffic: dict[str, Any], tcp: str = "study") -> AppDict:
 
 
 def _ledbat(discipline: str, others: int) -> Case:
-    """Returns the case of five LEDBAT uploads and `others` Reno sessions."""
+    """Returns the case with five LEDBAT uploads and `others` Reno sessions."""
     background = _app({"ftp": {"flows": 5, "stagger": "200ms"}}, "ledbat")
     return _considered(discipline, sessions=others, more={"background": (1.0, background)})
 
 
 def _bursts(discipline: str, transport: str) -> Case:
-    """Returns the case of a 150 kB burst every 6 s beside five sessions.
+    """Returns the case with a 150 kB burst every 6 s beside five sessions.
 
     A burst is half of the default memory, and takes 240 ms to send.
     """
@@ -277,7 +278,7 @@ def _bursts(discipline: str, transport: str) -> Case:
 
 
 def _short(discipline: str, load: float) -> Case:
-    """Returns the case of short transfers that offer `load` of Tmax, beside five sessions.
+    """Returns the case with short transfers that offer `load` of Tmax, beside five sessions.
 
     Their sizes are Pareto, 3 kB to 1 MB, shape 1.2: 11 kB on average.
     """
@@ -290,15 +291,15 @@ def _short(discipline: str, load: float) -> Case:
 
 
 def _video(discipline: str, sessions: int) -> Case:
-    """Returns the case of a video viewer beside downloads.
+    """Returns the case with a video viewer beside downloads.
 
-    The packets of the video, of the downloads and of the game all pass through the buffer in the CMTS.
+    The packets of the video, the downloads and the game all pass through the buffer in the CMTS.
     """
     return _considered(discipline, sessions=sessions, direction="down", more={"video": (5.0, _app({"video": {}}))})
 
 
 def _swarm(discipline: str, swarm: str) -> Case:
-    """Returns the case of a BitTorrent seed instead of the FTP sessions, beside a game and a call.
+    """Returns the case with a BitTorrent seed instead of the FTP sessions, beside a game and a call.
 
     The seed has fifty peers, ten of them unchoked.
     """
@@ -308,9 +309,9 @@ def _swarm(discipline: str, swarm: str) -> Case:
 
 
 def _rate_change(discipline: str, sessions: int) -> Case:
-    """Returns the case of a rate that alternates between 20 and 5 Mbit/s.
+    """Returns the case with a rate that alternates between 20 and 5 Mbit/s.
 
-    The rate of a service flow alternates like this when its burst allowance is used up and refilled.
+    A service flow's rate alternates like this when its burst allowance is used up and refilled.
     """
 
     def steps(length: int) -> list[tuple[int, float]]:
@@ -323,7 +324,7 @@ def _rate_change(discipline: str, sessions: int) -> Case:
 
 # -------------------------------------------------------------------------------------------------------------- grids
 
-#: The axes that `experiments.toml` names.
+#: The axes named in `experiments.toml`.
 AXES: Mapping[str, Sequence[Any]] = {
     "series": tuple(SERIES),
     "sizes": BUFFERS_MS,
@@ -365,9 +366,9 @@ CASES: Mapping[str, Callable[..., Case | None]] = {
 
 
 def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experiment, ...]:
-    """Reads the grids of a group of `experiments.toml`.
+    """Reads the grids in a group of `experiments.toml`.
 
-    With `common` axes, the scenarios have the names of their grids.
+    With `common` axes, the scenarios are named after their grids.
     """
 
     def grid(name: str, what: str, axes: Mapping[str, Any], **more: Any) -> Experiment:
@@ -383,7 +384,7 @@ def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experime
 ALWAYS, TEXT, PLAIN, ACKS = (_group(name) for name in ("always", "text", "plain", "acks"))
 (CDF,) = _group("drawn")
 
-#: Every experiment that is run only on request, by name. `ALWAYS` and `TEXT` run without a request.
+#: Every experiment run only on request, by name. `ALWAYS` and `TEXT` run without a request.
 ASKED: Mapping[str, Experiment] = {
     e.name: e for e in (*ALWAYS, *TEXT, *PLAIN, *ACKS, *_group("considerations", {"discipline": CONSIDERED}))
 }

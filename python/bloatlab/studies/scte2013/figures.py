@@ -1,6 +1,6 @@
 """The figures of SCTE 2013 from our runs, in the paper's order: against buffer size, and distributions.
 
-Lines are medians over seeds, shades the central 80 %. Figures that the paper's text describes but does not draw (sessions, round
+Lines are medians over seeds, shading the central 80 %. Figures that the paper's text describes but does not draw (sessions, round
 trips) have no number.
 """
 
@@ -32,10 +32,10 @@ GREY, PAPER = style.GRID, style.PUBLISHED
 
 LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 
-#: The colours of the text's values.
+#: The colours for the text's values.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
-#: Additional values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is nearest to the
+#: Additional values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is closest to the
 #: text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
@@ -46,7 +46,7 @@ Frames = Mapping[str, Sequence[pl.DataFrame]]
 
 
 def draw(runs: Runs, frames: Frames) -> list[Drawn]:
-    """Draws every figure; `frames` holds the distributions of each seed by series."""
+    """Draws every figure; `frames` contains the distributions for each seed, by series."""
     drawn = [_against_buffer(row, runs) for row in DECLARED.table("against_buffer")]
     drawn += [_distribution(row, frames) for row in DECLARED.table("distributions")]
     drawn += [curves.draw(), _sessions(runs), _collisions(), _falling_tmax(runs), _frontier(runs), *_sweet_spot(runs)]
@@ -60,7 +60,7 @@ def curve(runs: Runs, series: str, measure: str, label: str, colour: str | None 
 
 
 def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
-    """Returns the median of each run; NaN for a run that was not made."""
+    """Returns the median of each run; NaN for a run not made."""
     found = [median_of(runs, key, measure) for key in keys]
     return [np.nan if value is None else value for value in found]
 
@@ -218,7 +218,7 @@ def _rows(case: str) -> list[Row]:
 def _said_collisions() -> Series:
     """Returns the text's values for hashing into 256 queues: the probability of any collision in %.
 
-    Where a row also has a corrected number, that number is the last in the row, and is used here.
+    If a row also has a corrected number, that number is the last in the row, and is used here.
     """
     said = [(_numbers(row.case)[-1], row.metric, _numbers(row.value)[-1]) for row in _rows("hash 256 queues, ")]
     y = [100.0 - share if metric == "P(no collision)" else share for _, metric, share in said]

@@ -1,7 +1,7 @@
 """Reduces a run to the quantities of the figures and claims of SCTE 2013.
 
-Latency is one way: from the sending of a segment to its arrival, propagation included. Loss is the rate of bytes dropped by the
-queue, as a share of Tmax. Both, and the rates, leave out the warm-up.
+Latency is one-way: from the sending of a segment to its arrival, propagation included. Loss is the rate of bytes dropped by the
+queue, as a share of Tmax. Both, and the rates, exclude the warm-up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 RECOVERED = 1.5
 RECOVERED_MS = 10.0
 
-#: Seconds after which no packet of the gamer may be dropped under SFQ + LRED.
+#: Time in s after which none of the gamer's packets may be dropped under SFQ + LRED.
 SETTLED_S = 10.0
 
 
@@ -40,19 +40,19 @@ def measure(result: Result) -> Measures:
 
 
 def after_warm_up(result: Result, table: str) -> pl.DataFrame:
-    """Returns a table of series without the warm-up."""
+    """Returns a series table without the warm-up."""
     return result.table(table).filter(pl.col("t_s") >= warm_up(result) - 1e-9)
 
 
 def warm_up(result: Result) -> float:
-    """Returns the length in s of the start of the run that is left out."""
+    """Returns the length in s of the part left out at the start of the run."""
     return quantity(result.scenario.data["record"]["warm_up"])
 
 
 def rates(result: Result, link: str) -> Measures:
     """Returns the total rate on the wire, and the loss.
 
-    The loss is the number of dropped packets times the mean size of a dropped packet.
+    The loss is the number of dropped packets times their mean size.
     """
     series = after_warm_up(result, "queue_series").filter(link=link)
     seconds = result.measured_s
@@ -122,10 +122,10 @@ def fates(result: Result, link: str) -> Measures:
 
 
 def stability(result: Result) -> Measures:
-    """Measures the goodput of the FTP sessions after the warm-up.
+    """Measures the FTP sessions' goodput after the warm-up.
 
     The measures are its mean, its fairness over the sessions, and two coefficients of variation from second to second:
-    the coefficient of the sum of all sessions, and the mean of the coefficients of single sessions. All are NaN with
+    the coefficient for the sum of all sessions, and the mean of the coefficients for single sessions. All are NaN with
     more than 32 sessions, which have no series.
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
@@ -152,7 +152,7 @@ def variation(values: NDArray[np.float64]) -> float:
 def each_flow(result: Result) -> Measures:
     """Returns the goodput in Mbit/s after the warm-up, by round trip.
 
-    With a forced collision, it adds the common queue's share of all bytes.
+    With a forced collision, it adds the shared queue's share of all bytes.
     """
     apps = result.summary["apps"]
     flows = {
@@ -179,7 +179,7 @@ BESIDE = (
 
 
 def beside(result: Result) -> Measures:
-    """Measures the extra applications that some experiments run beside the uploads and the game."""
+    """Measures the additional applications that run beside the uploads and the game in some experiments."""
     apps = result.summary["apps"]
     seconds = result.measured_s
     found: Measures = {}
@@ -199,7 +199,7 @@ def beside(result: Result) -> Measures:
 
 
 def after_changes(result: Result) -> Measures:
-    """Measures, after each step down of the link, the worst latency and the time until it has recovered.
+    """Measures, after each downward rate step, the worst latency and the time until it has recovered.
 
     The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; its settled value is the median of the
     last 10 s before the next change. It has recovered once its mean over 1 s, after the worst bin, is at most 1.5 times
@@ -259,12 +259,12 @@ def before_and_after(result: Result) -> Measures:
 
 
 def _changes(result: Result) -> Sequence[Mapping[str, Any]]:
-    """Returns the changes of the upstream link's rate."""
+    """Returns the changes to the upstream link's rate."""
     return result.scenario.data["link"]["up"].get("changes") or []
 
 
 def cdf(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the distributions that the CDF figures draw."""
+    """Returns the distributions drawn in the CDF figures."""
     frame = result.table("delay_histogram").filter(direction="forward")
     return {"delay": frame.select("app", "lower_ms", "upper_ms", "count")}
 

@@ -16,12 +16,12 @@ from bloatlab.studies.scte2013.readings import place
 from bloatlab.studies.tables import medians_table
 from bloatlab.tables import TextTable, number, row
 
-#: The heading and the digits of each measure's column.
+#: The heading and number of digits of each measure's column.
 HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["heads"]
 
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
-    """Makes a table of medians over seeds; the hint of a cell gives the central 80 %."""
+    """Makes a table of medians over seeds; a cell's hint gives the central 80 %."""
     rows = [
         ([f"{v:g}" if isinstance(v, float) else str(v) for v in at.values()], run) for at, run in experiment.places()
     ]
@@ -33,7 +33,7 @@ def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
 
 
 def unknowns_table() -> TextTable:
-    """Makes a table of the free parameters, which the paper leaves open and this study fixes."""
+    """Makes a table of the free parameters, left open by the paper and fixed by this study."""
     rows = [row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others))) for u in UNKNOWNS]
     columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
     return TextTable("Free parameters, one set for the whole study", columns, rows, left=4)
@@ -44,7 +44,7 @@ def unknowns_table() -> TextTable:
 #: The buffer of modems at that time, in ms of the line's rate.
 LARGE_MS = 960
 
-#: The paper's types of buffer management, in the order of the answer: series, name, colour.
+#: The paper's types of buffer management, in the answer's order: series, name, colour.
 TYPES = (
     ("fig2", "tail-dropping (Type C)", style.COLOURS[1]),
     ("fig11", "LRED 200 ms (Type B)", style.COLOURS[3]),
@@ -53,7 +53,7 @@ TYPES = (
 )
 NAMES = {series: name for series, name, _ in TYPES}
 
-#: A type of buffer management is called better only if its advantage in the game's latency is at least this share.
+#: A type of buffer management is called better only if it improves the game's latency by at least this share.
 CLEAR = 0.10
 
 GAME, FTP, RATE, LOSS = "gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent"

@@ -1,6 +1,6 @@
-"""Our runs as curves, and the numbers that the sentences of SCTE 2013 state about them.
+"""Our runs as curves, and the numbers stated about such curves in SCTE 2013.
 
-A curve is a measure against buffer size, one per seed. A number is read off the curve of each seed, and has a spread over
+A curve is a measure against buffer size, one per seed. A number is read off each seed's curve, and has a spread over
 seeds. Vague terms (a knee, "nearly constant") are defined here; the definitions were fixed before the first run.
 """
 
@@ -20,7 +20,7 @@ from bloatlab.tables import Spread, spread
 
 Curve = NDArray[np.float64]
 
-#: The curve of a measure: the name of a series of the figures, and the name of the measure.
+#: A measure's curve: the name of a series in the figures, and the name of the measure.
 CurveName = tuple[str, str]
 
 #: The knee is where the total rate reaches this share of its value with the largest buffer.
@@ -31,7 +31,7 @@ _SIZES = np.array(BUFFERS_MS, dtype=float)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number over seeds (None: not run), its accepted range, its unit and digits."""
+    """A number over seeds (None: not run), its accepted range, its unit and its digits."""
 
     value: Callable[[Runs], Spread | None]
     band: Band
@@ -55,12 +55,12 @@ def read(number: Callable[..., float], *lines: CurveName) -> Callable[[Runs], Sp
 
 
 def r_squared(series: str, measure: str) -> Reading:
-    """Reads R squared of the line fitted to latency against buffer size, beyond the BDP."""
+    """Reads the R squared of the line fitted to latency against buffer size, beyond the BDP."""
     return Reading(read(lambda c: line(c)[1], (series, measure)), Band(0.99, 1.0), digits=4)
 
 
 def flat(series: str, measure: str) -> Reading:
-    """Reads the smallest value beyond the BDP, divided by the largest; accepted within 3 % of 1."""
+    """Reads the minimum beyond the BDP divided by the maximum; accepted within 3 % of 1."""
     return Reading(read(flatness, (series, measure)), Band(0.97, 1.0), digits=3)
 
 
@@ -80,7 +80,7 @@ def point(series: str, buffer_ms: float, measure: str, band: Band, unit: str = "
 
 
 def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: bool = False) -> Reading:
-    """Reads the largest value of a curve at buffers of at least `least_ms`; with `low`, the smallest."""
+    """Reads the maximum of a curve at buffers of at least `least_ms`; with `low`, the minimum."""
     pick = np.min if low else np.max
     return Reading(read(lambda c: float(pick(beyond(c, least_ms))), (series, measure)), band, "ms", 0)
 
@@ -95,7 +95,7 @@ def ratio(first: CurveName, second: CurveName, band: Band, least_ms: float, *, w
 
 
 def place(series: str, buffer_ms: float) -> str:
-    """Returns the key of a point of a figure."""
+    """Returns the key of a point in a figure."""
     return f"figures {series} {buffer_ms:g}"
 
 
@@ -112,12 +112,12 @@ def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
 
 
 def below_bdp(curve: Curve) -> float:
-    """Returns the mean at buffer sizes below the BDP."""
+    """Returns the mean over buffer sizes below the BDP."""
     return float(curve[_SIZES < BDP_MS].mean())
 
 
 def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
-    """Returns slope and R squared of the least-squares line through the part from `least_ms` on.
+    """Returns the slope and R squared of the least-squares line through the part starting at `least_ms`.
 
     The slope is in ms per ms.
     """
@@ -129,7 +129,7 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
 
 
 def knee_ms(rate: Curve) -> float:
-    """Returns the smallest buffer, interpolated, from which on the rate stays above 98 % of its last value.
+    """Returns the smallest buffer, interpolated, beyond which the rate stays above 98 % of its last value.
 
     If all rates are above 98 %, returns the smallest size.
     """
@@ -145,22 +145,22 @@ def knee_ms(rate: Curve) -> float:
 
 
 def flatness(curve: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the smallest value from `least_ms` on, divided by the largest; 1 for a constant curve."""
+    """Returns the minimum from `least_ms` onwards divided by the maximum; 1 for a constant curve."""
     part = beyond(curve, least_ms)
     return float(part.min() / part.max())
 
 
 def worst_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the ratio first / second that is farthest from 1, from `least_ms` on."""
+    """Returns the ratio first / second farthest from 1, from `least_ms` onwards."""
     ratios = beyond(first, least_ms) / beyond(second, least_ms)
     return float(ratios[np.argmax(np.abs(np.log(ratios)))])
 
 
 def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the median ratio first / second over the sizes from `least_ms` on."""
+    """Returns the median ratio first / second over the sizes from `least_ms` onwards."""
     return float(np.median(beyond(first, least_ms) / beyond(second, least_ms)))
 
 
 def worst_difference(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the largest absolute difference from `least_ms` on."""
+    """Returns the maximum absolute difference from `least_ms` onwards."""
     return float(np.abs(beyond(first, least_ms) - beyond(second, least_ms)).max())

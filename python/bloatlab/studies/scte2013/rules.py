@@ -1,13 +1,13 @@
 """Compares every row of published.csv with our value, which comes from runs or arithmetic; some rows are inputs or not testable.
 
-`statements.toml` has the rule of each row:
+`statements.toml` contains the rule for each row:
 
 result, claim   judged by a range fixed before the first run; counted
 theory          computed; counted
 parameter       used in the scenario, from which it is read back; not counted
 not tested      no run or computation could test it; not counted
 
-The explanations of statements that differ were written after the runs. Each cause has one, with the experiment that must
+The explanations for statements that differ were written after the runs. Each cause has one, with the experiment that must
 support it. If the runs of the experiment support it, the cause is printed with the value; if they do not, or were not made,
 the statement is "not explained".
 """
@@ -51,7 +51,7 @@ from bloatlab.tables import Spread
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
-#: A table of `statements.toml`, or the `place` of a parameter of `readback.csv`.
+#: A table in `statements.toml`, or the `place` of a parameter in `readback.csv`.
 Rule = Mapping[str, Any]
 
 
@@ -103,7 +103,7 @@ def published_number(text: str) -> float | None:
 
 
 def rule_of(row: Row | Cell) -> Rule:
-    """Returns the rule of a row, or of a row's cell. Raises `KeyError` if the row has no rule."""
+    """Returns the rule for a row, or for a row's cell. Raises `KeyError` if the row has no rule."""
     if match := re.fullmatch(r"buffer=(\d+)kB,RTT=(\d+)ms", row.case):
         return {"theory": f"peak_rate_mbit({match[1]}, {match[2]})", "why": "8 x buffer / RTT, kB = 1000 bytes"}
     return RULES[row.case, row.metric]
@@ -117,7 +117,7 @@ GOALS = (
 
 @functools.cache
 def _resolved(series: str) -> Mapping[str, Any]:
-    """Returns the resolved scenario of a series: a buffer of 960 ms, seed 1."""
+    """Returns the resolved scenario of a series: 960 ms buffer, seed 1."""
     return build(replace(SERIES[series], buffer_ms=960), 1).data
 
 
@@ -130,7 +130,7 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """Returns the smallest number of sessions in one group that forces two to share a queue."""
+    """Returns the minimum number of sessions in one group that forces two to share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 
@@ -144,7 +144,7 @@ def _times(runs: Runs) -> Spread | None:
 
 
 def _loss_ratio(runs: Runs) -> Spread | None:
-    """Returns the loss at 1 Mbit/s divided by the loss at 5 Mbit/s, with a buffer of 200 ms.
+    """Returns the loss at 1 Mbit/s divided by the loss at 5 Mbit/s, with a 200 ms buffer.
 
     Each loss is a share of its Tmax.
     """
@@ -155,7 +155,7 @@ def _loss_ratio(runs: Runs) -> Spread | None:
 
 
 def _recommended(runs: Runs) -> Spread | None:
-    """Returns the smallest share of Tmax that any round trip reaches with a buffer of 250 ms.
+    """Returns the minimum share of Tmax reached at any round trip with a 250 ms buffer.
 
     This buffer is 1.25 times the BDP of the longest round trip.
     """
@@ -175,11 +175,11 @@ def _chance(metric: str, shape: tuple[int, int], sessions: int) -> float:
 
 
 def _buffer_sizes() -> float:
-    """Returns the number of buffer sizes of a series."""
+    """Returns the number of buffer sizes in a series."""
     return float(sum(at["series"] == "fig2" for at in ASKED["figures"].grid((1,)).places()))
 
 
-#: The names that the expressions of `statements.toml` use.
+#: The names used by the expressions in `statements.toml`.
 _NAMES: Mapping[str, Any] = {
     **NAMES, "before_collision": _before_collision, "buffer_kb": _buffer_kb, "buffer_sizes": _buffer_sizes, "chance": _chance,
     "drain_s": theory.drain_s, "loss_ratio": _loss_ratio, "peak_rate_mbit": theory.peak_rate_mbit, "queue_wait": theory.queue_wait,
@@ -200,7 +200,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
 class Explanation:
     """A cause, and the statements that it explains: shell patterns over case and metric.
 
-    The explanation counts only if the `values` of `experiment` support it; `holds` and `ours` are as in a claim.
+    The explanation counts only if the `values` from `experiment` support it; `holds` and `ours` are as in a claim.
     """
 
     case: str
@@ -267,7 +267,7 @@ def _by_p_max(latencies: Sequence[float], drops: Sequence[float]) -> str:
     return "; ".join(f"Pmax {p:.0%} {ms:.0f} ms, {dropped:.1f} % dropped" for p, ms, dropped in rows)
 
 
-#: The names that the expressions of `explanations.toml` use.
+#: The names used by the expressions in `explanations.toml`.
 _CAUSES: Mapping[str, Any] = {
     "knees": _knees, "THEORY": _THEORY, "beside_theory": _knees_beside_theory, "each": each, "drops_ratio": drops_ratio,
     "sharpness": [f"sharpness {p}" for p in SHARPNESS], "by_sharpness": _by_sharpness,

@@ -21,7 +21,7 @@ from bloatlab.sweep import Measure
 
 QUICK = DECLARED.quick(full=SECONDS)
 
-#: Largest number of seeds of an experiment outside `ALWAYS`, which the paper's figures do not need.
+#: Maximum number of seeds for an experiment outside `ALWAYS`, which is not needed for the paper's figures.
 EXPERIMENT_SEEDS = 3
 
 #: `CELLS` reduces a run to its measures. `DISTRIBUTIONS` also keeps the distributions for the figures.
@@ -30,7 +30,7 @@ DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
 
 
 def _batches(options: Options) -> list[Batch]:
-    """Returns the distributions, the grids of claims and statements, and the requested experiments."""
+    """Returns the distributions, the grids for claims and statements, and the requested experiments."""
     seconds = QUICK.seconds if options.quick else None
     drawn = Batch(name=CDF.name, measure=DISTRIBUTIONS, grid=lambda seeds: CDF.grid(seeds, seconds), key=key, apart=True,
                   columns=None)  # fmt: skip
@@ -70,7 +70,7 @@ def _experiments(results: Results) -> Iterable[TableBlock]:
         yield TableBlock(experiment_table(e, results.runs), folded=len(e.places()) > 20)
 
 
-#: The blocks of the page by the anchor of their section.
+#: The blocks of the page, by the anchor of their section.
 BLOCKS: Mapping[str, page.Blocks] = {
     "statements": lambda results: [
         statements_table(results.scorecard, "All quantitative statements, in the order of the paper")

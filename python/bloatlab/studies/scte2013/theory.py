@@ -1,4 +1,4 @@
-"""Statements of SCTE 2013 that arithmetic decides. Hash collisions are in `bloatlab.collisions`."""
+"""Statements in SCTE 2013 decided by arithmetic. Hash collisions are in `bloatlab.collisions`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
 
 
 def queue_wait(ahead: int, service: float) -> float:
-    """Returns the wait behind `ahead` packets in a FIFO that serves each in the time `service`.
+    """Returns the wait behind `ahead` packets in a FIFO that serves each in time `service`.
 
     The wait is measured by running the drop-tail queue.
     """
@@ -30,5 +30,5 @@ def queue_wait(ahead: int, service: float) -> float:
 
 
 def drain_s(kilobytes: float, rate_mbit: float) -> float:
-    """Returns the time in s that a buffer of `kilobytes` takes to empty."""
+    """Returns the time in s for a buffer of `kilobytes` to empty."""
     return kilobytes * 8e-3 / rate_mbit

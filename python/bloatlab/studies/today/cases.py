@@ -46,7 +46,7 @@ class Stack(StrEnum):
 
 
 class Consideration(StrEnum):
-    """A situation that SCTE 2013 names under "Considerations"."""
+    """A situation named in SCTE 2013 under "Considerations"."""
 
     LEDBAT = "LEDBAT"
     SESSIONS = "50 sessions"
@@ -83,12 +83,12 @@ class Case:
 
     @property
     def home(self) -> cable_loads.Case:
-        """The case of CableLabs 2012 with the same load, on the modem of 2012."""
+        """The CableLabs 2012 case with the same load, on the 2012 modem."""
         return cable_loads.Case(self.number, Queue.DROPTAIL_417)
 
 
 def considered(line: Equipment, stack: Stack, what: Consideration) -> Case:
-    """Returns the case of load 2 with the consideration `what` added."""
+    """Returns the case for load 2 with the consideration `what` added."""
     return Case(line, stack, 2, what)
 
 
@@ -98,7 +98,7 @@ def cases() -> list[Case]:
 
 
 def quick() -> list[Case]:
-    """Returns the cases of a quick look: two TCPs, three loads (none, one transfer, five with a stream), two considerations."""
+    """Returns the cases for a quick look: two TCPs, three loads (none, one transfer, five with a stream), two considerations."""
     return _of([Stack.OF_2012, Stack.PRAGUE], (1, 2, 6), [Consideration.LEDBAT, Consideration.RATE])
 
 
@@ -113,7 +113,7 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 #: study chooses other values.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
-#: The rate of a grant of 253 bytes every 2.025 ms. It is enough for the largest packet of a call or a game: 218 bytes, with 18 bytes of
+#: The rate of a 253-byte grant every 2.025 ms. It is enough for the largest packet of a call or game: 218 bytes, with 18 bytes of
 #: Ethernet and 10 of DOCSIS.
 GUARANTEED = "1mbit"
 
@@ -126,7 +126,7 @@ OVERHEAD, MPU = 18, 64
 
 LOW_MBIT, SLOW_MBIT = 1.0, 1.25
 
-#: The short transfers (`considerations.toml`): smallest and largest size in bytes, shape of the Pareto distribution, and the
+#: The short transfers (`considerations.toml`): minimum and maximum size in bytes, shape of the Pareto distribution, and the
 #: offered load as a share of 5 Mbit/s.
 LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
 
@@ -155,7 +155,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def _set_line(links: dict[str, Any], line: Equipment) -> None:
-    """Replaces the modem of 2012, or puts a router in front of it."""
+    """Replaces the 2012 modem, or puts a router in front of it."""
     match line:
         case Equipment.MODEM_2012:
             return
@@ -176,7 +176,7 @@ def _set_line(links: dict[str, Any], line: Equipment) -> None:
 def _modem31(link: dict[str, Any]) -> dict[str, Any]:
     """Returns one direction of a DOCSIS 3.1 link with the shaping of the 2012 link.
 
-    The channel has the rate of DOCSIS 3.1.
+    The channel has the DOCSIS 3.1 rate.
     """
     of: dict[str, Any] = (
         {"flow": link["docsis"]["flow"]} if "docsis" in link else {"flow": link["shaper"], "downstream": {}}
@@ -185,7 +185,7 @@ def _modem31(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shaped(line: Equipment, mbit: float) -> dict[str, Any]:
-    """Returns a router's queue that shapes to this rate."""
+    """Returns a router queue that shapes to this rate."""
     if line is Equipment.CAKE:
         return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
     return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}

@@ -21,7 +21,7 @@ from bloatlab.workloads.cable_loads import LOADED, NUMBERS
 
 DECLARED = Declared("today")
 
-#: The columns of tables.
+#: The tables' columns.
 COLUMNS, ASKED, LOADS = map(DECLARED.columns, ("lines", "considerations", "loads"))
 
 #: Short names of the equipment, and the labels below an axis.
@@ -36,7 +36,7 @@ def _with_interval(s: Spread, digits: int) -> str:
 
 
 def lines_table(runs: Runs) -> TextTable:
-    """Makes a table of each equipment with each TCP: the median over the loads, with its interval over seeds."""
+    """Makes a table of every equipment with every TCP: the median over the loads, with its interval over seeds."""
     rows: list[list[TextCell]] = []
     for line, stack in ((line, stack) for line in Equipment for stack in Stack):
         if any(Case(line, stack, n).key in runs for n in LOADED):
@@ -47,7 +47,7 @@ def lines_table(runs: Runs) -> TextTable:
 
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
-    """Makes a table of a measure for each load: the modem of 2012 with its TCP, and all equipment with a TCP of today."""
+    """Makes a table of a measure for each load: the 2012 modem with its TCP, and all equipment with one of today's TCPs."""
     ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Equipment for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
     columns = [(Equipment.MODEM_2012, Stack.OF_2012), *((line, now) for line in Equipment)]
@@ -66,7 +66,7 @@ def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
 def _considered_table(
     title: str, runs: Runs, columns: Sequence[tuple[Stack, str, str, int]], asked: Sequence[Consideration]
 ) -> TextTable:
-    """Makes a table of considerations by equipment; a column without any value is left out."""
+    """Makes a table of considerations by equipment; columns without values are left out."""
 
     def text(line: Equipment, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
         stack, measure, _, digits = column
@@ -84,7 +84,7 @@ def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
 
 
 def game_table(runs: Runs) -> TextTable:
-    """Makes a table of the game, with a row for each consideration and equipment, and a column for each TCP."""
+    """Makes a table for the game, with one row per consideration and equipment, and one column per TCP."""
     title = "The game under every consideration: 99th percentile, ms"
     columns = [(s, "game_p99_ms", str(s), 0) for s in Stack]
     return _considered_table(title, runs, columns, _asked(runs, list(Stack)))
@@ -98,7 +98,7 @@ def considerations_table(runs: Runs, stack: Stack) -> TextTable:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: The measures of the answer; each has a panel.
+#: The measures in the answer; each has a panel.
 MEASURES = ("game_p99_ms", "call_mos", "page_s", "upload_mbit")
 
 #: The medians of each measure on one device, by TCP stack.
@@ -132,7 +132,7 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
-    """Names the equipment whose largest game delay over all TCPs is smallest.
+    """Names the equipment with the smallest maximum game delay over all TCPs.
 
     Gives the range of the delay over TCPs, and the effect of TCP alone.
     """
@@ -155,7 +155,7 @@ def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> s
 
 
 def _range(of: ByStack, measure: str, digits: int) -> str:
-    """Formats the range of a measure over all TCPs, from its smallest to its largest value."""
+    """Formats the range of a measure over all TCPs, from its minimum to its maximum."""
     medians = [values[measure] for values in of.values()]
     low, high = number(min(medians), digits), number(max(medians), digits)
     return low if low == high else f"{low} to {high}"
@@ -182,7 +182,7 @@ def _points(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> lis
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws the four measures by equipment, with a colour for each TCP."""
+    """Draws the four measures by equipment, with one colour per TCP."""
 
     def lines(measure: str) -> list[Series]:
         found: list[Series] = []

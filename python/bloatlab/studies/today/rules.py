@@ -1,6 +1,6 @@
 """The bounds that hold on any equipment. They are closed forms and identities, because no published values exist.
 
-`rules.md` derives the bounds. `laws.toml` has a table for each bound: the cases in which it holds, a measure, its unit and its
+`rules.md` derives the bounds. `laws.toml` contains one table per bound: the cases in which it holds, a measure, its unit and its
 accepted values.
 """
 
@@ -30,16 +30,16 @@ from bloatlab.studies.today.cases import (
 from bloatlab.tables import Spread, counted, spread
 from bloatlab.workloads.cable_loads import LOADED
 
-#: Minimum and maximum one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
+#: Minimum and maximum one-way delay of a lone packet through the 2012 modem: two to three MAP intervals, and 1 ms. Unit: ms.
 IDLE = Band(5.0, 7.05)
-#: Times of a DOCSIS 3.1 modem with proactive grants, in ms: the interval of grants, preparation, a frame, and the interval at 1 Mbit/s (60
-#: frames).
+#: Times for a DOCSIS 3.1 modem with proactive grants, in ms: the grant interval, preparation, a frame, and the interval at 1 Mbit/s
+#: (60 frames).
 GRANT, PREPARATION, FRAME, SLOW_GRANT = 2.025, 0.135, 0.135, 8.1
-#: The smallest delay of a packet through this modem: preparation, its frame, and 1 ms of travel. Unit: ms.
+#: The minimum delay of a packet through this modem: preparation, its frame, and 1 ms of travel. Unit: ms.
 LEAST_31 = 1.0 + PREPARATION + FRAME
 #: The delay from a request to its grant: MinReqGntDelay and a MAP interval. Unit: ms.
 LOOP = 1.62 + GRANT
-#: The delay of the full Low Latency queue at its share of 1 Mbit/s. Unit: ms.
+#: The delay through the full Low Latency queue at its share of 1 Mbit/s. Unit: ms.
 L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
 #: `QUEUED`: the time to send 417 packets and the transmit queue's 32 at 5 Mbit/s. `FULL`: this time plus the delay of a lone packet. Unit: ms.
 QUEUED = (417 + 32) * MTU_MS
@@ -64,7 +64,7 @@ class Law:
 
 _SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # the mean rate: 5 Mbit/s for 20 of 50 s, and the slow rate for 30 s
 
-#: The names of the expressions of `laws.toml`.
+#: The names used by the expressions in `laws.toml`.
 _NAMES: Mapping[str, Any] = {
     **Equipment.__members__, **Stack.__members__, **Consideration.__members__, "most": lambda value: Band(0.0, value),
     "FULL": FULL, "IDLE": IDLE, "LEAST_31": LEAST_31, "LINE": LINE, "LOOP": LOOP, "LOW_MBIT": LOW_MBIT, "L_BUFFER": L_BUFFER,
@@ -98,7 +98,7 @@ LAWS = tuple(map(_law, toml("today", "laws.toml")["laws"]))
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """Returns the cell of every bound, judged by its worst run."""
+    """Returns the cell for every bound, judged by its worst run."""
     return [cell for law in LAWS if (cell := _cell(law, runs)) is not None]
 
 
