@@ -4,9 +4,9 @@
 Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
 ratio to the floor. Cases with a thousand flows or more also show the memory counted by the allocator: bytes per flow
-without its segments in flight, bytes that both ends keep for each segment in flight, and bytes per flow in total. If
+without its segments in flight, bytes kept by both ends for each segment in flight, and bytes per flow in total. If
 ns-2 and ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratio is to our result in the
-same run. Every line is also written as JSON to the file of -o.
+same run. Every line is also written as JSON to the file given with -o.
 
 The limits of --check are 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, and 2048 bytes per
 flow plus its segments in flight.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benches" / "peers"
 SPEED = ROOT / "target" / "release" / "speed"
-#: Disciplines of S4: those that bloatlab and the peers run, and those that only the peers run.
+#: S4's disciplines: those run by bloatlab and the peers, and those run only by the peers.
 S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
 #: CPU seconds after which a peer's case is stopped; with ten thousand flows it would take many minutes.
 PEER_CPU_SECONDS = 120
@@ -38,7 +38,7 @@ PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100,1000", "--runs", "1", "--
 
 
 def say(text: str) -> None:
-    """Prints the text at once, so that a long bench shows its progress."""
+    """Prints the text immediately, so that a long bench shows its progress."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -96,7 +96,7 @@ def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
 
 
 def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
-    """Runs ns-2 and ns-3; prints a line for each one that is not installed."""
+    """Runs ns-2 and ns-3; prints one line for each that is not installed."""
     names, extra = [], []
     if shutil.which("ns"):
         names.append("ns2-sack")

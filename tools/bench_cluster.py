@@ -4,7 +4,7 @@
 
 The speed-up of two workers over one is measured with runs that take 10 ms and 50 ms (longer runs of home-upload). The
 cost is the CPU time per run (2 s of home-upload) minus the CPU time of the core alone: with threads and the store, and
-with a local cluster of one worker. The cases take turns; the cost is the median over the rounds, of the differences
+with a local cluster of one worker. The cases take turns; the cost is the median over rounds of the differences
 within a round.
 """
 
@@ -81,7 +81,7 @@ def measured(of: Sequence[Point[int]], executor: Executor) -> float:
 
 
 def worker_seconds(client: Any) -> float:
-    """Returns the CPU seconds of all workers so far."""
+    """Returns the CPU seconds used by all workers so far."""
     used: Callable[[], float] = time.process_time
     return sum(client.run(used).values())
 

@@ -3,10 +3,10 @@
 
     bench_playground.py [--runs N] [--check]
 
-web/bench/s1.toml is S1 of benches/speed with 10 flows. web/bench/household.toml is the run that the page makes when a
+web/bench/s1.toml is S1 of benches/speed with 10 flows. web/bench/household.toml is the run made by the page when a
 slider moves: five uploads and a call for 60 s, with the charts. Native and WebAssembly runs alternate, so that other
-load affects both. The table has the lower quartile of each, in ms of CPU time, and the time of the first run in a fresh
-module, which includes compiling it.
+load affects both. The table shows the lower quartile of each, in ms of CPU time, and the time of the first run in a
+fresh module, which includes compiling it.
 
 The limits of --check are 2.5 times native on S1, and 150 ms for the household. Exit code 1 if a limit is exceeded, 2 if
 a program or file is missing.
@@ -31,7 +31,7 @@ ROUNDS = 5
 
 
 def native(text: str, runs: int) -> list[float]:
-    """Returns the CPU times of runs in this process, ms."""
+    """Returns the CPU times of runs in this process, in ms."""
     resolved = _core.resolve(text)
     found: list[float] = []
     for _ in range(runs):
@@ -42,7 +42,7 @@ def native(text: str, runs: int) -> list[float]:
 
 
 def webassembly(text: str, runs: int) -> tuple[float, float]:
-    """Returns the CPU time of the first run of a fresh module, and the lower quartile of the later runs, ms."""
+    """Returns the CPU time of the first run of a fresh module, and the lower quartile of later runs, in ms."""
     command = ["node", str(ROOT / "web/tools/bench.mjs"), str(WASM), str(runs)]
     done = json.loads(subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout)
     return done["first"], done["quartile"]

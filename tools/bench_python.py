@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the cost of laws and controllers in Python: CPU nanoseconds per packet or ACK of a run, beside the core's.
 
-Laws: examples/laws/home.toml with a link of 50 Mbit/s, two uploads and a call for 20 s; the time is per packet offered
+Laws: examples/laws/home.toml with a 50 Mbit/s link, two uploads and a call for 20 s; the time is per packet offered
 to the queue. Controllers: one upload over 50 Mbit/s, with an ACK for every segment, 20 s; the time is per ACK. The
 shortest of 20 runs counts. Run it with the Python of `make venv`.
 
@@ -41,7 +41,7 @@ class Constant:
         return 120.0
 
 
-#: The queues that are compared, by name; the first is the core's.
+#: The compared queues, by name; the first is the core's.
 LAWS: dict[str, Any] = {
     "codel (core)": {"codel": {"limit": "250p"}},
     "a head that does nothing": {"python": {"law": "nothing", "limit": "250p"}},
@@ -62,7 +62,7 @@ CONTROLLERS: dict[str, Any] = {
     "westwood.py": STACK | {"python": {"controller": "westwood.py:Westwood"}},
 }
 
-#: The runs of each kind: the scenario, the cases, the key of the scenario that a case sets, and additional settings.
+#: The runs of each kind: the scenario, the cases, the scenario key set by a case, and additional settings.
 KINDS: dict[str, tuple[Path, dict[str, Any], str, dict[str, Any]]] = {
     "laws": (EXAMPLES / "laws" / "home.toml", LAWS, "link.up.queue", {}),
     "controllers": (
@@ -85,7 +85,7 @@ def cost(scenario: bloatlab.Scenario, kind: str) -> tuple[float, int]:
 
 
 def main() -> int:
-    """Prints a row per case; the last columns compare it with the run of the core."""
+    """Prints one row per case; the last columns compare it with the core's run."""
     for kind in sys.argv[1:] or KINDS:
         file, queues, place, more = KINDS[kind]
         cases = {name: bloatlab.load(file, {**FASTER, **more, place: case}) for name, case in queues.items()}

@@ -6,7 +6,7 @@
 STUDY is a folder that `bloatlab reproduce` wrote; the default is runs/cablelabs2012. A plot is timed in CPU seconds in
 two ways: in a Python process that has drawn before, as in a notebook, and as a command, which first loads Python,
 polars and matplotlib. A page is timed in wall-clock seconds, in a running Chromium, from its opening to the first chart
-that responds to the pointer. The table has the median of the rounds. Exit code 2 if Chromium or a study is missing.
+that responds to the pointer. The table shows the median over rounds. Exit code 2 if Chromium or a study is missing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def plot_of(subject: Path, kind: str | None, folder: Path, rounds: int) -> tuple[float, float]:
-    """Returns the seconds of a plot by a function call, and by the command."""
+    """Returns the seconds for a plot by a function call, and by the command."""
     file = folder / "plot.svg"
     words = [str(Path(sys.executable).with_name("bloatlab")), "plot", str(subject), "-o", str(file)]
     words += ["--kind", kind] if kind else []
@@ -85,7 +85,7 @@ def page_of(page: Path, chromium: str, rounds: int) -> float:
 
 
 def timed(do: Callable[[], object], rounds: int) -> float:
-    """Returns the median CPU seconds of `do`, including the processes that it starts."""
+    """Returns the median CPU seconds of `do`, including the processes it starts."""
     times: list[float] = []
     for _ in range(rounds):
         begun = cpu()
@@ -95,7 +95,7 @@ def timed(do: Callable[[], object], rounds: int) -> float:
 
 
 def cpu() -> float:
-    """Returns the CPU seconds of this process and of its ended children."""
+    """Returns the CPU seconds used by this process and its finished children."""
     return sum(os.times()[:4])
 
 

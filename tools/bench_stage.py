@@ -48,7 +48,7 @@ def frames(page: Any) -> str:
 
 
 def high(times: list[float]) -> float:
-    """Returns the 95th percentile of times."""
+    """Returns the 95th percentile of the times."""
     return sorted(times)[int(0.95 * len(times))]
 
 

@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/bench_store.py [--runs 100000]
 
-Only three runs of home-upload are simulated, one per discipline. The others are copies with another seed and with every
-number shifted, so the store is as large as if a hundred thousand runs had been simulated.
+Only three runs of home-upload are simulated, one per discipline. The others are copies with a different seed and with
+every number shifted, so the store is as large as if a hundred thousand runs had been simulated.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def timed(what: str, do: Callable[[], T]) -> T:
 
 
 def processor() -> float:
-    """Returns the CPU seconds of this process and of the commands that it has run."""
+    """Returns the CPU seconds used by this process and the commands it has run."""
     mine, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return mine.ru_utime + mine.ru_stime + others.ru_utime + others.ru_stime
 
@@ -104,7 +104,7 @@ def stale(store: Store) -> None:
 
 
 def call(*command: str) -> None:
-    """Runs a command and lets its output through."""
+    """Runs a command and passes its output through."""
     subprocess.run(command, check=True)
 
 

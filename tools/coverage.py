@@ -2,7 +2,7 @@
 
     tools/coverage.py                      500 repetitions of 10 seeds: about two minutes on two cores
     tools/coverage.py -n 40 --seeds 10     fewer
-    tools/coverage.py --first 5001         with other seeds
+    tools/coverage.py --first 5001         with different seeds
 
 The queue is M/D/1: datagrams of one size arrive as a Poisson process and leave at a constant rate. With load rho and
 service time s the mean wait is W = rho s / (2 (1 - rho)) (Pollaczek and Khinchine): 0.5 ms at rho = 0.5 and s = 1 ms. A
@@ -26,7 +26,7 @@ from bloatlab.sweep.over_seeds import intervals
 RHO, SERVICE_MS = 0.5, 1.0
 WAIT_MS = RHO * SERVICE_MS / (2.0 * (1.0 - RHO))
 
-#: A datagram of 1500 bytes takes 1 ms to send. The relaxation time of the queue is 12 ms, a small part of the warm-up.
+#: A 1500-byte datagram takes 1 ms to send. The queue's relaxation time is 12 ms, a small part of the warm-up.
 QUEUE = f"""
 duration = "11s"
 record.warm_up = "1s"
@@ -40,7 +40,7 @@ traffic.cbr = {{ rate = "{12 * RHO}mbit", size = 1500, arrivals = "poisson" }}
 
 
 def repetitions(count: int, seeds: int, first: int) -> pl.DataFrame:
-    """Runs `count` sweeps of `seeds` runs, from seed `first` on; returns a row per sweep with both intervals."""
+    """Runs `count` sweeps of `seeds` runs, starting at seed `first`; returns one row per sweep, with both intervals."""
 
     def build(rho: float, seed: int) -> Scenario:  # noqa: ARG001
         return parse(QUEUE, sets=[("seed", str(seed))])

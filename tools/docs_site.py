@@ -35,7 +35,7 @@ import scenario_doc  # noqa: E402  a file in the same folder, not a package
 QDISC = ROOT / "crates/qdisc/src"
 CONTROLLERS = ROOT / "crates/tcp/src/cc"
 
-#: Pages of docs/ in the order of the menu.
+#: Pages of docs/ in menu order.
 GUIDES = {
     "Use it": [
         "tour",
@@ -98,7 +98,7 @@ NAMED = {
     "fixed": "Constant window",
     "abe": "Alternative backoff with ECN",
 }
-#: Colours of the theme.
+#: The theme's colours.
 INK = {"primary": "teal", "accent": "teal"}
 #: Pictures keep their white background in the dark theme.
 STYLE = """.md-typeset img { background: #fff; }
@@ -153,7 +153,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 @dataclass
 class Page:
-    """A page of the site, and the path of the repository's file that it is made from."""
+    """A page of the site, and the path of the repository file it is made from."""
 
     place: str
     origin: str
@@ -181,7 +181,7 @@ def discipline_file(name: str) -> Path | None:
 
 
 def cell(text: object) -> str:
-    """Returns the text in a form that fits into a table cell."""
+    """Returns the text in a form that fits in a table cell."""
     return " ".join(str(text or "").split()).replace("|", "\\|")
 
 
@@ -219,7 +219,7 @@ def entry_page(kind: str, entry: dict[str, Any]) -> Page:
 
 
 def keys_of(title: str) -> str:
-    """Returns the link to the table of keys with this title, from a page in a folder of the site."""
+    """Returns the link to the key table with this title, from a page in a folder of the site."""
     for file in sorted((ROOT / "docs/scenario").glob("*.md")):
         if f"\n## {title}\n" in file.read_text():
             return f"../scenario/{file.name}#{title.lower().replace(' ', '-')}"
@@ -246,7 +246,7 @@ def index_page(kind: str, title: str, text: str, pages: list[Page]) -> Page:
 
 
 def pages() -> dict[str, list[Page]]:
-    """Returns every page of the site, by the headings of the menu."""
+    """Returns every page of the site, by menu heading."""
     kinds = catalogue()
     menu: dict[str, list[Page]] = {"": [Page("index.md", "README.md", "bloatlab", (ROOT / "README.md").read_text())]}
     for heading, names in GUIDES.items():
@@ -284,7 +284,7 @@ def pages() -> dict[str, list[Page]]:
 
 
 def linked(page: Page, places: dict[str, str], pictures: dict[str, str]) -> str:
-    """Returns the text of the page with the links of the site."""
+    """Returns the text of the page with the site's links."""
 
     def one(match: re.Match[str]) -> str:
         mark, text, target = match.groups()
@@ -384,7 +384,7 @@ def household(queue: str | dict[str, Any]) -> Scenario:
     )
 
 
-#: The plain buffer that each discipline is compared with.
+#: The plain buffer with which each discipline is compared.
 PLAIN = {"droptail": {"limit": "250p"}}
 
 
@@ -395,7 +395,7 @@ def plain() -> Result:
 
 
 def felt(result: Result) -> str:
-    """Returns the delay and the score of the household's call, as text."""
+    """Formats the delay and score of the household's call."""
     call = result.summary["apps"]["call"]
     return f"is {call['delay_ms']['p50']:.0f} ms late at the median and scores {call['voip']['mos']:.2f} (MOS)"
 
@@ -450,7 +450,7 @@ def config(menu: dict[str, list[Page]]) -> str:
                 "icon": {"logo": "material/router-wireless"},
             },
             # for the search from disk, the offline plugin turns the index into a script; it would also download a shim
-            # unless a file of this name is listed here
+            # unless a file with this name is listed here
             "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
             "plugins": ["search", "offline"],

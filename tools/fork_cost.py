@@ -12,7 +12,7 @@ import bloatlab
 SCENARIO = Path(__file__).resolve().parents[1] / "examples" / "home-upload.toml"
 NO_SERIES = {"record.apps": [], "record.links": []}
 
-#: The measured cases, each with the values that it sets in the scenario.
+#: The measured cases, each with the values it sets in the scenario.
 CASES = {
     "as it is": {},
     "bins of 100 ms": {"record.interval": "100ms"},
@@ -22,13 +22,13 @@ CASES = {
 
 
 def resident() -> int:
-    """Returns the resident memory of this process, bytes."""
+    """Returns this process's resident memory, in bytes."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
 
 
 def measure(case: str) -> str:
-    """Returns the shortest time of 300 forks, and the mean memory per fork of 400 that are kept."""
+    """Returns the minimum time over 300 forks, and the mean memory per fork over 400 forks that are kept."""
     sim = bloatlab.open(SCENARIO, sets=CASES[case])
     sim.run_until(10)
     times: list[float] = []

@@ -4,10 +4,10 @@
     sudo .venv/bin/python tools/gso_lab.py --maxq 20 --maxq 100 --time 90
 
 Veth pairs connect three namespaces, and both directions of s0 - h2 have htb (10 Mbit/s) over pfifo (--maxq packets), as
-in Mininet. No code of bloatlab is on the path, so the queue holds the super-segments of the kernel. There is no netem,
+in Mininet. None of bloatlab's code is on the path, so the queue holds the kernel's super-segments. There is no netem,
 so the path adds no delay; `tcp_tso_rtt_log` is set to 0, because Linux 5.18 and later would send larger bursts on such
 a short path. The load is one iperf3 flow, ten pings a second, and a page of 177 669 bytes that curl fetches every two
-seconds. Prints the times of the fetches and the round trips, then removes the namespaces and all processes in them.
+seconds. Prints the fetch times and the round trips, then removes the namespaces and all processes in them.
 
 Needs root, iproute2, iperf3, curl and iputils-ping. Exit code 2 if one of these is missing.
 """
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def described(values: list[float], unit: str, digits: int) -> str:
-    """Returns mean, standard deviation and quartiles in one line."""
+    """Formats the mean, standard deviation and quartiles on one line."""
     if len(values) < 2:
         return f"{len(values)} values"
     low, middle, high = statistics.quantiles(values, n=4)
@@ -66,7 +66,7 @@ def described(values: list[float], unit: str, digits: int) -> str:
 
 @contextlib.contextmanager
 def network(maxq: int, cong: str) -> Generator[Run]:
-    """Makes h1 - s0 - h2 in namespaces of this process's name; yields a function that runs a command in one."""
+    """Makes h1 - s0 - h2 in namespaces named after this process; yields a function that runs a command in one."""
     spaces = {name: f"gso{os.getpid()}{name}" for name in ("h1", "s0", "h2")}
 
     def run(name: str, line: str) -> str:

@@ -3,7 +3,7 @@
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
 With --sweeps 2, two commands share the store and are killed together. Each kill comes a random time after the first run
-that the commands have stored since they were started. Exit code 1 if the tables differ in any byte or a stored run was
+stored by the commands since they were started. Exit code 1 if the tables differ in any byte or a stored run was
 lost.
 """
 
@@ -111,7 +111,7 @@ def finish(child: subprocess.Popen[str]) -> tuple[float, str]:
 
 
 def until(store: Path, runs: int, children: list[subprocess.Popen[str]]) -> None:
-    """Waits until the store has this number of runs, or a command has ended."""
+    """Waits until the store contains this many runs, or a command has ended."""
     while kept(store) < runs and all(child.poll() is None for child in children):
         time.sleep(0.1)
 

@@ -3,7 +3,7 @@
     .venv/bin/python tools/kill_workers.py [--points 2000] [--every 3] [--workers 2] [--seed 1]
 
 The cluster is the same as with `--dask local`: Dask's LocalCluster with single-threaded worker processes, which nannies
-restart. About every `--every` seconds, a random worker that has work is killed. At least one run is stored between two
+restart. About every `--every` seconds, a random busy worker is killed. At least one run is stored between two
 kills, because on a busy machine a process may need longer than `--every` to start. Exit code 1 if the two tables differ
 in any byte, or if no worker was killed.
 """
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def sweep(folder: Path, name: str, *more: str) -> subprocess.Popen[str]:
-    """Starts the command with a store of its own."""
+    """Starts the command with its own store."""
     where = ["--store", str(folder / name), "-o", str(folder / f"{name}.csv")]
     command = [COMMAND, "sweep", str(folder / "grid.toml"), *where, *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

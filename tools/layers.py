@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Refuses a crate that imports upwards or sideways.
 
-The shelves are those of docs/architecture.md. A crate may depend only on crates of a lower shelf, even for builds and
+The shelves are those of docs/architecture.md. A crate may depend only on crates on a lower shelf, even for builds and
 tests, so that each crate can be understood, tested and replaced without those above it. Reads `cargo metadata
 --no-deps`, which needs no network and builds nothing.
 
@@ -10,7 +10,7 @@ code (`use crate::a::B`, `super::b()`), followed through re-exports to the file 
 do not count.
 
 The same rule applies to the modules of the Python package. Every `import` counts, at the top of a file, inside a
-function or only for type checkers, and so does a string that is passed to `importlib.import_module`. lint-imports
+function or only for type checkers, and so does a string passed to `importlib.import_module`. lint-imports
 checks that the package's imports only go down (`pyproject.toml`).
 
 Exit code 0: all imports go down. 1: at least one import does not, or there is a cycle; prints a line for each. 2:
@@ -95,7 +95,7 @@ def sources(root: Path) -> dict[Module, str]:
         for match in TEST_MODULE.finditer(code):
             tests.add((*module, match[1]))
             if match[2] == "{":
-                # the tests are always at the end of a file
+                # tests are always at the end of a file
                 code = code[: match.start()]
                 break
         found[module] = code
@@ -137,7 +137,7 @@ def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
 
 
 def cycles(edges: dict[Module, set[Module]]) -> list[list[Module]]:
-    """Returns the cycles among files, each as the list of its modules. `edges` has the imports of each file."""
+    """Returns the cycles among files, each as a list of its modules. `edges` contains each file's imports."""
     reach: dict[Module, set[Module]] = {}
     for start in edges:
         seen: set[Module] = set()
@@ -206,7 +206,7 @@ def _named(module: Module, is_package: bool, tree: ast.Module) -> Iterator[tuple
 
 
 def _loaded(tree: ast.Module) -> list[str]:
-    """Returns patterns of the modules that a module may load by `importlib`: its strings, in which {} is any name."""
+    """Returns patterns for the modules that a module may load by `importlib`: its strings, in which {} is any name."""
     if "import_module" not in ast.dump(tree):
         return []
     parts = [n.values if isinstance(n, ast.JoinedStr) else [n] for n in ast.walk(tree)]
@@ -227,7 +227,7 @@ def python_cycle_problems(package: Path) -> list[str]:
 
 
 def problems(metadata: dict[str, Any]) -> list[str]:
-    """Returns one line per import that does not go down, and per crate of the workspace that has no shelf.
+    """Returns one line per import that does not go down, and per crate in the workspace without a shelf.
 
     `metadata` is the output of `cargo metadata --no-deps --format-version 1`.
     """

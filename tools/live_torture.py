@@ -44,14 +44,14 @@ to = ["h2"]
 traffic.ping = { interval = "50ms" }
 """
 
-#: A command that leaves behind a child, which has a child of its own.
+#: A command that leaves behind a child with a child of its own.
 COMMAND = "(sleep 77 & sleep 77) & sleep 0.5; wait"
 
 State = dict[str, list[str]]
 
 
 def host_state() -> State:
-    """Returns links, addresses, routes, rules, wake-up latency, namespaces, mounts and processes of the host."""
+    """Returns links, addresses, routes, rules, wake-up latency, namespaces, mounts and processes on the host."""
     read = {
         "links": "/proc/net/dev",
         "addresses": "/proc/net/fib_trie",
@@ -90,7 +90,7 @@ def _ip(what: str) -> list[str]:
 
 
 def _latency() -> list[str]:
-    """Returns the time in us that processors may take to wake up: the lowest value that any process has requested."""
+    """Returns the time in us that processors may take to wake up: the minimum that any process has requested."""
     try:
         return [str(int.from_bytes(Path("/dev/cpu_dma_latency").read_bytes(), sys.byteorder, signed=True))]
     except OSError:
@@ -115,7 +115,7 @@ def _processes() -> list[tuple[int, str, str]]:
 
 
 def _ours(pid: int) -> bool:
-    """Returns true if a run or this program started the process; other processes of the machine do not count."""
+    """Returns whether a run or this program started the process; other processes on the machine do not count."""
     try:
         environment = (Path("/proc") / str(pid) / "environ").read_bytes()
     except OSError:

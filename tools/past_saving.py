@@ -1,4 +1,4 @@
-"""Measures the CPU time that sharing common pasts saves in a sweep: the table in docs/sweeps.md.
+"""Measures the CPU time saved in a sweep by sharing common pasts: the table in docs/sweeps.md.
 
     .venv/bin/python tools/past_saving.py [GRID.toml]
 
@@ -18,14 +18,14 @@ from bloatlab.scenario import Scenario
 from bloatlab.sweep import gather, grid_file, pasts
 
 GRID = Path(__file__).resolve().parents[1] / "examples" / "sweeps" / "falling-rate.toml"
-#: Number of measurements with and without common pasts; the shortest time of each counts.
+#: Number of measurements with and without common pasts; the minimum time of each counts.
 ROUNDS = 3
 
 planned = pasts.planned
 
 
 def none_planned(scenarios: Sequence[Scenario]) -> list[tuple[int, pasts.Past | None]]:
-    """Returns the runs in their order, without pasts."""
+    """Returns the runs in order, without pasts."""
     return [(index, None) for index in range(len(scenarios))]
 
 

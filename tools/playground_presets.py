@@ -4,7 +4,7 @@
     python tools/playground_presets.py OUT
 
 OUT is JSON: a list of {"group", "title", "toml"}. An example keeps its comments; a case of a study omits defaults. The
-page reads no files, so a delivery trace that an example names is written into its text. `make playground` calls this.
+page reads no files, so a delivery trace named by an example is written into its text. `make playground` calls this.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def example(file: Path) -> dict[str, str]:
 
 
 def presets() -> list[dict[str, str]]:
-    """Returns all presets, in the order of the page's list."""
+    """Returns all presets, in the order of the list on the page."""
     found = [example(file) for file in sorted(EXAMPLES.glob("*.toml"))]
     found += [{"group": study, "title": title, "toml": s.as_toml()} for study, title, s in studies()]
     return found

@@ -28,7 +28,7 @@ LINES = {
     Line("100mbit", 2_500_000, 5): [10, 100],
     Line("1gbit", 6_250_000, 1): [10, 1000],
 }
-#: Drop-tail counts twice, because most links have it.
+#: Drop-tail counts twice, because most links use it.
 QUEUES = [
     *["droptail", "droptail", "codel", "fq_codel", "cake", "pie"],
     *["fq_pie", "red", "cobalt", "dualpi2", "sfq", "drr"],

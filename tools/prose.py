@@ -3,10 +3,10 @@
 
     tools/prose.py [PATH...]        every file that git tracks or would track, or these files and folders
 
-* Sentences with a pattern of prose.toml: fronted genitives ("Of them, those of which"), clauses used as nouns ("Whether
+* Sentences matching prose.toml: fronted genitives ("Of them, those of which"), clauses used as nouns ("Whether
   what is told differs"), verbs of people for code ("hear", "believe"), idioms of other languages, American spelling.
 * Citations (an RFC, a draft, an arXiv number, or a name and a year) that docs/sources.md does not list.
-* Lines of a page that are too long, except in tables, code and addresses.
+* Lines in a page that are too long, except in tables, code and addresses.
 
 Prints `file:line: advice: match: text`. Exit code 0: nothing found; 1: something found.
 `codespell` checks the spelling.
@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: The regular expressions of prose.toml, keyed by the advice printed with a match.
+#: The regular expressions in prose.toml, keyed by the advice printed with a match.
 PATTERNS: dict[str, re.Pattern[str]] = {
     advice: re.compile("|".join(patterns))
     for advice, patterns in tomllib.loads((ROOT / "tools" / "prose.toml").read_text()).items()
@@ -40,14 +40,14 @@ CITED = re.compile(
     r",?\s(?:[ /#!]*)\(?((?:19|20)\d\d)\b(?![-.:]\d)"
 )
 SOURCES = (ROOT / "docs" / "sources.md").read_text().splitlines()
-#: Largest width of a page's lines, and of the lines of pages that are read in a terminal, in characters.
+#: Maximum line width of pages, and of pages read in a terminal, in characters.
 WIDTH, NARROW = 140, {"README.md": 80, "CONTRIBUTING.md": 80, "CODE_OF_CONDUCT.md": 80, "SECURITY.md": 80}
 
 Prose = Iterator[tuple[int, str]]
 
 
 def comments(text: str, mark: str = "//[/!]?") -> Prose:
-    """Yields the comments that have lines to themselves."""
+    """Yields the comments that are on lines of their own."""
     yield from joined(
         (n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := re.match(rf"\s*{mark} ?(.*)", line))
     )
@@ -89,7 +89,7 @@ READERS = {".rs": comments, ".ts": comments, ".toml": partial(comments, mark="#"
 
 
 def sentences(text: str, read: Callable[[str], Prose]) -> Prose:
-    """Yields sentences that match a pattern of prose.toml."""
+    """Yields sentences that match a pattern in prose.toml."""
     for line, paragraph in read(text):
         for sentence in re.split(r"(?<=[.:;]) ", paragraph):
             yield from (
@@ -108,7 +108,7 @@ def unlisted(text: str) -> Prose:
 
 
 def wide(text: str, width: int) -> Prose:
-    """Yields the lines of a page that are longer than `width`."""
+    """Yields the lines of a page longer than `width`."""
     for n, line in enumerate(text.splitlines(), 1):
         if len(line) > width and not re.match(r"\||    |.*(?:https?://|<a id=)", line):
             yield n, f"break the line: {len(line)} characters, at most {width}"

@@ -2,7 +2,7 @@
 
     .venv/bin/python tools/release.py dist x86_64-unknown-linux-gnu aarch64-unknown-linux-musl
 
-The folder then has a wheel for each of Rust's targets, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
+The folder then contains a wheel for each Rust target, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
 this version from CHANGELOG.md, and SHA256SUMS. The wheel of this machine is built twice: first instrumented with
 counters, and then optimised with the counts from the runs of tools/profile_runs.py; this needs Rust's component
 llvm-tools. Zig links against an old C library, and auditwheel determines from the compiled module how old a C library
@@ -32,7 +32,7 @@ OLDEST = {"gnu": "manylinux2014", "musl": "musllinux_1_2"}
 
 
 def main(dist: Path, targets: list[str]) -> int:
-    """Builds everything; prints a line per file."""
+    """Builds everything; prints one line per file."""
     if missing := [t for t in targets if not installed(t)]:
         print(
             f"Rust's standard library is missing for {', '.join(missing)}. Run: rustup target add {' '.join(missing)}"
@@ -58,7 +58,7 @@ def main(dist: Path, targets: list[str]) -> int:
 
 
 def installed(target: str) -> bool:
-    """Returns true if Rust's standard library for this target is installed."""
+    """Returns whether Rust's standard library for this target is installed."""
     folder = output("rustc", "--print", "target-libdir", "--target", target)
     return Path(folder.strip()).is_dir()
 
@@ -99,7 +99,7 @@ def profile(folder: Path, target: str) -> Path | None:
 
 
 def sbom(wheel: Path) -> bytes:
-    """Returns the list of Rust crates that maturin puts into a wheel (PEP 770)."""
+    """Returns the list of Rust crates put into a wheel by maturin (PEP 770)."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if re.search(r"\.dist-info/sboms/.*\.cyclonedx\.json$", n)]
         return archive.read(name)
@@ -126,14 +126,14 @@ def dishonest(wheel: Path) -> str | None:
 
 
 def libraries(wheel: Path) -> set[str]:
-    """Returns the shared libraries that the compiled module of a wheel needs."""
+    """Returns the shared libraries needed by a wheel's compiled module."""
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
         (module,) = [n for n in archive.namelist() if n.endswith(".so")]
         return set(re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", archive.extract(module, folder))))
 
 
 def oldest(tag: str) -> tuple[str, int, int] | None:
-    """Returns the C library that a tag such as `manylinux_2_17_x86_64` names; if it names several, the oldest."""
+    """Returns the C library named by a tag such as `manylinux_2_17_x86_64`; if it names several, the oldest."""
     found = [(kind, int(a), int(b)) for kind, a, b in re.findall(r"(many|musl)linux_(\d+)_(\d+)_", tag)]
     return min(found, default=None)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of measures in docs/results.md and docs/live.md, from the declarations that the core exports.
+"""Writes the measure tables in docs/results.md and docs/live.md, from the declarations exported by the core.
 
 Run with the Python of `make venv`. Without an argument it writes the tables between the marks of a page; with --check
 it compares and writes nothing.
@@ -18,7 +18,7 @@ from bloatlab.measures import Measure, declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
-#: For each table, by its name in the page's marker: the prefix of its measures' paths, which the page leaves out.
+#: For each table, by its name in the page's marker: the prefix of its measures' paths, which the page omits.
 TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
 
 #: Rows for the parts of a summary that repeat the keys of another part, by the prefix of their paths.
@@ -53,7 +53,7 @@ def table(mark: str) -> str:
 
 
 def cells(measure: Measure, begin: str) -> Iterator[tuple[str, str, str]]:
-    """Yields key, unit and meaning of a measure, or of each of its statistics if these are described separately."""
+    """Yields the key, unit and meaning of a measure, or of each of its statistics if these are described separately."""
     if any(part.doc for part in measure.parts):
         for part in measure.parts:
             yield from cells(part, begin)
@@ -76,7 +76,7 @@ def statistics(measure: Measure) -> str:
 
 
 def linked(text: str) -> str:
-    """Turns the names of pages into links, for a page in docs/."""
+    """Turns page names into links, for a page in docs/."""
     return re.sub(r"\bdocs/(\w+\.md)", r"[\1](\1)", text)
 
 

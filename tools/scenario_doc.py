@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/scenario.md and docs/scenario/: every key of a scenario, from the JSON Schema that the core exports.
+"""Writes docs/scenario.md and docs/scenario/: every key of a scenario, from the JSON Schema exported by the core.
 
 Run with the Python of `make venv`. Without an argument it writes the pages; with --check it compares and writes nothing.
 
@@ -100,7 +100,7 @@ With the discipline `perfect`, each flow has a queue of its own. To make two app
 same code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
 """
 
-#: Kinds of value that a key can have.
+#: Kinds of values that a key can have.
 UNITS = {
     "BitRate": "rate",
     "Bytes": "size",
@@ -122,7 +122,7 @@ In the columns *default*, a value followed by names in brackets is the default o
 brackets is the default of all others: with `15ms, 30ms (draft2013)`, only the variant `draft2013` has 30 ms.
 """
 
-#: A table's title and its place in a scenario, in the order of the pages.
+#: A table's title and its place in a scenario, in page order.
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
@@ -224,14 +224,14 @@ def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
     return found
 
 
-#: The stack of applications that name none, whose values the table of `[tcp.NAME]` shows.
+#: The stack used by applications that name none; the table for `[tcp.NAME]` shows its values.
 STACK = "linux-6"
-#: The part of a description that states the default, which moves to the column of defaults: "null: 1000p, 50p (ns2)".
+#: The part of a description that states the default, which is moved to the default column: "null: 1000p, 50p (ns2)".
 UNSET = re.compile(
     r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Oo]mitted|[Uu]nset|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
     r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
 )
-#: A sentence that repeats a default in the schema, which the column of defaults already shows.
+#: A sentence that repeats a default in the schema, which the default column already shows.
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
@@ -261,7 +261,7 @@ def main(arguments: list[str]) -> int:
 
 
 def pages(schema: Node) -> dict[str, str]:
-    """Returns the text of each page by its path in docs/. Raises `Missing` if a table of the schema is on no page."""
+    """Returns the text of each page by its path in docs/. Raises `Missing` if a table in the schema is on no page."""
     defs: dict[str, Node] = schema["$defs"]
     places = tables(defs)
     if forgotten := {n for n, d in defs.items() if d.get("properties")} - places.keys():
@@ -287,7 +287,7 @@ def pages(schema: Node) -> dict[str, str]:
                 "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written.",
             ]
             index += ["", f"[{heading}]({page}):", ""]
-        # the id keeps links valid that date from the time when all tables were on this page
+        # the id keeps links valid from the time when all tables were on this page
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
         about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
         found[page] += ["", f"## {title}", "", *about, ""]
@@ -299,7 +299,7 @@ def pages(schema: Node) -> dict[str, str]:
 
 
 def anchor(title: str) -> str:
-    """Returns the anchor that GitHub and the site give to a heading."""
+    """Returns the anchor given to a heading by GitHub and the site."""
     return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
 
 
@@ -332,7 +332,7 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
 
 
 def presets(of: Node, defs: dict[str, Node]) -> list[str]:
-    """Returns the table of the keys of a TCP stack, and for each preset the values that differ from `STACK`."""
+    """Returns the key table of a TCP stack, and for each preset the values that differ from `STACK`."""
     stacks = {stack["name"]: stack for stack in catalogue()["tcp"]}
     base = stacks[STACK]["params"]
     lines = [*table(of, defs, base), "", "### TCP presets", ""]
@@ -381,7 +381,7 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
 
 
 def plural(word: str) -> str:
-    """Returns the plural of the name of a kind."""
+    """Returns the plural of a kind's name."""
     return word if word == "text" else word + "s"
 
 
@@ -450,7 +450,7 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
 
 
 def one_line(text: str) -> str:
-    """Returns the text with each run of white space replaced by one space."""
+    """Returns the text with each run of whitespace replaced by a single space."""
     return " ".join(text.split())
 
 

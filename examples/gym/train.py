@@ -27,9 +27,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import bloatlab.gym
 
 HERE = Path(__file__).parent
-#: Number of environments that are stepped together.
+#: Number of environments stepped together.
 ENVIRONMENTS = 8
-#: Number of past observations that the agent sees.
+#: Number of past observations seen by the agent.
 FRAMES = 4
 #: First seed of the test episodes. Training uses lower seeds, unless it has more episodes than this.
 UNSEEN = 1_000_000
@@ -37,7 +37,7 @@ UNSEEN = 1_000_000
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, the duration of training and of the test, the rivals, and the scenarios of the test."""
+    """An environment, the duration of training and testing, the rivals, and the test scenarios."""
 
     env: str
     steps: int
@@ -78,7 +78,7 @@ def trained(task: Task, steps: int, seed: int) -> PPO:
 
 
 def table(task: Task, agent: Callable[[Any], Any], scenario: str | None, episodes: int) -> pl.DataFrame:
-    """Returns the mean of each measure over the test episodes of a scenario, a row for each policy."""
+    """Returns the mean of each measure over the test episodes of a scenario, one row per policy."""
     env = made(task.env) if scenario is None else made(task.env, scenario=HERE / f"{scenario}.toml")
     policies: Mapping[str, Any] = {"agent": agent} | {name: name for name in task.rivals}
     judged = bloatlab.gym.judge(env, policies, episodes, UNSEEN)

@@ -1,6 +1,6 @@
-"""Runs aioquic behind each queue, alone and beside our CUBIC, for its rows in the table of docs/transports.md.
+"""Runs aioquic behind each queue, alone and beside our CUBIC, for its rows in the table in docs/transports.md.
 
-The line and the queues are those of src/bench.rs.
+The line and the queues are the same as in src/bench.rs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from stack import Aioquic
 
 import bloatlab
 
-#: The queues by name, in the syntax of a scenario.
+#: The queues by name, in scenario syntax.
 QUEUES: dict[str, object] = {
     "droptail": {"droptail": {"limit": "100ms"}},
     "codel": {"codel": {"ecn": True}},

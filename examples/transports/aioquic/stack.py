@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from bloatlab.network import Address, Datagram
 
-#: Bytes that the client writes ahead of those that it has sent.
+#: Number of bytes that the client writes ahead of those already sent.
 AHEAD = 1 << 20
 #: The time of day, within the validity of the server's certificate.
 NOW = dt.datetime(2026, 11, 24, tzinfo=dt.UTC)
@@ -30,7 +30,7 @@ NOW = dt.datetime(2026, 11, 24, tzinfo=dt.UTC)
 class Source:
     """The source of aioquic's random numbers, and of the time in its log.
 
-    `random` is the random stream of the stack that is running, and `now` the time of the network in s.
+    `random` is the random stream of the running stack, and `now` the network's time in s.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Source:
         return self.random.randbytes(size)
 
     def ec_key(self, curve: ec.EllipticCurve) -> ec.EllipticCurvePrivateKey:
-        # a number of 31 bytes is below the order of every curve
+        # a 31-byte number is below the order of every curve
         return ec.derive_private_key(1 + int.from_bytes(self.urandom(31), "big"), curve)
 
     def install(self) -> None:
@@ -90,11 +90,11 @@ class Aioquic:
         self._stream: int | None = None
         self._to_send: list[tuple[bytes, Address]] = []
         self._written = self._sent = 0
-        #: Bytes that the server has read.
+        #: Number of bytes read by the server.
         self.read = 0
 
     def _begin(self, now_ns: int) -> float:
-        """Prepares a call of aioquic; returns the time in s.
+        """Prepares a call to aioquic; returns the time in s.
 
         The half nanosecond is added so that a timer that is due now also compares as due.
         """
@@ -146,7 +146,7 @@ class Aioquic:
         self._handle_events()
 
     def _handle_events(self) -> None:
-        """Handles the events of the connection."""
+        """Handles the connection's events."""
         while (event := self._connection.next_event()) is not None:
             match event:
                 case events.HandshakeCompleted() if self._server is not None:

@@ -11,7 +11,7 @@ from aioquic.quic.logger import QuicLogger
 
 from bench import QUEUES, network
 
-#: SHA-256 of the captures with their encrypted bytes, by queue.
+#: SHA-256 of the captures, including their encrypted bytes, by queue.
 HASHES = Path(__file__).with_name("captures.sha256")
 
 
@@ -49,7 +49,7 @@ def test_captures_are_the_same_in_every_run(tmp_path: Path):
 
 
 def own_log() -> str:
-    """Returns aioquic's own qlog of the client."""
+    """Returns aioquic's own qlog for the client."""
     log = QuicLogger()
     network("codel", 10, 2, beside_cubic=False, quic_logger=log).finish()
     return json.dumps(log.to_dict())

@@ -1,6 +1,6 @@
 """Follows docs/ci-for-your-transport.md to the letter in an empty directory. `make transports` runs this test.
 
-Departs: the submodule is a clone of this repository, and `.venv` is the environment of this test, because the
+Departs: the submodule is a clone of this repository, and `.venv` is this test's own environment, because the
 installation would compile the simulator again.
 """
 
@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "ci-for-your-transport.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^    (\S.*)$", re.MULTILINE)
 LIMIT = "apps.ping.ping.rtt_ms.p95"
-#: Commands for a new environment, which are skipped: this test has an environment.
+#: Commands for a new environment; skipped, because this test already has one.
 SKIPPED = ("python3 -m venv ", ".venv/bin/pip ", "pip ", "test -d wheels ")
 
 
