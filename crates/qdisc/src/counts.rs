@@ -2,10 +2,10 @@
 
 use packet::ClassCount;
 
-/// Name and packet counts of a class.
+/// A class's name and packet counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassProbe<'a> {
-    /// Name of the class in the parameters.
+    /// The class's name in the parameters.
     pub name: &'a str,
     /// Counts of the class's offered, delivered and dropped packets.
     pub counts: ClassCount,

@@ -34,7 +34,7 @@ pub trait QueueDiscipline: Send {
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    /// Handles the expiry of the timer.
+    /// Handles the timer's expiry.
     fn wake(&mut self, _cx: &mut Context<'_>) {}
     /// Returns the packets and bytes queued.
     fn backlog(&self) -> Backlog;
@@ -62,7 +62,7 @@ pub trait QueueDiscipline: Send {
 
 /// A discipline with a queue for each of the two service flows of a modem, L and C.
 pub trait ServiceFlows {
-    /// Sets the parameters of the aggregate. Called once, before any packet.
+    /// Sets the aggregate's parameters. Called once, before any packet.
     fn aggregate(&mut self, of: &Aggregate);
     /// Returns the next packet of `flow`, for a modem that has a grant for it.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;

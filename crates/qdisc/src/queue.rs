@@ -4,7 +4,7 @@ use crate::{Context, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
-/// Counts of the packets offered to a queue, by fate.
+/// Counts of packets offered to a queue, by fate.
 ///
 /// After every call, offered = delivered + dropped + queued, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

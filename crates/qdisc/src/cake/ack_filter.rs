@@ -34,7 +34,7 @@ pub enum AckFilter {
     Aggressive,
 }
 
-/// The congestion flags of an ACK.
+/// An ACK's congestion flags.
 const ECHO: Flags = Flags::ECE.with(Flags::CWR);
 
 /// Flags of ACKs that are never filtered.

@@ -28,7 +28,7 @@ use crate::law::cobalt::CobaltState;
 use crate::longest::Lengths;
 use packet::{FlowTuple, PacketMeta};
 
-/// Scheduling state of a queue.
+/// A queue's scheduling state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
     /// In no list: the queue is empty and its law is at rest.
@@ -78,7 +78,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Creates the queues of a tin. Their memory is allocated on the first packet.
+    /// Creates a tin's queues. Their memory is allocated on the first packet.
     pub(crate) fn new(isolation: Isolation, quantum: u32) -> Self {
         Self {
             isolation,
@@ -253,13 +253,13 @@ impl Flows {
         Some(packet)
     }
 
-    /// Returns the packets of queue `i`.
+    /// Returns queue `i`'s packets.
     #[inline]
     pub(crate) fn fifo(&self, i: u16) -> &Fifo {
         &self.all[usize::from(i)].fifo
     }
 
-    /// Returns the state of the law of queue `i`.
+    /// Returns the state of queue `i`'s law.
     #[inline]
     pub(crate) fn law(&mut self, i: u16) -> &mut CobaltState {
         &mut self.all[usize::from(i)].law

@@ -45,7 +45,7 @@ pub(crate) struct Ends {
     dst: u16,
 }
 
-/// The hosts of a tin.
+/// A tin's hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hosts {
     src: Side,

@@ -17,9 +17,9 @@ use units::{BitRate, Time};
 struct Tin {
     plan: Plan,
     flows: Flows,
-    /// Clock of the tin, if CAKE shapes.
+    /// The tin's clock, if CAKE shapes.
     next: Time,
-    /// Credit of the tin in the round robin of tins, if CAKE does not shape.
+    /// The tin's credit in the round robin among tins, if CAKE does not shape.
     deficit: i64,
     backlog: Backlog,
     counts: ClassCount,
@@ -77,7 +77,7 @@ impl Cake {
         }
     }
 
-    /// Sets the rate of the shaper, if there is one.
+    /// Sets the shaper's rate, if there is one.
     pub(super) fn set_rate(&mut self, rate: BitRate) {
         if let Some(shaper) = &mut self.shaper {
             shaper.set_rate(rate);

@@ -13,9 +13,9 @@
 //! ```
 //!
 //! With `bandwidth` the discipline shapes: even if the link is free, it sends nothing before its clock is due, and returns
-//! that time from [`QueueDiscipline::next_wake`]. The discipline is in `instance`, and each mechanism has a
-//! file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT
-//! (`law/cobalt.rs`). `mq` has several instances that share a rate.
+//! that time from [`QueueDiscipline::next_wake`]. The discipline is in `instance`, and each mechanism has its own file: `overhead`,
+//! `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`). `mq` has
+//! several instances that share a rate.
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux's sch_cake.c (facts
 //! only).

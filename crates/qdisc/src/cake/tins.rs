@@ -27,13 +27,13 @@ const FRAME: u64 = 1514;
 /// A tin's constants.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// Name of the tin.
+    /// The tin's name.
     pub name: &'static str,
-    /// Threshold rate of the tin, as time per byte; `None` if CAKE does not shape.
+    /// The tin's threshold rate, as time per byte; `None` if CAKE does not shape.
     pub pace: Option<Pace>,
-    /// Weight of the tin if CAKE does not shape, bytes per turn.
+    /// The tin's weight if CAKE does not shape, bytes per turn.
     pub weight: i64,
-    /// Bytes per turn of a flow of the tin.
+    /// Bytes per turn for each of the tin's flows.
     pub quantum: u32,
     /// COBALT's constants.
     pub law: CobaltParams,

@@ -80,8 +80,8 @@ impl Active {
         self.total.get() >= self.min_th
     }
 
-    /// Computes the share of the whole queue's average that `class` may use: each active flow has an equal share, and a class has
-    /// the shares of its flows.
+    /// Computes the share of the whole queue's average that `class` may use: each active flow has an equal share, and a class gets
+    /// the sum of its flows' shares.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
@@ -93,7 +93,7 @@ impl Active {
         out.number("active_flows", self.flows.len() as u32);
     }
 
-    /// Sets the backlog of the whole queue from `now` on.
+    /// Sets the whole queue's backlog from `now` on.
     pub(super) fn now_queued(&mut self, queued: Backlog, now: Time, link: &LinkView) {
         self.total.now_queued(self.unit.of(queued), now, link, self.packet);
     }

@@ -200,7 +200,7 @@ impl Cbq {
         self.in_turn = false;
     }
 
-    /// Removes the head of the front class.
+    /// Removes the front class's head.
     fn send(&mut self, cx: &Context<'_>) -> Option<PacketMeta> {
         let leaf = &mut self.leaves[usize::from(*self.turns.front()?)];
         let packet = leaf.fifo.pop()?;

@@ -130,7 +130,7 @@ impl Params for CbtParams {
     }
 }
 
-/// The test of a class, with its parameters resolved.
+/// A class's test, with its parameters resolved.
 #[derive(Clone, Debug, PartialEq)]
 enum Gate {
     Red(Red),
@@ -178,7 +178,7 @@ impl Cbt {
         }
     }
 
-    /// Updates the average of the whole queue after its backlog has changed.
+    /// Updates the whole queue's average after its backlog has changed.
     fn changed(&mut self, cx: &Context<'_>) {
         if let Some(active) = &mut self.active {
             active.now_queued(self.fifo.backlog(), cx.now, cx.link);

@@ -123,7 +123,7 @@ pub struct Fred {
 }
 
 impl Fred {
-    /// Computes the average queue of an active flow, in packets.
+    /// Computes an active flow's average queue, in packets.
     fn avgcq(&self) -> f64 {
         (self.average.get() / self.flows.len().max(1) as f64).max(1.0)
     }

@@ -32,7 +32,7 @@ params! {
     }
 }
 
-/// The unit of an occupancy.
+/// The unit in which occupancy is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Packets.
@@ -104,7 +104,7 @@ impl RedTest {
         Ok(())
     }
 
-    /// Returns the unit of the thresholds.
+    /// Returns the thresholds' unit.
     pub(crate) fn unit(&self) -> Unit {
         if matches!(self.min_th, Limit::Bytes(_)) { Unit::Bytes } else { Unit::Packets }
     }
@@ -219,7 +219,7 @@ impl Occupancy {
         self.queued
     }
 
-    /// Returns the unit of the average.
+    /// Returns the average's unit.
     pub(crate) fn unit(&self) -> Unit {
         self.unit
     }

@@ -53,7 +53,7 @@ struct Side {
 }
 
 impl Side {
-    /// Returns the arrival time of the head.
+    /// Returns the head's arrival time.
     #[inline]
     fn head(&self) -> Option<Time> {
         self.fifo.front().map(|p| p.stamp)

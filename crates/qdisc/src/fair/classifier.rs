@@ -306,7 +306,7 @@ impl Classifier {
         }
     }
 
-    /// Returns the queue of a flow; `None` if no packet of the flow has arrived.
+    /// Returns a flow's queue; `None` if no packet of the flow has arrived.
     pub(crate) fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.sessions.get(index(flow, reverse)).map(|s| s.queue).filter(|q| *q != NONE)
     }

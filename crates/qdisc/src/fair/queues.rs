@@ -27,7 +27,7 @@ pub(crate) struct FlowQueue {
     pub fifo: Fifo,
     /// The law, with this queue's state.
     pub law: AnyLaw,
-    /// Credit of the byte schedulers.   Unit: bytes.
+    /// Credit for the byte schedulers.   Unit: bytes.
     pub deficit: i64,
     /// The next queue in its list.
     pub next: u32,

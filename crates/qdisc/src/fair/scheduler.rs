@@ -228,7 +228,7 @@ impl Scheduler {
         false
     }
 
-    /// Handles the turn of an empty queue. Returns true if the queue is idle now.
+    /// Handles an empty queue's turn. Returns true if the queue is idle now.
     pub(crate) fn empty(&mut self, queues: &mut Queues) -> bool {
         if self.new.head == NONE {
             self.leave(queues);

@@ -121,7 +121,7 @@ impl LawParams for AredParams {
     }
 }
 
-/// Position of the average relative to the thresholds, for Feng's rule.
+/// The average's position relative to the thresholds, for Feng's rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Below,

@@ -137,7 +137,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// Returns the average, in the measure of the thresholds.
+    /// Returns the average, in the thresholds' measure.
     #[inline]
     pub(crate) fn get(&self) -> f64 {
         self.avg
@@ -188,7 +188,7 @@ pub struct Ramp {
     pub gentle: bool,
 }
 
-/// The position of the average relative to the thresholds.
+/// The average's position relative to the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Zone {
     /// Below the minimum threshold: no drop.

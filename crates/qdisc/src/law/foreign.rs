@@ -17,14 +17,14 @@ use units::{Limit, Problem, Rng, Time};
 /// An external law of any type.
 pub type AnyForeign = Box<dyn ForeignLaw>;
 
-/// A law of a type that is defined elsewhere.
+/// A law whose type is defined elsewhere.
 pub trait ForeignLaw: Law + Sync {
     /// Returns a copy with the same state, for the clone of a run. If the law cannot be copied, it reports the failure to its
     /// factory, and returns an arbitrary law.
     fn copy(&self) -> AnyForeign;
 }
 
-/// Creates the laws for one link of a scenario, one per queue.
+/// Creates the laws for one of a scenario's links, one per queue.
 pub trait LawFactory: Send + Sync {
     /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;

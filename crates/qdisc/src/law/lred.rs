@@ -250,7 +250,7 @@ impl Lred {
         if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }
     }
 
-    /// Updates the integral term for a head at `now` for which the curve has the input `x`. The time step is at most
+    /// Updates the integral term for a head at `now` for which the curve's input is `x`. The time step is at most
     /// [`LONGEST_STEP`].
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);

@@ -41,7 +41,7 @@ pub enum Tuning {
 }
 
 impl Tuning {
-    /// Returns the factor of a step at this drop probability.
+    /// Returns the step's factor at this drop probability.
     pub fn factor(self, drop_prob: f64) -> f64 {
         const FINE: [(f64, f64); 4] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0)];
         const COARSE: [(f64, f64); 2] = [(0.01, 8.0), (0.1, 2.0)];

@@ -294,7 +294,7 @@ pub struct Red {
 }
 
 impl Red {
-    /// Returns the average queue in the measure of the thresholds, for probes.
+    /// Returns the average queue in the thresholds' measure, for probes.
     pub fn average(&self) -> f64 {
         self.average.get()
     }

@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Count,
     /// A whole number, possibly negative.
     Signed,
-    /// A whole number in sixteenths: 16 times the value of the parameter.
+    /// A whole number in sixteenths: 16 times the parameter's value.
     Sixteenths,
     /// A whole percentage.
     Percent,
@@ -107,7 +107,7 @@ impl Grammar {
         format!("{}{keywords}", self.tc)
     }
 
-    /// Returns all keywords of the discipline.
+    /// Returns all of the discipline's keywords.
     pub(crate) fn keywords(&self) -> impl Iterator<Item = &'static Keyword> {
         self.keywords.iter().copied().flatten()
     }
@@ -286,7 +286,7 @@ const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -
     w(tc, "overhead", Several(sets))
 }
 
-/// sfq's `headdrop`, as JSON: drops the head of the queue that has the most packets.
+/// sfq's `headdrop`, as JSON: drops the head of the queue with the most packets.
 pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
 
 /// Every modelled tc discipline.

@@ -238,7 +238,7 @@ fn scalar(text: &str) -> Value {
     }
 }
 
-/// Returns the parameters of a discipline, with their defaults.
+/// Returns a discipline's parameters, with their defaults.
 fn own(name: &str) -> Vec<(String, Value)> {
     let schema = QDISCS.iter().find(|q| q.name == name).map(|q| (q.params)().to_value()).unwrap_or_default();
     let properties = schema["properties"].as_object().into_iter().flatten();

@@ -252,7 +252,7 @@ impl Command {
     }
 }
 
-/// Returns the default parameters of the discipline on Linux.
+/// Returns the discipline's default parameters on Linux.
 #[inline]
 fn linux(grammar: &Grammar) -> Map<String, Value> {
     let mut own = Spec::named(grammar.name).map(|s| s.parameters()).unwrap_or_default();

@@ -90,7 +90,7 @@ impl Side {
 /// Thresholds and buffers that depend on the link's rates.
 #[derive(Clone, Debug, PartialEq)]
 struct Rates {
-    /// Sustained and peak rate of the aggregate.
+    /// The aggregate's sustained and peak rates.
     of: [BitRate; 2],
     ramp: Ramp,
     critical: Duration,
@@ -138,7 +138,7 @@ pub struct DocsisLld {
     recur: Recur,
     turns: Turns,
     p_cl: f64,
-    /// p_native of the last arrival at L.
+    /// p_native at the last arrival in L.
     p_native: f64,
     qdelay_l: Duration,
     /// Bits that have left L since `interval_start`.
@@ -178,7 +178,7 @@ impl DocsisLld {
         }
     }
 
-    /// Recomputes thresholds and buffers if the rates of the link have changed.
+    /// Recomputes thresholds and buffers if the link's rates have changed.
     #[inline]
     fn adapt(&mut self, link: &LinkView) {
         let of = [link.rate, link.peak_rate];

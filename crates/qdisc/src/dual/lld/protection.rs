@@ -28,7 +28,7 @@ struct Bucket {
     t_exp: Time,
 }
 
-/// The scores of the flows.
+/// The flows' scores.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Protection {
     critical_score: Duration,
