@@ -31,7 +31,7 @@ use packet::{Ecn, Flags};
 const FIRST_CEP: u8 = 5;
 /// Modulus of ACE, which has three bits.
 const ACE: u32 = 8;
-/// Mask of the byte counters, which have 24 bits.
+/// Mask for the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
 /// An ACK leaves at once when this many CE marks have arrived since the last ACK: 2 if received data awaits an ACK, otherwise 3.
 /// Source: RFC 9768 §3.2.2.5.1.

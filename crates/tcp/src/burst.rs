@@ -81,7 +81,7 @@ pub(crate) struct BurstInputs {
     pub(crate) srtt: Duration,
 }
 
-/// State of a sender's bursts.
+/// The state of a sender's bursts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bursts {
     /// Minimum RTT, microseconds.

@@ -45,7 +45,7 @@ struct Arrived {
     newest: Option<(Sent, bool)>,
 }
 
-/// State of the delivery rate estimator.
+/// The delivery rate estimator's state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sampler {
     /// Bytes delivered since the connection began.

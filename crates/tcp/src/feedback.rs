@@ -34,7 +34,7 @@ impl EcnUse {
     }
 }
 
-/// Returns true if an ACK has an ECN echo. Returns false if its ECN bits are AccECN's counter.
+/// Returns true if an ACK carries an ECN echo. Returns false if its ECN bits are AccECN's counter.
 #[inline]
 pub(crate) fn echoes(ack: &Segment) -> bool {
     ack.flags.and(Flags::ECE.with(Flags::ACE)) == Flags::ECE

@@ -14,7 +14,7 @@
 use crate::params::RtoParams;
 use units::{Duration, Time};
 
-/// The purpose of the retransmission timer.   Source: RFC 8985 §8.
+/// The retransmission timer's purpose.   Source: RFC 8985 §8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// A retransmission timeout.
@@ -27,11 +27,11 @@ pub(crate) enum Timer {
 
 /// Waits of fewer ticks than this are on the lowest level. On each higher level, waits and buckets are eight times as long.
 const REACH: u64 = 63;
-/// Number of levels of the wheel with HZ 1000.
+/// Number of levels in the wheel with HZ 1000.
 const LEVELS: u32 = 9;
 
 impl RtoParams {
-    /// Returns the expiry of a timer that is set at `now` for `wait`.
+    /// Returns the expiry of a timer set at `now` for `wait`.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Duration) -> Time {
         if self.timer_tick.is_zero() { now + wait } else { on_wheel(self.timer_tick.0, now, wait) }

@@ -56,7 +56,7 @@ const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// Factor applied to the pacing rate. Pacing slightly below the estimate drains queues caused by estimation errors.
 const PACING_MARGIN: f64 = 0.99;
-/// Round-trip time assumed for the first pacing rate if the handshake gave no sample. Linux has the same value.
+/// Round-trip time assumed for the first pacing rate if the handshake gave no sample. Linux uses the same value.
 const FIRST_RTT: Duration = Duration::from_millis(1);
 /// Limit on the window's allowance for aggregated ACKs: what the estimated bandwidth delivers in this time, seconds.
 const AGGREGATION_CAP: f64 = 0.1;

@@ -79,7 +79,7 @@ pub(crate) struct Bbr3 {
     /// Window before a recovery or ProbeRTT.
     prior_cwnd: f64,
     previous: State,
-    /// Random source for the time of the next probe.
+    /// Random source for the next probe's time.
     rng: Rng,
 }
 
@@ -134,7 +134,7 @@ impl Bbr3 {
         self.bdp_multiple(self.path.bw, 1.0).min(cwnd)
     }
 
-    /// IsInAProbeBWState(): returns true in one of the four states of ProbeBW.
+    /// IsInAProbeBWState(): returns true in one of the four ProbeBW states.
     fn is_in_a_probe_bw_state(&self) -> bool {
         use Phase::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp};
         matches!(self.phase, ProbeBwDown | ProbeBwCruise | ProbeBwRefill | ProbeBwUp)

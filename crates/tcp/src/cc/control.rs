@@ -46,7 +46,7 @@ impl Window {
     }
 }
 
-/// Output of a controller: window, threshold and pacing rate.
+/// A controller's output: window, threshold and pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drive {
     /// Congestion window, segments.
@@ -71,7 +71,7 @@ pub struct Drive {
 }
 
 impl From<Window> for Drive {
-    /// Builds the output of a controller that sets only the window, without pacing.
+    /// Builds the output for a controller that sets only the window, without pacing.
     #[inline]
     fn from(w: Window) -> Self {
         Self {

@@ -68,7 +68,7 @@ pub(super) fn k(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
     math::cbrt((w_max - cwnd_epoch).max(0.0) / c)
 }
 
-/// Returns the value of the cubic function.   Source: RFC 9438 §4.2 figure 1.
+/// Returns the cubic function's value.   Source: RFC 9438 §4.2 figure 1.
 #[inline]
 fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
     let d = t - k;

@@ -150,7 +150,7 @@ impl Clone for ForeignParams {
 }
 
 impl ForeignParams {
-    /// Supplies the factory of the controllers.
+    /// Supplies the controllers' factory.
     pub fn supply(&mut self, supplied: Supplied<dyn ControllerFactory>) {
         self.needs = supplied.factory().map(ControllerFactory::needs).unwrap_or_default();
         self.factory = supplied;

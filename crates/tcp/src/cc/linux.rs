@@ -24,7 +24,7 @@ pub(super) fn jiffies(t: Time) -> u64 {
     t.0 / JIFFY
 }
 
-/// The estimate of the window that Reno would have.
+/// The estimate of Reno's window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RenoEstimate {
     /// Segments (or ACKs in 2.6) since the estimate last grew.

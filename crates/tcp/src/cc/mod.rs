@@ -1,4 +1,4 @@
-//! Congestion controllers. Each has a file, and a line in [`list`]. Calls are dispatched by an enum of all controllers.
+//! Congestion controllers. Each has its own file, and a line in [`list`]. Calls are dispatched by an enum of all controllers.
 //!
 //! A controller returns a [`control::Drive`] for each event. During a recovery, the sender's reduction lowers the window to
 //! ssthresh.
@@ -134,7 +134,7 @@ impl Controller {
     }
 }
 
-/// Returns the parameters of the stack that a new controller receives.
+/// Returns the stack parameters that a new controller receives.
 pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {
     Stack {
         shared: &p.control.shared,

@@ -64,7 +64,7 @@ macro_rules! declare {
                 self.congestion_control = *found.unwrap_or_else(|| panic!("no congestion controller is called {word:?}"));
             }
 
-            /// Returns the controller of the stack with its own parameters.
+            /// Returns the stack's controller with its own parameters.
             #[inline]
             pub(crate) fn chosen(&self) -> Chosen<'_> {
                 match self.congestion_control {
@@ -72,7 +72,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Returns the features of the stack that the controller needs.
+            /// Returns the stack features that the controller needs.
             #[inline]
             pub(crate) fn needs(&self) -> Needs {
                 match self.chosen() {

@@ -20,7 +20,7 @@ mod declared {
     use units::Problem;
 
     declare! {
-        /// Reno, under the keyword of the default controller.
+        /// Reno, under the default controller's keyword.
         "cubic" Cubic(reno::RenoFlow),
         /// Vegas: keeps a given number of segments in the queue.   Source: Brakmo & Peterson 1995.
         "vegas" Vegas(vegas::Vegas),

@@ -29,7 +29,7 @@ struct Again {
 /// The state of a recovery's retransmissions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
-    /// Undecided retransmissions in sending order; the first one has the number `first`. The scoreboard entry of a retransmitted
+    /// Undecided retransmissions in sending order; the first one is number `first`. The scoreboard entry of a retransmitted
     /// segment stores the number in `skip`.
     resent: VecDeque<Again>,
     first: u32,

@@ -10,7 +10,7 @@
 //!               reset to 1 after 16 recoveries without a D-SACK
 //! ```
 //!
-//! First transmissions are scanned in sequence order. Retransmissions have a queue in sending order. Both scans go from the
+//! First transmissions are scanned in sequence order. Retransmissions are kept in a queue, in sending order. Both scans go from the
 //! oldest segment to the first that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost retransmission is
 //! detected like any other segment, as soon as a segment sent later is delivered.
 //!

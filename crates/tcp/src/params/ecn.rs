@@ -3,7 +3,7 @@
 use super::group::{group, no, words};
 use units::Problem;
 
-/// Bytes of an AccECN option with all counters, padded.
+/// Size of an AccECN option with all counters, padded, bytes.
 const ACCECN_BYTES: u32 = 12;
 
 group! {

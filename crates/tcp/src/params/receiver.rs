@@ -68,7 +68,7 @@ impl ReceiverParams {
         require("rmem.max", max, (default..=Bytes(MOST)).contains(&max), more)
     }
 
-    /// Returns the memory of a tuned receive buffer.
+    /// Returns a tuned receive buffer's memory.
     pub(crate) fn memory(&self) -> Rmem {
         self.rmem.unwrap_or_default()
     }

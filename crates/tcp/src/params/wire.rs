@@ -51,7 +51,7 @@ impl WireParams {
         (u32::from(header) * segment.segments() + segment.len).min(u16::MAX.into()) as u16
     }
 
-    /// Returns the bytes on the wire of a packet of one segment.
+    /// Returns the size on the wire of a one-segment packet, in bytes.
     #[inline]
     pub fn segment_size(&self, segment: &Segment) -> u16 {
         let options = if segment.flags.has(Flags::SYN) {
@@ -64,7 +64,7 @@ impl WireParams {
         self.header_bytes + options + segment.accecn().wire_bytes() + segment.len as u16
     }
 
-    /// Returns the bytes of a segment's time stamps.
+    /// Returns the size of a segment's time stamps, in bytes.
     #[inline]
     pub(crate) fn stamp_bytes(&self) -> u16 {
         if self.timestamps { self.timestamp_bytes } else { 0 }

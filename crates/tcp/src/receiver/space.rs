@@ -32,9 +32,9 @@ const FIRST_SEGMENTS: u64 = 10;
 /// The receive buffer of one endpoint, and the window advertised to the peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    /// Memory of the buffer, bytes.
+    /// The buffer's memory, bytes.
     memory: u64,
-    /// Upper bound of the advertised window, bytes of payload.
+    /// Upper bound on the advertised window, bytes of payload.
     limit: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,

@@ -207,7 +207,7 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // only ACKs with the highest ACK number are used, because an ACK that arrives out of order has an old counter
+            // only ACKs with the highest ACK number are used, because an ACK that arrives out of order carries an old counter
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }

@@ -102,7 +102,7 @@ impl Sender {
         }
     }
 
-    /// Recomputes the pacing rate of a flow with bursts, after an ACK that may have an RTT sample.
+    /// Recomputes the pacing rate of a flow with bursts, after an ACK that may yield an RTT sample.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
         if self.bursts().is_some() {

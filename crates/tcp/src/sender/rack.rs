@@ -121,7 +121,7 @@ impl Sender {
         true
     }
 
-    /// Processes the expiry of the timer for a probe or a reordering window.
+    /// Handles the expiry of the probe or reordering-window timer.
     #[cold]
     pub(crate) fn on_rack_timer<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);

@@ -236,7 +236,7 @@ impl Bbr3 {
         false
     }
 
-    /// BoundCwndForModel(): returns the cap of the window.
+    /// BoundCwndForModel(): returns the cap on the window.
     pub(super) fn cwnd_cap(&self) -> f64 {
         let cap = match self.phase {
             Phase::Startup => f64::INFINITY,

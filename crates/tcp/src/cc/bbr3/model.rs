@@ -85,7 +85,7 @@ impl Bbr3 {
         self.path.full_bw_reached |= self.path.full_bw_now;
     }
 
-    /// UpdateMinRTT(): updates the RTT minima of the last 5 s and of the last 10 s.
+    /// UpdateMinRTT(): updates the RTT minima of the last 5 s and the last 10 s.
     pub(super) fn update_min_rtt(&mut self, s: &AckSample, rs: &RateSample) {
         let now = s.now;
         self.path.probe_rtt_expired = now > self.path.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;

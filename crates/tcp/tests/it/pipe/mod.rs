@@ -33,7 +33,7 @@ pub(crate) struct Pipe<F> {
     segment_time: Duration,
     /// One-way delay without the transmission time.
     delay: Duration,
-    /// Queue limit of the bottleneck, packets.
+    /// The bottleneck's queue limit, packets.
     limit: usize,
     departures: std::collections::VecDeque<Time>,
     flying: BTreeMap<(Time, u64), (usize, Segment)>,
