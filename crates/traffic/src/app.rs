@@ -57,7 +57,7 @@ macro_rules! applications {
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ Self::Endpoint(p) => p.validate() }.map_err(|e| e.under(self.name()))
             }
-            /// Checks that the program has supplied all code of the application.
+            /// Checks that the program has supplied all of the application's code.
             pub fn ready(&self) -> Result<(), Problem> {
                 match self {
                     Self::Endpoint(p) if !p.supplied => {

@@ -158,7 +158,7 @@ pub struct Bittorrent {
     unchokes: u64,
 }
 
-/// Token of the round timer; all other tokens are `peer + 1`.
+/// The round timer's token; all other tokens are `peer + 1`.
 const ROUND: u64 = 0;
 
 impl Bittorrent {
@@ -189,7 +189,7 @@ impl Bittorrent {
         }
     }
 
-    /// Chooses the unchoked peers of the round that begins now.
+    /// Chooses the unchoked peers for the round that begins now.
     fn choose<H: Host>(&mut self, host: &mut H) {
         let by = usize::from(self.params.download);
         let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();

@@ -177,7 +177,7 @@ impl Params for FtpParams {
     }
 }
 
-/// The current limit of a flow with `rates`.
+/// The current limit on a flow with `rates`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Limit {
     /// Number of limits that have taken effect.
@@ -201,7 +201,7 @@ struct Flow {
     busy: bool,
     /// Start of the current file.
     started: Time,
-    /// Bytes received of the current file.
+    /// Bytes of the current file received so far.
     received: u64,
     /// Number of finished files.
     done: u64,

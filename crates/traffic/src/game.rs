@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 use units::within;
 use units::{Duration, Problem, Time, math};
 
-/// Length of a packet's headers on the wire.
+/// Length of a packet's headers on the wire, bytes.
 const HEADERS: f64 = 46.0;
 /// Minimum gap in ms, which bounds the number of packets at one time.
 const LEAST_GAP: f64 = 1.0;
-/// Maximum payload of an unfragmented packet.
+/// Maximum payload of an unfragmented packet, bytes.
 const MOST_PAYLOAD: f64 = 1472.0;
 
 /// A largest extreme value distribution.

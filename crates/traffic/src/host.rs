@@ -69,9 +69,9 @@ impl Role {
     }
 }
 
-/// The services of a host. An application acts only through them.
+/// A host's services. An application acts only through them.
 pub trait Host {
-    /// Returns the time of the current event.
+    /// Returns the current event's time.
     fn now(&self) -> Time;
     /// Returns the application's random stream.
     fn rng(&mut self) -> &mut Rng;

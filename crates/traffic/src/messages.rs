@@ -84,7 +84,7 @@ pub struct Messages {
     start: Time,
     /// Number of the next message.
     next: u64,
-    /// Bytes received of the oldest unfinished message.
+    /// Bytes of the oldest unfinished message received so far.
     received: u64,
     /// Write times of the unfinished messages, oldest first.
     unfinished: VecDeque<Time>,

@@ -36,7 +36,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Adds a frame captured at `captured`, whose datagrams have the numbers from `numbers[0]` to below `numbers[1]`.
+    /// Adds a frame captured at `captured`, whose datagrams are numbered from `numbers[0]` to below `numbers[1]`.
     pub(crate) fn sent(&mut self, numbers: [u64; 2], captured: Time) {
         if self.frames.len() == TRACKED {
             self.frames.pop_front();

@@ -194,7 +194,7 @@ impl Video {
         self.params.ladder[self.rung].bytes_in(self.params.segment)
     }
 
-    /// Returns the index of the rate that recent throughputs allow.
+    /// Returns the index of the rate allowed by recent throughputs.
     fn choose(&self) -> usize {
         if self.throughputs.is_empty() {
             return 0;

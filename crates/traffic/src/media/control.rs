@@ -18,11 +18,11 @@ pub(super) struct Context {
     pub(super) max: f64,
     /// Maximum packet size, bytes on the wire.
     pub(super) packet: f64,
-    /// Headers of a packet, bytes.
+    /// Size of a packet's headers, bytes.
     pub(super) headers: f64,
     /// Time between frames.
     pub(super) frame_interval: Duration,
-    /// ECN field of the packets.
+    /// The packets' ECN field.
     pub(super) ecn: Ecn,
 }
 
@@ -76,7 +76,7 @@ pub(super) trait MediaController {
     fn target(&self, cx: &Context) -> f64;
     /// Returns the pacing rate, bit/s on the wire; infinity to send each frame at once.
     fn pacing_rate(&self, cx: &Context) -> f64;
-    /// Returns the minimum time between two bursts of the pacer.
+    /// Returns the minimum time between two of the pacer's bursts.
     fn burst_interval(&self) -> Duration {
         Duration::ZERO
     }

@@ -118,7 +118,7 @@ fn ms_between(earlier: Time, later: Time) -> f64 {
     (later.0 as i64 - earlier.0 as i64) as f64 * 1e-6
 }
 
-/// Output of the detector: how the queue changes.
+/// The detector's output: how the queue changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Signal {
     Overuse,

@@ -38,7 +38,7 @@ use source::FrameSource;
 use std::collections::{BTreeMap, VecDeque};
 use units::{Duration, Problem, Time};
 
-/// Time between two rows of the series.
+/// Time between two rows in the series.
 const ROW: Duration = Duration::from_millis(100);
 /// Resolution of frame delays, ns.
 const STEP: u64 = 100_000;
@@ -140,7 +140,7 @@ struct Row {
     lost: u64,
 }
 
-/// Names of the columns of the series.
+/// Column names of the series.
 const COLUMNS: [&str; 9] = [
     "t_s",
     "target_mbit",

@@ -15,7 +15,7 @@ pub(super) const HEADERS: u64 = 40;
 /// Maximum number of packets in a frame, which bounds the number sent at one time.
 const MAX_PACKETS: f64 = 1000.0;
 
-/// The controller of the rate.
+/// The rate controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]

@@ -38,9 +38,9 @@ const VIRTUAL_RTT: Duration = Duration::from_millis(25);
 const ALPHA_INTERVAL: Duration = Duration::from_millis(10);
 /// Gains with which alpha rises and falls.   Source: §4.2.1.3.
 const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
-/// Factor of the window after a loss.   Source: §4.2.2.1.
+/// Factor applied to the window after a loss.   Source: §4.2.2.1.
 const BETA_LOSS: f64 = 0.7;
-/// Factor of the window after a classic CE mark.   Source: §4.2.2.1.
+/// Factor applied to the window after a classic CE mark.   Source: §4.2.2.1.
 const BETA_ECN: f64 = 0.8;
 /// Minimum factor of cuts and growth near the window of the last congestion.   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
@@ -48,7 +48,7 @@ const LEAST_SCALE: f64 = 0.25;
 const MULTIPLICATIVE: f64 = 0.02;
 /// Round trips after a cut until the multiplicative part is complete.   Source: §4.2.2.2.
 const POST_CONGESTION: u64 = 100;
-/// Headroom of the window above the bytes in flight.   Source: §4.2.2.2.
+/// The window's headroom above the bytes in flight.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;
 /// Minimum and maximum send window, as multiples of the reference window.   Source: §4.3.1.
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
@@ -220,7 +220,7 @@ impl ScreamV2 {
         (cx.packet / self.window).min(MOST_RATIO)
     }
 
-    /// Returns scl, which is small near the window of the last congestion.
+    /// Returns scl, which is small near the window at the last congestion.
     fn scl(&self) -> f64 {
         self.inflection.map_or(1.0, |(wi, _)| {
             let x = 8.0 * (self.window - wi) / wi;

@@ -44,7 +44,7 @@ pub(super) struct Sender {
     /// Packets that have left, from number `first` on. Kept for a while after their fate is known, for `payload`.
     out: VecDeque<Sent>,
     first: u64,
-    /// Bytes on the wire of the pending packets.
+    /// Size of the pending packets on the wire, bytes.
     pub(super) in_flight: u64,
     next_at: Time,
     /// Time of the last burst.
@@ -82,7 +82,7 @@ impl Sender {
         (self.in_flight == 0 || window.is_none_or(|w| self.in_flight + u64::from(bytes) <= w)).then_some(bytes)
     }
 
-    /// Returns the bytes on the wire of the packet that may leave now.
+    /// Returns the size on the wire of the packet that may leave now, in bytes.
     pub(super) fn next(&self, now: Time, window: Option<u64>) -> Option<u16> {
         self.admitted(window).filter(|_| self.next_at <= now)
     }

@@ -41,11 +41,11 @@ const MOST_PROBES: u32 = 1000;
 /// Maximum time between pairs of probes, in seconds.
 const SLOWEST: f64 = 1.0;
 
-/// Tokens of the timers.
+/// Timer tokens.
 const INTERVAL: u64 = 0;
 const PROBE: u64 = 1;
 
-/// Stage of the test.
+/// The test's stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Goodput,

@@ -85,7 +85,7 @@ pub struct Web {
     started: Time,
     /// Number of busy slots.
     active: usize,
-    /// Number of completed objects of the page.
+    /// Number of the page's completed objects.
     loaded: u32,
     /// Bytes of the completed objects and html.
     bytes: u64,

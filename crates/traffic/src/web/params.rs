@@ -10,7 +10,7 @@ pub(super) const MAX_SERVERS: u32 = 64;
 /// Upper bound on the number of objects in one page.
 pub(super) const MAX_OBJECTS: u32 = 100_000;
 
-/// Size of the html file of Appendix A in bytes.
+/// Size of Appendix A's html file in bytes.
 pub(crate) const LISTED_HTML: u64 = 102_400;
 
 /// The sizes in bytes of the 25 objects on each of the four servers.   Source: CableLabs 2012 Appendix A.
