@@ -15,7 +15,7 @@ pub struct LinkMeterParams {
     pub start: Time,
     /// Length of the run.
     pub duration: Duration,
-    /// Width of the bins of the series.
+    /// Bin width of the series.
     pub bin: Duration,
     /// Start of the distributions. Packets that leave earlier are not in the distribution of sojourn times.
     pub warm_up: Time,
@@ -35,7 +35,7 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
-    /// Returns a meter with no records.   Errors: an invalid width of the bins.
+    /// Returns a meter with no records.   Errors: an invalid bin width.
     pub fn new(p: LinkMeterParams) -> Result<Self, Problem> {
         Ok(Self {
             link: p.link,

@@ -6,7 +6,7 @@ use units::{Duration, Problem, Time};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(64))]
 struct Bin {
-    /// Integral of the queue's length over time, packets x ns.
+    /// Integral of the queue length over time, packets x ns.
     area: u128,
     /// Sum of the sojourn times of the packets that left, ns.
     sojourn: u64,
@@ -20,7 +20,7 @@ struct Bin {
     marked: u64,
     /// Packets that left.
     sent: u32,
-    /// Length of the queue at the end of the bin.
+    /// Queue length at the end of the bin.
     end: u32,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct LinkSeries {
     bin_start: Time,
     /// End of the current bin; never for the last.
     bin_end: Time,
-    /// Current length of the queue, packets.
+    /// Current queue length, packets.
     level: u32,
     /// The time up to which `level` has been counted.
     since: Time,
@@ -62,7 +62,7 @@ impl LinkSeries {
         })
     }
 
-    /// Sets the length of the queue from `now` on.
+    /// Sets the queue length from `now` on.
     #[inline]
     pub(crate) fn hold(&mut self, now: Time, packets: u32) {
         self.advance(now);
@@ -111,7 +111,7 @@ impl LinkSeries {
         &mut self.bins[self.bin]
     }
 
-    /// Adds the current length of the queue, up to a time within the current bin or at its end.
+    /// Adds the current queue length, up to a time within the current bin or at its end.
     #[inline]
     fn count_level(&mut self, until: Time) {
         self.bins[self.bin].area += u128::from(self.level) * u128::from(until.since(self.since).0);
@@ -143,12 +143,12 @@ impl LinkSeries {
     pub(crate) fn begin(&self, i: usize) -> Time {
         self.start + self.width * i as u64
     }
-    /// Returns the mean length of the queue over time, packets.
+    /// Returns the mean queue length over time, packets.
     pub(crate) fn queue_mean(&self, i: usize) -> f64 {
         let span = self.begin(i + 1).min(self.end).since(self.begin(i));
         self.bins[i].area as f64 / span.0 as f64
     }
-    /// Returns the length of the queue at the end of bin `i` (for the last bin, at the end of the run), packets.
+    /// Returns the queue length at the end of bin `i` (for the last bin, at the end of the run), packets.
     pub(crate) fn queue_end(&self, i: usize) -> f64 {
         f64::from(if i >= self.bin { self.level } else { self.bins[i].end })
     }

@@ -11,7 +11,7 @@ const KEPT: usize = 65_536;
 pub(crate) struct PageLoad {
     /// Time at which the page was requested.
     pub started: Time,
-    /// Load time of the page.
+    /// The page's load time.
     pub took: Duration,
 }
 

@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn variations() {
-        // A textbook example: the mean is 5. The squared deviations 9, 1, 1, 1, 0, 0, 4 and 16 have the sum 32, so the standard
+        // A textbook example: the mean is 5. The squared deviations 9, 1, 1, 1, 0, 0, 4 and 16 add up to 32, so the standard
         // deviation is sqrt(32 / 8) = 2.
         assert_eq!(variation(&[2, 4, 4, 4, 5, 5, 7, 9]), Some(0.4));
         assert_eq!((variation(&[3, 3]), variation(&[0, 0]), variation(&[])), (Some(0.0), None, None));
@@ -122,8 +122,8 @@ mod tests {
             (None, Some(5), Some(5), Some(5))
         );
         assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
-        // A textbook example: the values 1, 1, 2, 2, 4, 6 and 9 have the median 2. The distances 1, 1, 0, 0, 2, 4 and 7 have
-        // the median 1.
+        // A textbook example: the values 1, 1, 2, 2, 4, 6 and 9 have a median of 2. The distances 1, 1, 0, 0, 2, 4 and 7 have a
+        // median of 1.
         assert_eq!(median_absolute_deviation(&[1, 1, 2, 2, 4, 6, 9]), Some(1));
         assert_eq!(median_absolute_deviation(&[]), None);
     }

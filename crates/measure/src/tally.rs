@@ -25,7 +25,7 @@ const SYNS_KEPT: usize = 65_536;
 pub struct AppTally {
     /// Name of the application in the scenario.
     pub name: String,
-    /// Kind of the application's traffic.
+    /// The application's kind of traffic.
     pub kind: &'static str,
     /// Index of the application's first row.
     pub first_row: usize,
@@ -43,7 +43,7 @@ pub struct AppTally {
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,
-    /// Number of objects of a complete page, if the application loads pages.
+    /// Number of objects in a complete page, if the application loads pages.
     page_objects: u32,
     /// Datagrams sent.
     pub datagrams: u64,

@@ -28,7 +28,7 @@ use units::{Duration, Time};
 /// Number of bins between the delays that are never late and the delays that are always late.
 const BINS: usize = 65_536;
 
-/// Measures the quality of a call packet by packet.
+/// Measures a call's quality packet by packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VoipMeter {
     late_after: Duration,
@@ -87,7 +87,7 @@ impl Runs {
     }
 }
 
-/// The statistics of a call.
+/// A call's statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VoipSummary {
     /// Packets that never arrived, as a percentage of those sent.

@@ -26,7 +26,7 @@ pub enum Column {
 pub struct Table {
     /// Name of the table.
     pub name: &'static str,
-    /// Names and values of the columns.
+    /// Column names and values.
     pub columns: Vec<(&'static str, Column)>,
 }
 
@@ -52,7 +52,7 @@ pub struct LinkCounts {
     pub drops: [u64; DropReason::ALL.len()],
     /// Packets marked with CE.
     pub marked: u64,
-    /// Content of the queue.
+    /// The queue's content.
     pub backlog: Backlog,
     /// Packets that have left the queue and have neither arrived nor been dropped.
     pub in_flight: u64,

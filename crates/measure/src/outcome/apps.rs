@@ -84,7 +84,7 @@ measures! {
         "delay_ms_reverse": Kind::MS.less().rank_by("p99", 14), "delay back",
             "One-way delay of packets with payload on the way back.", DELAYS => object(delays(&c.app.delay[1]));
     }
-    /// Measures of an application whose stack has ECN.
+    /// Measures of an application whose stack uses ECN.
     pub(super) const MARKED = fn marked(c: &Counted<'_>) -> Value {
         "ce_packets": Kind::PACKETS, "ce",
             "CE-marked packets reported to the senders, both directions; only with `ecn`, or if your program supplies the transport."

@@ -1,9 +1,9 @@
-//! The declaration of every key of the summary, collected from the lists that produce the keys.
+//! The declaration of every summary key, collected from the lists that produce the keys.
 
 use super::{apps, graded, links, summary};
 use packet::{Better, Kind, Measure, Unit};
 
-/// A key of the summary, by its path.
+/// A summary key, by its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
     /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.

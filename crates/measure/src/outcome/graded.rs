@@ -61,7 +61,7 @@ measures! {
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
             "Delay added by load at the 99th percentile; absent on the scale `rpm`." => ms(p99);
     }
-    /// Measures of the scale `rpm`.
+    /// Measures of the `rpm` scale.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
         "rpm": Kind::ONE.more(), "round trips per minute",
             "Round trips per minute, graded on the scale `rpm`: the result of an application `rpm`, or 60 000 over the mean round trip of \

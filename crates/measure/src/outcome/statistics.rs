@@ -41,7 +41,7 @@ measures! {
         "p99_9": Kind::SAME, "99.9 %", "" => ms(h.percentile_of_time(99.9));
         "p99_99": Kind::SAME, "99.99 %", "" => ms(h.percentile_of_time(99.99));
     }
-    /// Statistics of the length of a queue.
+    /// Statistics of a queue's length.
     pub(super) const LENGTHS = fn lengths(queue: &TimeWeighted) -> Value {
         "mean": Kind::SAME, "mean", "Length of the queue, averaged over time." => queue.mean();
         "max": Kind::SAME, "maximum",

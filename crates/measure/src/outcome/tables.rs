@@ -4,7 +4,7 @@ use super::account::{Account, Column, Table, mbit, ms};
 use crate::tally::{AppTally, Direction};
 use crate::{LinkMeter, PageLoads};
 
-/// Names of the directions of a flow.
+/// Names of a flow's directions.
 const WAYS: [&str; 2] = ["forward", "reverse"];
 
 /// Builds a table column by column.

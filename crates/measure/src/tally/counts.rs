@@ -54,7 +54,7 @@ pub struct Counts {
     pub dropped: u64,
     /// Segments that the sender retransmitted.
     pub retransmits: u64,
-    /// Retransmission timeouts of the sender.
+    /// The sender's retransmission timeouts.
     pub timeouts: u64,
     /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
