@@ -137,13 +137,13 @@ impl Htb {
         self.rate_of_link
     }
 
-    /// Returns the rate of the class.
+    /// Returns the class's rate.
     #[inline]
     pub(crate) fn rate(&self) -> BitRate {
         self.tokens.rate()
     }
 
-    /// Returns the ceil of the class.
+    /// Returns the class's ceil.
     #[inline]
     pub(crate) fn ceil(&self) -> BitRate {
         self.ctokens.rate()

@@ -26,7 +26,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Returns the service flow of a modem.
+    /// Returns a modem's service flow.
     pub fn flow(&self) -> Option<&ShaperParams> {
         match self {
             Self::Docsis(p) => Some(&p.flow),

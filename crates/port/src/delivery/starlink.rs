@@ -13,7 +13,7 @@
 //! Humphreys et al., Signal Structure of the Starlink Ku-Band Downlink, 2023. The size of the steps, and the frequency and
 //! length of outages, are round numbers of ours, not verified. Set them to your own measurements.
 //! Departs: the seed determines the point within an interval at which the run starts; nothing changes within an interval; a user
-//! has a share of every frame.
+//! gets a share of every frame.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
