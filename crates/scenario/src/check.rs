@@ -1,4 +1,4 @@
-//! Validation of a scenario before anything is built from it. Each part has its own rules; the rules in this file concern
+//! Validates a scenario before anything is built from it. Each part has its own rules; the rules in this file concern
 //! several parts.
 
 use crate::app::App;
@@ -19,7 +19,7 @@ const MAX_APPS: usize = 16_384;
 const MAX_LIST: usize = 16_384;
 /// Maximum number of characters in a name.
 const MAX_NAME: usize = 128;
-/// Maximum duration of a run. The keys of events have no room for later times.
+/// Maximum duration of a run. Event keys have no room for later times.
 const MAX_DURATION: Duration = Duration(50 * 24 * 3_600 * 1_000_000_000);
 /// Maximum number of bins in a series. The series of one link then take 72 MB.
 const MAX_BINS: u64 = 1_000_000;
@@ -220,7 +220,7 @@ impl Scenario {
         }
     }
 
-    /// Returns the names of the links in each direction, and of the applications.
+    /// Returns the names of the links in each direction, and the names of the applications.
     fn names(&self) -> (Vec<String>, Vec<String>) {
         let links = self.directed_links().into_iter().map(|(name, _)| name).collect();
         (links, self.app.keys().cloned().collect())

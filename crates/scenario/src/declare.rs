@@ -100,7 +100,7 @@ pub struct Record {
 }
 
 impl Scenario {
-    /// Returns the JSON Schema of a scenario, generated from these declarations.
+    /// Returns a scenario's JSON Schema, generated from these declarations.
     pub fn json_schema() -> String {
         let schema = schemars::schema_for!(Scenario);
         serde_json::to_string_pretty(&schema).unwrap_or_default()
@@ -124,7 +124,7 @@ impl Scenario {
         }
     }
 
-    /// Returns the width of a bin of the series.
+    /// Returns the bin width of the series.
     pub fn bin(&self) -> Duration {
         self.record.interval.unwrap_or(Duration((self.duration.0 / 6000).max(1)))
     }

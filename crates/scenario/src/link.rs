@@ -61,7 +61,7 @@ pub struct Link {
     pub changes: Vec<Change>,
 }
 
-/// The names of all keys of a link.
+/// The names of all of a link's keys.
 static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let schema = schemars::schema_for!(Link);
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);
@@ -179,7 +179,7 @@ impl Link {
         self.served_rate().into_iter().chain(self.queue.shapes()).min()
     }
 
-    /// Converts to the specification of a port.
+    /// Converts to a port's specification.
     pub(crate) fn for_port(&self) -> port::PortSpec {
         port::PortSpec {
             rate: self.rate,
@@ -195,7 +195,7 @@ impl Link {
         }
     }
 
-    /// Returns the problems of a change. Does not check its time.
+    /// Returns the problems with a change. Does not check its time.
     fn refuses(&self, change: &Change, spec: &port::PortSpec) -> impl Iterator<Item = Problem> {
         let rate = (change.rate.is_some() && self.rate.is_none())
             .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));

@@ -28,13 +28,13 @@ pub struct NetworkLink {
     pub from: u16,
     /// Node at the far end.
     pub to: u16,
-    /// Specification of the port: queue, server and wire.
+    /// The port's specification: queue, server and wire.
     pub port: PortSpec,
     /// Changes, in time order.
     pub changes: Vec<(Time, port::Change)>,
     /// True if series and distributions are recorded.
     pub recorded: bool,
-    /// The declaration of the link.
+    /// The link's declaration.
     pub declared: Link,
 }
 
@@ -95,7 +95,7 @@ pub struct NetworkApp {
     pub rng: Rng,
     /// True if series of its flows are recorded.
     pub recorded: bool,
-    /// The declaration of the application.
+    /// The application's declaration.
     pub declared: App,
 }
 
@@ -115,19 +115,19 @@ impl Routes {
     }
 }
 
-/// A scheduled change of a network.
+/// A scheduled change to a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
     /// The end of the warm-up.
     Begin,
-    /// A change of a link, given by its number.
+    /// A change to a link, given by its number.
     Change(u16, port::Change),
 }
 
 /// A network.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Names of the nodes, sorted; the index of a name is the node's number.
+    /// Node names, sorted; a name's index is the node's number.
     pub nodes: Vec<String>,
     /// Links, in the order of names.
     pub links: Vec<NetworkLink>,
@@ -298,7 +298,7 @@ pub(crate) fn nodes(links: &[(String, Link)]) -> Vec<String> {
     names
 }
 
-/// Returns the number of a node.   Errors: no link ends there.
+/// Returns a node's number.   Errors: no link ends there.
 pub(crate) fn number(nodes: &[String], name: &str) -> Result<u16, Problem> {
     nodes.binary_search_by(|n| n.as_str().cmp(name)).map(|i| i as u16).map_err(|_| {
         let known: Vec<&str> = nodes.iter().map(String::as_str).collect();

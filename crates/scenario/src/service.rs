@@ -29,7 +29,7 @@ pub(crate) fn one_service(schema: &mut schemars::Schema) {
     schema.insert("oneOf".to_owned(), choices.collect());
 }
 
-/// The keys of a service, as written in a file.
+/// A service's keys, as written in a file.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct Keys<'a> {
     /// A shaper between the queue and the wire: the table of a dual token bucket, or HTB.
@@ -65,7 +65,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D:
     Ok(Service::Plain)
 }
 
-/// The keys of a link. The key of its service is read and left out.
+/// A link's keys. The key of its service is read and left out.
 pub(crate) struct LinkKeys<'a, A> {
     pub map: A,
     /// The names of all keys of a link.
