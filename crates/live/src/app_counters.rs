@@ -15,7 +15,7 @@ use units::{Duration, Problem, Time};
 /// A flow that is about to begin: its protocol and the ports of client and server (for ICMP, both are the identifier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ports {
-    /// IP number of the protocol.
+    /// IP protocol number.
     pub protocol: u8,
     /// The client's port.
     pub client: u16,
@@ -26,7 +26,7 @@ pub(crate) struct Ports {
 /// The application that owns a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Number of the application, in the order of their names.
+    /// Number of the application, in order of name.
     pub app: u16,
     /// Index of the flow's row of counters, over all applications.
     pub row: u32,

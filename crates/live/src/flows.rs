@@ -18,13 +18,13 @@ const MOST: usize = 65_536;
 pub struct Key {
     /// IP number of the protocol.
     pub protocol: u8,
-    /// Address of the initiator.
+    /// The initiator's address.
     pub src: IpAddr,
-    /// Address of the responder.
+    /// The responder's address.
     pub dst: IpAddr,
-    /// Port of the initiator.
+    /// The initiator's port.
     pub sport: u16,
-    /// Port of the responder.
+    /// The responder's port.
     pub dport: u16,
 }
 

@@ -35,7 +35,7 @@ const MIN_SLEEP: Duration = Duration::from_micros(100);
 /// Maximum number of packets that are read from one side before the bench and the other side are served.
 const BATCH: usize = 64;
 
-/// Time between two updates of the terminal.
+/// Time between two terminal updates.
 const UPDATE: Duration = Duration::from_millis(100);
 
 /// The state of one link, for the terminal.
@@ -58,7 +58,7 @@ pub struct View {
     pub late_p99: Option<Duration>,
 }
 
-/// State shared by the threads of a run.
+/// State shared by a run's threads.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     /// True once all threads must stop.
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     pub view: Mutex<View>,
 }
 
-/// State of the packet thread.
+/// The packet thread's state.
 #[derive(Debug)]
 pub(crate) struct LinkThread<S: Sink> {
     /// The network of ports.

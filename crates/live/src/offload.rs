@@ -128,7 +128,7 @@ impl Layout {
         }
     }
 
-    /// Writes the length of the packet into its IP header.
+    /// Writes the packet's length into its IP header.
     fn set_length(self, packet: &mut [u8]) {
         if self.v6 {
             put_u16(packet, 4, (packet.len() - 40) as u16);

@@ -26,9 +26,9 @@ const LEAST_DATAGRAM: u64 = 44;
 /// One of the two namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The side of the node `from` of the first application.
+    /// The side of the first application's `from` node.
     Left,
-    /// The side of the nodes `to` of the first application.
+    /// The side of the first application's `to` nodes.
     Right,
 }
 
@@ -43,11 +43,11 @@ impl Side {
             Self::Right => Self::Left,
         }
     }
-    /// Returns the index of the side: 0 or 1.
+    /// Returns the side's index: 0 or 1.
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
-    /// Returns the name of the side: `left` or `right`.
+    /// Returns the side's name: `left` or `right`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -82,7 +82,7 @@ pub struct Plan {
     pub ecn: bool,
 }
 
-/// Port of the first server. Each pair of application and server has a port.
+/// Port of the first server. Each pair of application and server has its own port.
 const FIRST_PORT: u16 = 5001;
 
 impl Plan {

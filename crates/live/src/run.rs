@@ -270,7 +270,7 @@ fn builder(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-/// Returns the result of a thread of the run; a panic becomes [`Failure::Bug`].
+/// Returns the result of one of the run's threads; a panic becomes [`Failure::Bug`].
 fn joined<T>(answer: thread::Result<io::Result<T>>, what: &str) -> Result<T, Failure> {
     match answer {
         Ok(answer) => Ok(answer?),

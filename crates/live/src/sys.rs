@@ -33,9 +33,9 @@ impl Ioctl {
     pub(crate) const SET_NETMASK: Self = Self(libc::SIOCSIFNETMASK as libc::Ioctl);
     /// Sets the MTU.
     pub(crate) const SET_MTU: Self = Self(libc::SIOCSIFMTU as libc::Ioctl);
-    /// Sets the length of the transmit queue.
+    /// Sets the transmit queue's length.
     pub(crate) const SET_TX_QUEUE_LEN: Self = Self(libc::SIOCSIFTXQLEN as libc::Ioctl);
-    /// Reads the index of an interface.
+    /// Reads an interface's index.
     pub(crate) const GET_INDEX: Self = Self(libc::SIOCGIFINDEX as libc::Ioctl);
 }
 
@@ -47,8 +47,7 @@ pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Resu
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Declares the work that the owner of a TUN device does itself (TUN_F_CSUM and others).   Errors: the kernel does not have the
-/// ioctl.
+/// Declares the work that the owner of a TUN device does itself (TUN_F_CSUM and others).   Errors: the kernel lacks the ioctl.
 pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value and touches no memory.
     let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) };
@@ -138,7 +137,7 @@ pub(crate) fn real_time() -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sets the timer slack of the calling thread to 1 ns instead of 50 us.
+/// Sets the calling thread's timer slack to 1 ns instead of 50 us.
 pub(crate) fn sharp_timers() {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

@@ -42,7 +42,7 @@ pub(crate) struct Tun {
     file: File,
 }
 
-/// Adds the name of the failed step of the set-up to an error.
+/// Adds the name of the failed set-up step to an error.
 fn step<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|e| io::Error::new(e.kind(), format!("{what}: {e}")))
 }

@@ -5,21 +5,21 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Backlog of a listener.
+/// Listen backlog.
 pub(super) const BACKLOG: i32 = 4096;
 
 /// The object that an epoll event concerns. Packed into 64 bits: the kind in the top byte, the index below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The listener of a pair of application and server.
+    /// The listener for a pair of application and server.
     Listener(usize),
     /// A connection and one of its ends.
     Conn(usize, usize),
-    /// The datagram socket of a pair of application and server, and its end.
+    /// The datagram socket for a pair of application and server, and its end.
     Datagram(usize, usize),
-    /// A listener of the page server.
+    /// A page server's listener.
     PageListener(usize),
-    /// A client of the page server.
+    /// A page server's client.
     Page(usize),
 }
 

@@ -1,4 +1,4 @@
-//! The state of the host that the applications run on: sockets, connections, timers and counters.
+//! The state of the host on which the applications run: sockets, connections, timers and counters.
 
 use super::conn::{Conn, End};
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
@@ -54,7 +54,7 @@ pub(super) struct AppState {
     pub(super) counts: bool,
 }
 
-/// The state of the host, without the state of the applications.
+/// The host's state, without the applications' state.
 pub(crate) struct HostState {
     pub(super) clock: Clock,
     /// Time of the current event.
