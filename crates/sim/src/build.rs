@@ -40,9 +40,9 @@ impl World<()> {
 
 /// The tasks and the application starts that the scenario fixes in advance.
 pub(crate) struct Schedule {
-    /// The end of the warm-up and the changes of links, latest first.
+    /// The end of the warm-up and the link changes, latest first.
     tasks: Vec<(Time, Task)>,
-    /// Start times of the applications.
+    /// The applications' start times.
     pub starts: Vec<Time>,
 }
 

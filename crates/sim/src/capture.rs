@@ -53,7 +53,7 @@ pub struct Capture<W: Write> {
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
-    /// Stacks of the client and of the servers.
+    /// The client's and the servers' stacks.
     stacks: [TcpParams; 2],
 }
 

@@ -36,10 +36,10 @@ use units::{BitRate, Duration, Time};
 
 /// The highest rate of a link without delay in a chain: a packet must take time on every link.
 const FASTEST: BitRate = BitRate(10_000_000_000);
-/// Prefetch distance in entries of the ring.
+/// Prefetch distance, in ring entries.
 const LOOKAHEAD: usize = 8;
 
-/// The role of a link in a chain.
+/// A link's role in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
     /// Every packet that reaches the far end of this link enters a link that only this link feeds.
@@ -83,7 +83,7 @@ pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&
     (0..network.links.len()).map(|i| Role { onward: onward(i), fed: fed(i) }).collect()
 }
 
-/// A packet in the log of a link.
+/// A packet in a link's log.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passage {
     /// Time at which the packet arrives at the queue.
@@ -309,7 +309,7 @@ impl Chained {
         }
     }
 
-    /// Reports the arrival of the next packet to the meter.
+    /// Reports the next packet's arrival to the meter.
     #[inline]
     fn enter(&mut self, books: &mut Books<'_>) {
         let Some(&Passage { at, start, flow, size, dropped, .. }) = self.passage(self.entered) else { return };

@@ -32,7 +32,7 @@ const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
 /// The flags that plain data keeps when it is encoded.
 const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
-/// Flags that no segment of the SACK form has.
+/// Flags not set in any segment of the SACK form.
 const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0 | Flags::WINDOW.0);
 
 /// The encoding of a segment in a packet; described in the module's table.
@@ -245,12 +245,12 @@ impl Bodies {
         self.whole.len() + self.sacks.len() + self.bytes.len()
     }
 
-    /// Stores the bytes of a datagram; returns the `body` of its packet.
+    /// Stores a datagram's bytes; returns its packet's `body`.
     pub(crate) fn put_bytes(&mut self, datagram: InFlightBytes) -> u32 {
         self.bytes.put(datagram)
     }
 
-    /// Removes and returns the bytes of a datagram.
+    /// Removes and returns a datagram's bytes.
     pub(crate) fn bytes(&mut self, packet: &PacketMeta) -> InFlightBytes {
         self.bytes.take(packet.body)
     }
@@ -260,7 +260,7 @@ impl Bodies {
         has_bytes(flags).then(|| self.bytes.get(body).map(|datagram| &*datagram.bytes)).flatten()
     }
 
-    /// Removes and returns the segment of a SACK.
+    /// Removes and returns a SACK's segment.
     #[inline]
     pub(crate) fn sack(&mut self, packet: &PacketMeta) -> Segment {
         self.sacks.take(packet.body).segment(packet.seq, packet.flags, packet.ecn())
@@ -323,7 +323,7 @@ impl Bodies {
         PacketMeta { body, ..*packet }
     }
 
-    /// Frees the slot of a dropped packet.
+    /// Frees a dropped packet's slot.
     #[inline]
     pub(crate) fn free(&mut self, packet: &PacketMeta) {
         if packet.flags.has(Flags::INLINE) {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
 use units::Time;
 
-/// The content of a slot of the connection table.
+/// The content of a slot in the connection table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotUse {
     Free,
@@ -23,7 +23,7 @@ pub(crate) enum SlotUse {
 pub(crate) struct Path {
     /// The node of this side.
     pub at: NodeId,
-    /// The node of the other side.
+    /// The other side's node.
     pub peer: NodeId,
     pub direction: Flags,
     pub dscp: u8,
@@ -36,7 +36,7 @@ pub(crate) struct Path {
     pub app: u16,
     /// True if the application is notified of received payload.
     pub counts: bool,
-    /// True if the rows of the application have series.
+    /// True if the application's rows have series.
     pub series: bool,
     /// True if the other side reads the time stamps of this side's ACKs.
     pub ack_time: bool,
@@ -117,7 +117,7 @@ pub(crate) struct Conn {
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {
-    /// Returns the use of the slot, which both ends store.
+    /// Returns how the slot is used, which both ends store.
     #[inline]
     pub(crate) fn used(&self) -> SlotUse {
         self.ends[0].used

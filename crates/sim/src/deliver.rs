@@ -42,7 +42,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Prefetches the connection of the next timer.
+    /// Prefetches the next timer's connection.
     #[inline]
     pub(crate) fn prefetch_timer(&self) {
         if self.conns.len() > IN_CACHE

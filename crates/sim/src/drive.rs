@@ -20,7 +20,7 @@ use units::{BitRate, Duration, Problem, Time};
 
 pub use tcp::Steer;
 
-/// The state of a link at one moment.
+/// A link's state at one moment.
 #[derive(Clone, Debug)]
 pub struct LinkState {
     /// Counts since the start, and the packets that are inside.
@@ -28,11 +28,11 @@ pub struct LinkState {
     /// Time for which the packet at the head of the queue has waited; in a fair discipline, the longest wait of any head. `None` if
     /// no packet waits, or if the time is not known.
     pub head_sojourn: Option<Duration>,
-    /// Current rate of the link; `None` without a rate.
+    /// The link's current rate; `None` without a rate.
     pub rate: Option<BitRate>,
 }
 
-/// The state of a TCP sender at one moment.
+/// A TCP sender's state at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpState {
     /// True for the sender at the application's server.

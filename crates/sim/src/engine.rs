@@ -12,11 +12,11 @@ use tcp::{Endpoint, Origin, TcpParams};
 use traffic::Timers;
 use units::{Rng, Time};
 
-/// The state of an application in its host.
+/// An application's state in its host.
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
     pub rng: Rng,
-    /// Seed of the controllers of the application's connections.
+    /// Seed for the controllers of the application's connections.
     pub controllers: u64,
     pub timers: Timers,
     /// Time of the application's earliest event in the event set.

@@ -21,7 +21,7 @@ use units::{BitRate, Duration, Time};
 /// A link's series and distributions, if it is recorded.
 pub(crate) type Meter = Option<Box<LinkMeter>>;
 
-/// Limit of the queue. The packet in transmission does not count.
+/// The queue's limit. The packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capacity {
     /// Limit in packets.
@@ -30,7 +30,7 @@ pub(crate) enum Capacity {
     Bytes(u64),
 }
 
-/// Prefetch distance in entries of the ring: a few cache lines.
+/// Prefetch distance, in ring entries: a few cache lines.
 const LOOKAHEAD: usize = 8;
 
 /// Number of cached serialisation times.
@@ -73,7 +73,7 @@ struct Transmission {
 pub(crate) struct Fifo {
     /// Packets waiting, in transmission or on the wire.
     ring: Ring<Transmission>,
-    /// Sojourn times of the packets that wait, if the link has a meter.
+    /// Sojourn times of the waiting packets, if the link has a meter.
     sojourns: Ring<Duration>,
     /// Number of packets, at the front of the ring, whose transmission has started.
     started: usize,

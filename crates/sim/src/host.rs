@@ -9,7 +9,7 @@ use record::Sink;
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
-/// The host of one application, built for a single call of the application.
+/// The host of one application, built for a single call to the application.
 pub(crate) struct AppHost<'a, S> {
     pub engine: &'a mut Engine<S>,
     pub app: u16,

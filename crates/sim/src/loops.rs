@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use units::{Problem, Time};
 
-/// Receives the chunks of a trace.
+/// Receives a trace's chunks.
 pub type Chunks<'a> = Box<dyn FnMut(Chunk) + Send + 'a>;
 
 /// Every sink of a run, each of which may be absent. All runs use this one type, so that the loop of a run with sinks is

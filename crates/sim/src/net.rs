@@ -229,7 +229,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the event for the work of the port of link `i`.
+    /// Handles the work event of link `i`'s port.
     pub(crate) fn port_work(&mut self, i: u16) {
         let now = self.events.now();
         let Carrier::Port { work, .. } = &mut self.links[usize::from(i)].carrier else { return };

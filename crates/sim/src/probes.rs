@@ -19,7 +19,7 @@ impl Probed for Sender<'_> {
     }
 }
 
-/// An application that has its own rate controller.
+/// An application with its own rate controller.
 struct Controlled<'a>(&'a App);
 
 impl Probed for Controlled<'_> {

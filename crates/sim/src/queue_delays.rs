@@ -18,7 +18,7 @@ pub struct QueueDelays {
 }
 
 impl QueueDelays {
-    /// Creates the entry of a link, without samples.
+    /// Creates a link's entry, without samples.
     pub(crate) fn new(link: u16) -> Self {
         Self { link, ms: Default::default() }
     }

@@ -17,7 +17,7 @@ impl<T: Copy + Default> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// Returns true if the ring has no entry.
+    /// Returns true if the ring has no entries.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0

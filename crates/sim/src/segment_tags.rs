@@ -20,7 +20,7 @@ struct Tag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// Flow and next new byte, by slot and direction. A pure ACK has the next new byte as its `seq`, which its packet omits.
+    /// Flow and next new byte, by slot and direction. A pure ACK carries the next new byte as its `seq`, which its packet omits.
     next: Vec<(FlowId, u64)>,
 }
 

@@ -3,7 +3,7 @@
 use packet::Ecn;
 use units::Time;
 
-/// A reason to call the code of an endpoint.
+/// A reason to call an endpoint's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The start of the application is due, or the time given to [`World::wake_at`](crate::World::wake_at).

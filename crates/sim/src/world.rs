@@ -232,7 +232,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Returns the last time of the run, which is [0, duration).
+    /// Returns the last time in the run, which is [0, duration).
     pub(crate) fn last(&self) -> Time {
         Time(self.end.0 - 1)
     }

@@ -11,7 +11,7 @@
 
 use units::Time;
 
-/// The target of an event.
+/// An event's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The first packet in flight on this link arrives.
@@ -66,7 +66,7 @@ fn join(at: Time, order: u128, target: Target) -> u128 {
     u128::from(at.min(LATEST).0) << TIME_SHIFT | order | u128::from(target.pack())
 }
 
-/// Returns the time of the event.
+/// Returns the event's time.
 #[inline]
 pub(super) fn time_of(key: u128) -> Time {
     Time((key >> TIME_SHIFT) as u64)

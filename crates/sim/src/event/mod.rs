@@ -30,13 +30,13 @@ use tournament::{LEAVES, Tournament, lesser};
 use units::Time;
 use wheel::Wheel;
 
-/// The pending events of a world.
+/// A world's pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
-    /// The smaller of the first keys of `ports` and `timers`.
+    /// The smaller of the first keys in `ports` and `timers`.
     other: u128,
     /// Number of events scheduled at this moment.
     scheduled: u64,

@@ -20,7 +20,7 @@ pub(super) struct Wheel {
     slots: Vec<Vec<u128>>,
     /// Vectors of emptied slots, for reuse.
     spare: Vec<Vec<u128>>,
-    /// Bitmap of the slots that have keys.
+    /// Bitmap of the slots with keys.
     used: [u64; SLOTS / 64],
     /// Number of keys in `slots`.
     held: usize,

@@ -50,7 +50,7 @@ pub enum Landmark {
     Timeout,
 }
 
-/// The task of the sink.
+/// The sink's task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Record,
@@ -68,9 +68,9 @@ enum Phase {
 /// A flow in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectedFlow {
-    /// Id of the flow.
+    /// The flow's id.
     pub id: FlowId,
-    /// Owner of the flow.
+    /// The flow's owner.
     pub owner: FlowOwner,
     /// True for the direction from the responder to the initiator.
     pub reverse: bool,
@@ -208,7 +208,7 @@ impl Lives {
         &self.senders.rows
     }
 
-    /// Returns the names of the states of senders.
+    /// Returns the names of the sender states.
     pub fn states(&self) -> &[String] {
         &self.senders.states
     }

@@ -17,7 +17,7 @@ pub struct Belief {
     pub values: [f64; NAMES.len()],
 }
 
-/// Names of the values of a sender, with their units.
+/// Names of a sender's values, with their units.
 pub const NAMES: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ms", "rto_ms", "pacing_rate_mbit", "timeouts"];
 

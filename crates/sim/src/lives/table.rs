@@ -21,7 +21,7 @@ pub struct Life {
     pub size: u16,
     /// [`PacketMeta::flags`].
     pub flags: u16,
-    /// ECN field of the packet, as sent.
+    /// The packet's ECN field, as sent.
     pub ecn: u8,
     /// True if the packet is a retransmission.
     pub again: bool,
@@ -172,7 +172,7 @@ impl Table {
         self.packets.all[row as usize].tag = tag;
     }
 
-    /// Frees the tag of a packet that has ended.
+    /// Frees the tag of an ended packet.
     pub(super) fn untag(&mut self, row: u32) {
         let tag = self.packets.all[row as usize].tag;
         if let Some(of) = self.by_tag.get_mut(tag as usize).filter(|of| **of == row) {
@@ -254,7 +254,7 @@ impl Table {
         }
     }
 
-    /// Frees the rows of a packet and of its legs.
+    /// Frees the rows of a packet and its legs.
     pub(super) fn forget(&mut self, packet: u32) {
         let row = &mut self.packets.all[packet as usize];
         row.used = false;

@@ -64,7 +64,7 @@ pub(crate) fn said(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns a number of the summary by its path (`links.up.offered_packets`).
+/// Returns a number in the summary by its path (`links.up.offered_packets`).
 pub(crate) fn number(outcome: &Outcome, path: &str) -> f64 {
     let v = path.split('.').fold(&outcome.summary, |v, key| &v[key]);
     v.as_f64().unwrap_or_else(|| panic!("no number at {path}: {v}"))
@@ -220,7 +220,7 @@ impl Dice {
         format!("queue.droptail = {{ limit = \"{limit}\", ns2_off_by_one = {off} }}")
     }
 
-    /// Writes the table of a link.
+    /// Writes a link's table.
     fn link(&mut self, text: &mut String, name: &str, from: &str, to: &str, rate: Option<(u64, u64)>) {
         writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"").unwrap();
         writeln!(text, "delay = \"{}\"", self.delay()).unwrap();
