@@ -150,7 +150,7 @@ impl Buckets {
     }
 }
 
-/// The rate shaper of a service flow.
+/// A service flow's rate shaper.
 ///
 /// Contract: after each call of [`TokenBucket::take`], the caller waits for the time that the call returned, and only then
 /// calls `take` for the next packet.

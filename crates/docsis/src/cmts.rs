@@ -55,7 +55,7 @@ pub(crate) struct Cmts {
     /// Bursts of the aggregate's buckets, sustained and peak.
     bursts: [Bytes; 2],
     map: Duration,
-    /// Buckets of L and of C, for service flows that have their own rates.
+    /// Buckets of L and of C, for service flows with their own rates.
     flows: [Option<Buckets>; 2],
     /// Distribution of the number of bytes that other modems leave free in a MAP.
     free: MaxGrant,

@@ -64,7 +64,7 @@ impl Rounds {
 pub struct Downstream31 {
     shaper: TokenBucket,
     flow: ShaperParams,
-    /// Buckets of L and of C, for service flows that have their own rates.
+    /// Buckets of L and of C, for service flows with their own rates.
     own: [Option<Buckets>; 2],
     rounds: Rounds,
     low_latency: bool,
@@ -172,7 +172,7 @@ impl Downstream31 {
         Time(t.0.div_ceil(self.symbol.0) * self.symbol.0)
     }
 
-    /// Returns the current parameters of the rate shaping.
+    /// Returns the current rate-shaping parameters.
     pub fn flow(&self) -> &ShaperParams {
         &self.flow
     }

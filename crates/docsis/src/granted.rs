@@ -197,7 +197,7 @@ impl GrantedLink {
         self.peak_rate = peak.unwrap_or(self.peak_rate);
     }
 
-    /// Changes the rate of the channel.
+    /// Changes the channel's rate.
     pub fn set_rate(&mut self, rate: BitRate) {
         self.rate = Some(rate);
     }

@@ -3,7 +3,7 @@
 //! [`TokenBucket`] shapes rates (upstream and downstream). [`Mac`] is the transmit queue with the request/grant loop of CableLabs
 //! 2012. [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013. [`Modem31`] is a DOCSIS 3.1
 //! modem with a single service flow or an aggregate of two. [`cmts::Cmts`] schedules the grants of this modem, and
-//! [`Downstream31`] is the CMTS's downstream to it. Parameters have the names of DOCSIS MULPI and cite the paragraph that
+//! [`Downstream31`] is the CMTS's downstream to it. Parameters are named as in DOCSIS MULPI and cite the paragraph that
 //! specifies them.
 //!
 //! Not modelled in 3.0: contention collisions and back-off, MAC headers and FEC overhead, more than one service flow per

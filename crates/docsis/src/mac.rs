@@ -30,7 +30,7 @@ use packet::{Backlog, PacketMeta};
 use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 
-/// The transmit queue of a modem.
+/// A modem's transmit queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mac {
     clock: Boundaries,
@@ -39,7 +39,7 @@ pub struct Mac {
     max_grant: MaxGrant,
     limit: Limit,
     overflow: TransmitOverflow,
-    /// Rate of the channel; `None` is infinite.
+    /// Channel rate; `None` is infinite.
     rate: Option<BitRate>,
     /// Packets that are not fully granted; the first may have been granted in part.
     queue: VecDeque<PacketMeta>,

@@ -201,7 +201,7 @@ impl Docsis31Params {
         Some((frames, bytes.div_ceil(self.minislot_bytes.0)))
     }
 
-    /// Returns the rate of the channel.
+    /// Returns the channel's rate.
     pub fn channel(&self) -> BitRate {
         if let Some(downstream) = &self.downstream {
             return downstream.channel;
