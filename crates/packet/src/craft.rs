@@ -29,7 +29,7 @@ pub struct Ip {
 /// A TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tcp<'a> {
-    /// Ports of the sender and of the receiver.
+    /// The sender's and the receiver's ports.
     pub ports: (u16, u16),
     /// Sequence number.
     pub seq: u32,

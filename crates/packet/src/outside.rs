@@ -75,7 +75,7 @@ impl<M: ?Sized> PartialEq for Supplied<M> {
     }
 }
 
-/// Returns true if `name` is valid as the name of a class.
+/// Returns true if `name` is a valid class name.
 fn is_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')

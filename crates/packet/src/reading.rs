@@ -36,7 +36,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The units that have a suffix.
+    /// The units with a suffix.
     pub const NAMED: [Self; 7] =
         [Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit, Self::Percent];
 
@@ -135,7 +135,7 @@ pub struct Reading<'a> {
     to: Instrument<'a>,
 }
 
-/// The receiver of the values or samples of a reading.
+/// The receiver of a reading's values or samples.
 enum Instrument<'a> {
     /// Takes every value.
     Values(&'a mut dyn FnMut(Item<'_>)),
