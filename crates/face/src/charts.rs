@@ -47,7 +47,7 @@ pub(crate) fn charts<'a>(
 struct Bins {
     /// Number of series bins merged into one drawn bin.
     group: usize,
-    /// Number of bins of the series.
+    /// Number of bins in the series.
     count: usize,
     /// Number of drawn bins.
     drawn: usize,

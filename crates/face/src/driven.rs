@@ -93,7 +93,7 @@ impl Driven {
         found.map(|i| i as u16).ok_or_else(|| Problem::new("", unknown("link", name, &known)))
     }
 
-    /// Returns the state of a link.   Errors: an unknown link.
+    /// Returns a link's state.   Errors: an unknown link.
     pub fn link(&mut self, name: &str) -> Result<LinkState, Problem> {
         let i = self.link_number(name)?;
         Ok(self.world.link(i, self.now))

@@ -104,7 +104,7 @@ fn lives<'a>(world: &'a World<Sinks<'static>>) -> &'a Lives {
 /// The packets of a window and their legs, in order.
 struct Rows<'a> {
     packets: Vec<(u32, &'a Life)>,
-    /// The legs of each packet, in the order of the packets.
+    /// Each packet's legs, in packet order.
     legs: Vec<Vec<&'a Leg>>,
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn call<T>(method: &'static str, code: impl FnOnce() -> T) -> Result<
     })
 }
 
-/// Returns the message of a panic as one line.
+/// Returns a panic's message as one line.
 fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("without a message");

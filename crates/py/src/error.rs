@@ -72,7 +72,7 @@ impl FirstError {
     }
 }
 
-/// The failure of a method of a user's object.
+/// The failure of a method on a user's object.
 pub(crate) enum Mistake {
     /// The method raised an exception.
     Raised(PyErr),

@@ -12,11 +12,11 @@ const LINKTYPE_RAW: u32 = 101;
 /// Snap length that keeps every packet whole.
 pub const WHOLE: u32 = 65_535;
 
-/// Writer of a capture file.
+/// A capture-file writer.
 #[derive(Debug)]
 pub struct Pcap<W: Write> {
     to: W,
-    /// Maximum bytes kept of a packet.
+    /// Maximum number of bytes kept of each packet.
     snap: u32,
 }
 

@@ -11,7 +11,7 @@ use crate::{FlowOwner, Record};
 use packet::{DropReason, MarkReason, Point, Unit, Value};
 use units::Time;
 
-/// The values of a column. Every type has its own null.
+/// A column's values. Each type has its own null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Numbers; null is NaN.
@@ -69,9 +69,9 @@ impl Data {
 /// A named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Name of the column, which ends in its unit.
+    /// The column's name, which ends in its unit.
     pub name: String,
-    /// The values of the column.
+    /// The column's values.
     pub data: Data,
 }
 
@@ -206,7 +206,7 @@ pub struct FateTable {
     columns: Vec<Column>,
 }
 
-/// A value of a row.
+/// A value in a row.
 enum Cell {
     F64(f64),
     U64(u64),

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-/// Maximum number of characters of a user's text that a message repeats.
+/// Maximum number of characters of a user's text repeated in a message.
 const SHOWN: usize = 80;
-/// Maximum number of characters of a message; a longer message is truncated.
+/// Maximum number of characters in a message; a longer message is truncated.
 const LINE: usize = 1500;
 
 /// Shortens a user's text to 80 characters for a message, and escapes control characters.
@@ -53,7 +53,7 @@ impl Problem {
         Self { path: path.into(), message: message.into() }
     }
 
-    /// Puts `prefix` before the path of the problem.
+    /// Puts `prefix` before the problem's path.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
         let prefix = shown(prefix);

@@ -115,7 +115,7 @@ operators! {
 /// Maximum duration that a user may give. Above 2^63 ns (292 years), the sum of two durations could overflow.
 const LONGEST: u64 = 9_200_000_000_000_000_000;
 
-/// Units of the printed text: suffix and nanoseconds, largest first.
+/// Units in printed text: suffix and nanoseconds, largest first.
 const SPANS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 
 impl fmt::Display for Duration {

@@ -11,7 +11,7 @@ use scenario::read::{self, Format};
 use serde_json::{Value, json};
 use sim::{WORK_PER_SLICE, World};
 
-/// Scenarios with links that have no rate.
+/// Scenarios with links without a rate.
 pub(crate) const RATELESS: Target = Target {
     name: "rateless",
     minute: 3_000,
