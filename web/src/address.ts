@@ -1,11 +1,11 @@
-// The address of the page holds the experiment, or names an essay (#essay/ID/STEP) or a preset (#preset/ID).
+// The page's address contains the experiment, or names an essay (#essay/ID/STEP) or a preset (#preset/ID).
 
 import { byId } from "./dom";
 import { decode, encode, type Experiment } from "./fragment";
 import type { Lab } from "./lab";
 import { bottleneck } from "./topology";
 
-/** Opens what an address names: a step of an essay, or a preset. Both functions return false if the page has nothing with this name. */
+/** Opens what an address names: an essay step or a preset. Both functions return false if the page has nothing with that name. */
 export interface Places {
   essay(id: string, step: number): boolean;
   preset(id: string): Promise<boolean>;
@@ -16,9 +16,9 @@ const NAMED = /^#(essay|preset)\/([\w-]{1,80})(?:\/(\d{1,3}))?$/;
 export class Address {
   private later = 0;
   private changes = 0;
-  /** The fragment that the page itself wrote last. */
+  /** The fragment last written by the page itself. */
   private own = "";
-  /** The fragment that the page wrote or read last. While the address differs from this fragment, the page does not overwrite the address. */
+  /** The fragment last written or read by the page. While the address differs from this fragment, the page does not overwrite the address. */
   private seen = location.hash;
 
   constructor(private readonly lab: Lab, private readonly places: Places) {
@@ -42,11 +42,11 @@ export class Address {
     if (location.hash !== this.seen || changes !== this.changes) return;
     history.replaceState(null, "", own);
     this.own = this.seen = own;
-    // for tests: the address holds the experiment now
+    // for tests: the address now contains the experiment
     document.body.dataset["address"] = "new";
   }
 
-  /** Opens what the address holds; false if it holds nothing new.   Errors: a damaged link, a name that is not in the page. */
+  /** Opens what the address contains; returns false if it contains nothing new.   Errors: a damaged link, a name not on the page. */
   async restore(): Promise<boolean> {
     const { hash } = location;
     this.seen = hash;
@@ -71,14 +71,14 @@ export class Address {
   }
 }
 
-/** Copies a text to the clipboard and says so on the button. If the browser refuses, shows the text, selected. */
+/** Copies text to the clipboard and confirms it on the button. If the browser refuses, shows the text, selected. */
 export async function copy(text: string, button: HTMLElement, what: string): Promise<void> {
   const label = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = `${what} copied`;
   } catch {
-    // some browsers deny the clipboard to a page that is opened from a file
+    // some browsers deny the clipboard to a page opened from a file
     const area = byId<HTMLTextAreaElement>("toml-text");
     area.value = text;
     byId<HTMLDialogElement>("toml").showModal();

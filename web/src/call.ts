@@ -5,21 +5,21 @@ import { byId, put } from "./dom";
 import { envelope } from "./speech";
 import type { CallFrames, Result, Summary } from "./types";
 
-/** Colours of played and dropped frames, from Okabe and Ito's palette. Late frames are hatched in the page's colour of late packets. */
+/** Colours of played and dropped frames, from Okabe and Ito's palette. Late frames are hatched in the page's colour for late packets. */
 const COLOURS = { p: "#009e73", d: "#d55e00" };
 const HATCH = 6;
 const HEIGHT = 92;
 const WAVE = 62;
 const ROW = 12;
 
-/** The call that the page draws: the first with frames. */
+/** The call drawn on the page: the first with frames. */
 export const callOf = (result: Result): CallFrames | null => result.charts.calls[0] ?? null;
 
 let drawn: { call: CallFrames; end: number } | null = null;
 let late = "";
 const canvas = () => byId<HTMLCanvasElement>("call-canvas");
 
-/** Draws the call of a run and describes it in a sentence; hides the figure if the run has no call. */
+/** Draws a run's call and describes it in a sentence; hides the figure if the run has no call. */
 export function drawCall(result: Result, pinned: Result | null): void {
   const call = callOf(result);
   byId("call-figure").hidden = call === null;
@@ -34,7 +34,7 @@ export function drawCall(result: Result, pinned: Result | null): void {
   paint();
 }
 
-/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." The numbers are those of the summary, as on the call's card. */
+/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." The numbers are from the summary, as on the call's card. */
 function counted(call: CallFrames, summary: Summary): string {
   const of = (key: string) => number(summary.apps[call.app], call.direction === "reverse" ? "voip_reverse" : "voip", key) ?? 0;
   const all = of("judged");
@@ -98,7 +98,7 @@ function hatch(ctx: CanvasRenderingContext2D, x: number, top: number): void {
   }
 }
 
-/** The time under a pointer, s. */
+/** The time under a pointer, in s. */
 export function timeAt(event: MouseEvent): number {
   const box = canvas().getBoundingClientRect();
   return ((event.clientX - box.left) / box.width) * (drawn?.end ?? 0);

@@ -1,4 +1,4 @@
-// The summary of a run in cards and a sentence.
+// The summary of a run, as cards and a sentence.
 
 import { h } from "./dom";
 import { get, isTable } from "./paths";
@@ -9,7 +9,7 @@ export interface Card {
   /** What `value` measures: "quality", "page load". */
   title: string;
   value: string;
-  /** The verdict in a word. A glyph beside it shows the tone, so that colour is not needed. */
+  /** The verdict in a word. A glyph beside it shows the tone, so colour is not needed. */
   verdict: string;
   tone: "good" | "fair" | "bad" | "plain";
   lines: string[];
@@ -58,7 +58,7 @@ function latency(summary: Summary): Card {
 
 type Make = (app: Tree, summary: Summary) => Omit<Card, "app" | "kind">;
 
-/** The function that makes the card of each kind of application. Kinds that are not listed show their goodput. */
+/** The function that makes the card for each kind of application. Kinds not listed show their goodput. */
 const KINDS: Record<string, Make> = {
   voip: (app) => {
     const mos = number(app, "voip", "mos");
@@ -131,7 +131,7 @@ function comparison(card: Card, other: Card): string {
   return `, now ${risen === card.better > 0 ? "better" : "worse"} (${risen ? "▲ higher" : "▼ lower"})`;
 }
 
-/** The queue that a sentence is about. */
+/** The queue that a sentence describes. */
 export interface Queue {
   /** The name of its link. */
   link: string;

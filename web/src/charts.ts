@@ -5,7 +5,7 @@ import { isDark, put } from "./dom";
 import { Cursor } from "./stage/cursor";
 import type { Charts, FlowCurve } from "./types";
 
-/** The palette of Okabe & Ito 2008, with olive in place of black and yellow, which vanish on dark and on white. Dark pages have lighter hues. */
+/** The palette of Okabe & Ito 2008, with olive instead of black and yellow, which vanish on dark and on white. Dark pages use lighter hues. */
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
 const DARK = ["#6ab4ee", "#e69f00", "#1db98c", "#dd94bd", "#b5e2ff", "#f0793a", "#b8a545"];
 const colours = (): string[] => (isDark() ? DARK : LIGHT);
@@ -29,11 +29,11 @@ export interface Curve {
   dash?: number[] | null;
   dashed?: boolean;
   faint?: boolean;
-  /** True if the values are packets per bin, which are drawn as ticks at the top of the chart instead of a curve. */
+  /** Whether the values are packets per bin, drawn as ticks at the top of the chart instead of as a curve. */
   ticks?: boolean;
 }
 
-/** Keeps the ticks at powers of ten of a logarithmic axis. */
+/** Keeps only the ticks at powers of ten on a logarithmic axis. */
 const decades = (_u: uPlot, ticks: number[]): (number | null)[] =>
   ticks.map((t) => (Math.abs(Math.log10(t) - Math.round(Math.log10(t))) < 1e-6 ? t : null));
 
@@ -47,7 +47,7 @@ const style = (): Style => {
   return { ink: of.getPropertyValue("--muted").trim(), grid: of.getPropertyValue("--grid").trim() };
 };
 
-/** Draws a row of ticks for drops and one for marks at the top of the chart. A darker tick stands for more packets in its bin. */
+/** Draws a row of ticks for drops and one for marks at the top of the chart. A darker tick means more packets in its bin. */
 function rugs(u: uPlot, lines: Curve[]): void {
   const { ctx, bbox } = u;
   const x = u.data[0];
@@ -109,7 +109,7 @@ class Chart {
       this.key = key;
       this.build(data, lines);
     } else this.plot.setData(data);
-    // tests read the greatest value that is drawn
+    // tests read the maximum drawn value
     const greatest = Math.max(0, ...lines.filter((l) => !l.dashed && !l.ticks).flatMap((l) => l.values.map((v) => v ?? 0)));
     this.root.dataset["greatest"] = String(greatest);
     this.root.dataset["lines"] = lines.map((l) => l.label).join("|");
@@ -178,7 +178,7 @@ export class Board {
   private paint: Paint = paint([]);
   private last: [now: Charts, link: string, pinned: Charts | null] | null = null;
 
-  /** Called with the time in s to which the visitor drags the vertical line of the charts. */
+  /** Called with the time in s to which the visitor drags the charts' vertical line. */
   onSeek: (second: number) => void = () => undefined;
 
   constructor(delay: HTMLElement, rates: HTMLElement, curves: HTMLElement) {
@@ -189,7 +189,7 @@ export class Board {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (this.last !== null) this.draw(...this.last); });
   }
 
-  /** The content of a chart in the colours of the light theme; null before the first run. */
+  /** The content of a chart, in the light theme's colours; null before the first run. */
   drawn(name: "delay" | "rate" | "cdf", title: string): Drawn | null {
     const found = { delay: this.delay, rate: this.rates, cdf: this.curves }[name].drawn(title);
     return found && { ...found, lines: found.lines.map((line) => ({ ...line, colour: LIGHT[DARK.indexOf(line.colour)] ?? line.colour })) };
@@ -210,13 +210,13 @@ export class Board {
     this.curves.draw(...curveLines(now, link, pinned, colour));
   }
 
-  /** Moves the vertical line of the charts over time. */
+  /** Moves the vertical line on the charts over time. */
   move(second: number): void {
     this.delay.move(second);
     this.rates.move(second);
   }
 
-  /** The colour of a flow's curve. ACKs have the colour of the data that they acknowledge. */
+  /** The colour of a flow's curve. ACKs have the colour of the data they acknowledge. */
   colourOf(app: string, flow: number, reverse: boolean): string {
     return this.paint.of(app, flow, reverse ? "reverse" : "forward");
   }
@@ -227,7 +227,7 @@ function axis(now: Charts, pinned: Charts | null): number[] {
   return pinned === null ? now.t_s : [...new Set([...now.t_s, ...pinned.t_s])].sort((a, b) => a - b);
 }
 
-/** Resamples values to the times of `grid`: each time gets the value of the bin that contains it. */
+/** Resamples values to the times of `grid`: each time gets the value of the bin containing it. */
 function onto(grid: number[], charts: Charts, values: (number | null)[]): (number | null)[] {
   if (grid === charts.t_s) return values;
   const end = (charts.t_s[charts.t_s.length - 1] ?? 0) + charts.width_s;
@@ -263,7 +263,7 @@ const asPinned = (line: Curve): Curve => ({ ...line, label: `pinned: ${line.labe
 
 interface Paint {
   (app: string, flow: number | null, direction: string): Pick<Curve, "colour" | "dash">;
-  /** Returns only the colour. A flow without a curve has the colour of its other direction, or else of its application. */
+  /** Returns only the colour. A flow without a curve has the colour of its other direction, or of its application if there is none. */
   of(app: string, flow: number, direction: string): string;
 }
 
@@ -300,8 +300,8 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-/** The flows of the rate chart: each sends more than 5 % of the bytes of its application's largest flow. This leaves out requests
- * and ACKs, but also a transfer that is starved. */
+/** The flows of the rate chart: each sends more than 5 % of the bytes sent by its application's largest flow. This leaves out
+ * requests and ACKs, but also a starved transfer. */
 function watched(charts: Charts): FlowCurve[] {
   const greatest = new Map<string, number>();
   const sum = (line: FlowCurve) => line.mbit.reduce((a, b) => a + b, 0);

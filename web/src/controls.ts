@@ -9,16 +9,16 @@ import { explain } from "./terms";
 import { MODEMS, baseRtt, bottleneck, directed, linkRate, ratePath, roundTrip, setBaseRtt, tables } from "./topology";
 import type { Description, Entry, Json, Tree } from "./types";
 
-/** The experiment as the controls read and change it. */
+/** The experiment, as read and changed by the controls. */
 export interface Desk {
   tree: Tree;
-  /** The directed link whose queue the charts show. */
+  /** The directed link whose queue is shown in the charts. */
   link: string;
   /** Called after a change of `tree`. `rebuild` is true if the change needs other controls. */
   changed(rebuild: boolean): void;
 }
 
-/** Names for the catalogue's types of disciplines. */
+/** Names for the catalogue's discipline types. */
 const TYPES: Record<string, string> = { C: "Plain queue", B: "Active queue management", A: "A queue per flow" };
 const PACKET = 1500;
 const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "ms"]];
@@ -26,7 +26,7 @@ const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "m
 export class Controls {
   private readonly form: Form;
   private readonly store: Store;
-  /** The last parameters of each discipline. They are used again when the visitor chooses the discipline again. */
+  /** The last parameters of each discipline. They are restored when the visitor chooses the discipline again. */
   private readonly remembered = new Map<string, Tree>();
 
   constructor(private readonly desk: Desk, private readonly known: Description, private readonly schema: Schema) {
@@ -52,7 +52,7 @@ export class Controls {
     this.update(root);
   }
 
-  /** Moves the marks of the BDP, which depend on rate and delay. */
+  /** Moves the BDP marks, which depend on rate and delay. */
   update(root: HTMLElement): void {
     for (const mark of root.querySelectorAll(".bdp")) mark.dispatchEvent(new Event("sync"));
   }
@@ -112,7 +112,7 @@ export class Controls {
     return field;
   }
 
-  /** The discipline that is set, or the default: name, parameters, schema. */
+  /** The current discipline, or the default: name, parameters, schema. */
   private queue(): { name: string; params: Tree; schema: Tree | null } {
     const field = this.linkField("queue");
     const given = choice(this.table["queue"]) ?? choice(field["default"]) ?? { name: "", params: {} };
@@ -140,7 +140,7 @@ export class Controls {
     if (schema === null) return null;
     const path = ["link", this.key, "queue", queue.name, "limit"];
     const shape = this.schema.shape(schema);
-    // if the default depends on other keys, the schema has it only in the description: "null: 1000p"
+    // if the default depends on other keys, the schema mentions it only in the description: "null: 1000p"
     const fallback = typeof shape.fallback === "string" ? shape.fallback : (/null: (\d+p)/i.exec(shape.doc)?.[1] ?? "");
     const current = () => limit(String(get(this.desk.tree, path) ?? fallback));
     const scale = (): Scale => {
@@ -247,7 +247,7 @@ export class Controls {
     const sustained = showRate(this.speed() || 5e6);
     for (const key of [...MODEMS, "shaper"]) delete table[key];
     if (kind === "docsis31") {
-      // the modem's channel has a rate of its own
+      // the modem's channel has its own rate
       delete table["rate"];
       table["docsis31"] = { flow: { max_sustained_rate: sustained }, ...(this.queue().name === "docsis_lld" ? { low_latency: {} } : {}) };
     } else if (kind === "docsis") {
@@ -265,7 +265,7 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** The remaining keys of the link. */
+  /** The link's remaining keys. */
   private wire(): HTMLElement {
     const without = ["from", "to", "both_ways", "rate", "queue", ...MODEMS, "shaper"];
     return details("wire", "delay, jitter, loss, changes over time", ...this.form.fields(this.schema.definition("Link"), ["link", this.key], without));
@@ -349,7 +349,7 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** The parameters with which an application is added: one server, and a rate if the schema has no default for it. */
+  /** The parameters for a newly added application: one server, and a rate if the schema has no default for it. */
   private needed(kind: string): Tree {
     const schema = this.schema.variants(this.schema.definition("Traffic")).find((v) => v.name === kind)?.params;
     const shape = schema ? this.schema.shape(schema) : null;
@@ -377,7 +377,7 @@ export class Controls {
   }
 }
 
-/** Applications that have a button of their own; all others are in a list. */
+/** Applications with their own button; all others are in a list. */
 const QUICK: [string, string][] = [["ftp", "upload"], ["voip", "call"], ["web", "pages"], ["game", "game"], ["video", "video"]];
 
 const around = (scale: Scale, value: number): Scale =>

@@ -1,4 +1,4 @@
-// Makes elements. Texts become text nodes and are never parsed as markup.
+// Makes elements. Strings become text nodes and are never parsed as markup.
 
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, unknown>;
@@ -16,7 +16,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** True if the page has its dark colours. */
+/** Whether the page is using its dark colours. */
 export const isDark = (): boolean => matchMedia("(prefers-color-scheme: dark)").matches;
 
 /** Replaces the children of an element. */

@@ -1,4 +1,4 @@
-// The page's connection to the worker. While a run is under way, only the newest request waits. If the run under way takes long, it
+// The page's connection to the worker. While a run is in progress, only the newest request waits. If that run takes long, it
 // is cancelled for this request, so the charts keep up with a moving slider.
 
 import type { Answer, Description, Job, Json, Problem, Request, Result, Tree } from "./types";
@@ -27,7 +27,7 @@ export class Engine {
 
   private constructor(private worker: Worker, private readonly make: () => Worker, private readonly wasm: ArrayBuffer, private readonly watch: Watch) {}
 
-  /** Starts the worker from the source and the module in the page. */
+  /** Starts the worker from the source and module embedded in the page. */
   static async start(source: string, wasm: ArrayBuffer, watch: Watch): Promise<[Engine, Description]> {
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const make = () => new Worker(url);
@@ -64,7 +64,7 @@ export class Engine {
     for (const [id, answer] of waiting) answer({ kind: "dropped", id });
   }
 
-  /** Reads a text as TOML or JSON. */
+  /** Parses text as TOML or JSON. */
   async read(text: string, json = false): Promise<Reading> {
     return JSON.parse(await this.ask((id) => ({ kind: "read", id, text, json }))) as Reading;
   }
@@ -74,7 +74,7 @@ export class Engine {
     return JSON.parse(await this.ask((id) => ({ kind: "toml", id, tree: JSON.stringify(tree) })));
   }
 
-  /** Records the packets of a window, as soon as no run is under way; null if the simulator refuses, or the window is no longer wanted. */
+  /** Records the packets of a window, as soon as no run is in progress; null if the simulator refuses, or the window is no longer wanted. */
   async window(tree: Tree, from: number, until: number, most: number, stop: AbortSignal): Promise<ArrayBuffer | null> {
     const answer = await this.job({ kind: "window", scenario: JSON.stringify(tree), from, until, most }, stop);
     return answer.kind === "table" ? answer.bytes : null;
@@ -87,7 +87,7 @@ export class Engine {
     return at >= 0 ? at : null;
   }
 
-  /** Runs a scenario for comparison with the scenario of the charts; null if the simulator refuses it. */
+  /** Runs a scenario for comparison with the scenario in the charts; null if the simulator refuses it. */
   async beside(tree: Tree, stop: AbortSignal): Promise<Result | null> {
     const answer = await this.job({ kind: "beside", scenario: JSON.stringify(tree), points: POINTS }, stop);
     const read = answer.kind === "answer" ? JSON.parse(answer.text) as Result | { problems: Problem[] } : { problems: [] };

@@ -1,4 +1,4 @@
-// Essays. Each step has an experiment and texts with numbers from its runs. A step with a question lets the visitor guess before it shows the answer.
+// Essays. Each step has an experiment, and text with numbers from its runs. A step with a question lets the visitor guess before it shows the answer.
 
 import { byId, h, put } from "./dom";
 import { filled, holds, type Source } from "./facts";
@@ -12,7 +12,7 @@ interface Guess {
   options: { text: string; claim: string }[];
 }
 
-/** The part of a run that the stage of moving packets shows: times as a scenario writes them, speed 1 is real time. */
+/** The part of a run that the stage of moving packets shows: times are written as in a scenario, and speed 1 is real time. */
 export interface StageWindow {
   from: string;
   until: string;
@@ -23,9 +23,9 @@ export interface Step {
   title: string;
   text: string[];
   scenario: Tree;
-  /** True if the run of the previous step is pinned for comparison. The texts may then use its numbers. */
+  /** Whether the previous step's run is pinned for comparison. The text may then use its numbers. */
   compare: boolean;
-  /** Statements about the run, which a test in the browser checks. */
+  /** Statements about the run, checked by a test in the browser. */
   claims: string[];
   look_at?: "delay" | "call" | "rate" | "cdf" | "cards";
   stage?: StageWindow;
@@ -51,7 +51,7 @@ const texts = JSON.parse(byId("essays").textContent ?? "{}") as Texts;
 export const ESSAYS = texts.essays;
 export const QUESTIONS = texts.questions;
 
-/** Elements that `look_at` names. */
+/** Elements named by `look_at`. */
 const FIGURES = { delay: "delay-figure", call: "call-figure", rate: "rate-figure", cdf: "cdf-figure", cards: "cards" };
 
 const same = (a: Tree, b: Tree): boolean => JSON.stringify(a) === JSON.stringify(b);
@@ -60,7 +60,7 @@ export class Essays {
   private readonly panel = byId("essay");
   private essay: Essay | null = null;
   private at = 0;
-  /** The option that the visitor chose as a guess; null before that. */
+  /** The option guessed by the visitor; null before that. */
   private guessed: number | null = null;
 
   constructor(private readonly lab: Lab) {
@@ -84,7 +84,7 @@ export class Essays {
         h("button", { type: "button", onclick: () => this.restart() }, "Back to the call at home")));
   }
 
-  /** Opens the experiment that the page started with, so that the buttons of the first minute appear again. */
+  /** Opens the experiment that the page started with, so that the first-minute buttons appear again. */
   private restart(): void {
     this.close();
     this.lab.pinned = null;
@@ -169,7 +169,7 @@ export class Essays {
     if (of !== undefined) byId(FIGURES[of]).classList.add("looked-at");
   }
 
-  /** The numbers for the texts; null until the run of this step is done. */
+  /** The numbers for the text; null until this step's run is done. */
   private source(step: Step): Source | null {
     const { shown, pinned } = this.lab;
     if (shown === null || this.lab.stale || !same(shown.tree, step.scenario) || (step.compare && pinned === null)) return null;
@@ -177,7 +177,7 @@ export class Essays {
     return { summary: shown.result.summary, scenario: shown.tree, before, names: this.essay?.names ?? {} };
   }
 
-  /** Fills numbers into the texts. Later changes of the experiment do not change these numbers. */
+  /** Fills numbers into the text. Later changes to the experiment do not affect these numbers. */
   private fill(): void {
     const { step, essay, lab } = this;
     if (step === undefined || essay === null) return;
@@ -185,7 +185,7 @@ export class Essays {
       const place = this.panel.querySelector(`[data-part=${part}]`);
       if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, ...explained(filled(line, of)))));
     };
-    // text and question may use values of the scenario and, if the step compares, of the previous step
+    // the text and question may use values from the scenario and, if the step compares, from the previous step
     const old = essay.steps[this.at - 1];
     const past = lab.shown !== null && old !== undefined && same(lab.shown.tree, old.scenario) ? { summary: lab.shown.result.summary, scenario: old.scenario } : null;
     const early: Source = { summary: {} as Source["summary"], scenario: step.scenario, before: past, names: essay.names };
@@ -213,7 +213,7 @@ export class Essays {
     for (const [i, ok] of right.entries()) this.panel.querySelector(`[data-option="${i}"]`)?.classList.toggle("right", ok);
     const verdict = answer.querySelector(".verdict");
     if (verdict !== null && this.guessed !== null) verdict.textContent = right[this.guessed] ? "You guessed right." : `Not so: ${(step.guess?.options ?? []).filter((_, i) => right[i]).map((o) => filled(o.text, now)).join(" ")}`;
-    // a test in the browser reads these
+    // these are read by a test in the browser
     answer.dataset["right"] = String(right.filter((ok) => ok).length);
     answer.dataset["broken"] = step.claims.filter((claim) => !holds(claim, now)).join("; ");
     if (step.stage !== undefined) document.dispatchEvent(new CustomEvent("bloatlab:stage", { detail: step.stage }));

@@ -1,4 +1,4 @@
-// Arithmetic on the numbers of a run, for the texts of essays: "apps.upload.goodput_mbit / 8", "mos < before.mos - 1".
+// Arithmetic on a run's numbers, for the text of essays: "apps.upload.goodput_mbit / 8", "mos < before.mos - 1".
 //
 //   claim      = comparison { "and" comparison }
 //   comparison = sum [ ("<" | ">" | "<=" | ">=") sum ]

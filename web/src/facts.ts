@@ -1,4 +1,4 @@
-// The numbers in the texts of essays, `{expression : format}`, computed from the run, from the previous step's run and from the scenario.
+// The numbers in the text of essays, `{expression : format}`, computed from the run, from the previous step's run and from the scenario.
 
 import { satisfaction } from "./cards";
 import { evaluate, type Lookup } from "./expression";
@@ -6,7 +6,7 @@ import { get } from "./paths";
 import { bytes, bytesText, limit, rate, rateText, seconds, secondsText, share } from "./quantities";
 import type { Json, Summary, Tree } from "./types";
 
-/** The data that expressions use. `names` are short names for expressions, each with its format. */
+/** The data used by expressions. `names` are short names for expressions, each with its format. */
 export interface Source {
   summary: Summary;
   scenario: Tree;
@@ -17,7 +17,7 @@ export interface Source {
 const trimmed = (x: number, digits: number): string => (Number.isFinite(x) ? String(Number(x.toPrecision(digits))) : "–");
 const plural = (x: number, one: string): string => `${x < 20 ? trimmed(x, 2) : Math.round(x)} ${one}${trimmed(x, 2) === "1" ? "" : "s"}`;
 
-/** The functions that write a number, by the name of the format. */
+/** The functions that format a number, by format name. */
 const FORMATS: Record<string, (x: number) => string> = {
   ms: (x) => secondsText(x / 1000),
   s: secondsText,
@@ -33,7 +33,7 @@ const FORMATS: Record<string, (x: number) => string> = {
   number: (x) => trimmed(x, 3),
 };
 
-/** The format of a number, by the unit that ends the last key of its path or the key before it: "apps.call.delay_ms.p50" is in ms. */
+/** The format of a number, from the unit at the end of the last key of its path or of the key before it: "apps.call.delay_ms.p50" is in ms. */
 function formatOf(path: string): string {
   const parts = path.split(".").reverse().slice(0, 2);
   for (const part of parts) {
@@ -43,7 +43,7 @@ function formatOf(path: string): string {
   return "number";
 }
 
-/** Parses a value of a scenario to a number in bit/s, seconds, packets or bytes. */
+/** Parses a scenario value to a number in bit/s, seconds, packets or bytes. */
 function quantity(value: Json | undefined): number {
   if (typeof value === "number") return value;
   if (typeof value !== "string") return NaN;
@@ -51,7 +51,7 @@ function quantity(value: Json | undefined): number {
   return limit(value)?.[0] ?? found ?? NaN;
 }
 
-/** Splits "expression : format". If the expression is a single path, the format may be missing. */
+/** Splits "expression : format". If the expression is a single path, the format may be omitted. */
 function parted(text: string): [string, string] {
   const [expression = "", format = ""] = text.split(/\s*:\s*/);
   return [expression.trim(), format.trim()];
@@ -72,7 +72,7 @@ function lookup(of: Source): Lookup {
   return value;
 }
 
-/** Replaces each `{expression : format}` of a text. */
+/** Replaces each `{expression : format}` in a text. */
 export function filled(text: string, of: Source): string {
   return text.replace(/\{([^{}]+)\}/g, (_all, inside: string) => {
     const [expression, given] = parted(inside);
@@ -82,5 +82,5 @@ export function filled(text: string, of: Source): string {
   });
 }
 
-/** True if a claim such as "mos < before.mos" holds. */
+/** Whether a claim such as "mos < before.mos" holds. */
 export const holds = (claim: string, of: Source): boolean => evaluate(claim, lookup(of)) === 1;

@@ -10,7 +10,7 @@ export interface FilmRequest {
   from: number;
   /** End of the film, in seconds of the run. */
   until: number;
-  /** Simulated time divided by the time of the film. */
+  /** Simulated time divided by film time. */
   speed: number;
   /** Frames per second. */
   rate?: number;
@@ -21,7 +21,7 @@ const [MARGIN, TITLE, FONT] = [12, 20, 13];
 
 type Drawn = HTMLElement & { stage: { seek(second: number): Promise<void> } };
 
-/** Draws the panes of the stage, each with its title, one below the other. */
+/** Draws the stage's panes, each with its title, one below another. */
 function compose(canvas: HTMLCanvasElement, second: number): void {
   const panes = [...document.querySelectorAll<HTMLElement>("#stage .pane")];
   const boards = panes.map((pane) => [...pane.querySelectorAll("canvas")]);
@@ -49,7 +49,7 @@ function compose(canvas: HTMLCanvasElement, second: number): void {
   ctx.textAlign = "left";
 }
 
-/** Makes a film.   Errors: too long a film, a browser without VP8. */
+/** Makes a film.   Errors: a film that is too long, a browser without VP8. */
 export async function film({ kind, from, until, speed, rate = 25 }: FilmRequest): Promise<Uint8Array> {
   const pictures = Math.max(1, Math.round(((until - from) / speed) * rate));
   if (!(until > from && speed > 0 && rate > 0)) throw new Error("a film needs a later end, a speed and a rate");

@@ -17,7 +17,7 @@ export interface Doors {
   own(): void;
 }
 
-/** The part of the run that the stage plays after the call is repaired. */
+/** The part of the run played on the stage after the call is repaired. */
 const SETTLED: StageWindow = { from: "24s", until: "30s", speed: 0.05 };
 
 const same = (a: Tree, b: Tree): boolean => JSON.stringify(a) === JSON.stringify(b);
@@ -34,11 +34,11 @@ function mended(queue: Tree): Tree {
   return tree;
 }
 
-/** The buttons of the first minute, in their order; only those that can be pressed next stand out. */
+/** The first-minute buttons, in order; only those that can be pressed next stand out. */
 export class First {
   private readonly root = byId("first");
   private readonly next: HTMLElement;
-  /** True if the visitor has just pressed the button that starts the upload. */
+  /** Whether the visitor has just pressed the button that starts the upload. */
   private started = false;
   private readonly steps: { label: string; tree: Tree; button: HTMLButtonElement }[];
 

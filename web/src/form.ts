@@ -1,4 +1,4 @@
-// Controls for every key that the schema declares. Nothing here is specific to a discipline or an application.
+// Controls for every key declared in the schema. Nothing here is specific to a discipline or an application.
 
 import { h } from "./dom";
 import { choice, get, isTable, type Path } from "./paths";
@@ -6,7 +6,7 @@ import { fromStep, parse, show, STEPS, text, toStep, type Kind, type Scale } fro
 import type { Schema, Shape, Variant } from "./schema";
 import type { Json, Problem, Tree } from "./types";
 
-/** The values that a form reads and writes. */
+/** The values read and written by a form. */
 export interface Store {
   value(path: Path): Json | undefined;
   /** Sets a value; undefined removes it, so the default applies. `rebuild` is true if the set of controls depends on the value. */
@@ -27,7 +27,7 @@ const RANGES: Record<Kind, Scale> = {
 };
 const LIMIT_RANGES = { p: RANGES.Limit, B: { lo: 1e3, hi: 1e8, zero: false }, s: { lo: 1e-3, hi: 10, zero: false } };
 
-/** A row of a form: label, controls and a line for errors, including those of paths below its own. */
+/** A row of a form: label, controls and a line for errors, including errors at paths below its own. */
 export function row(label: string, doc: string, path: Path, ...controls: HTMLElement[]): HTMLElement {
   const own = controls.find((c) => c.matches("input, select, textarea")) ?? controls[0]?.querySelector("input, select");
   const id = `f-${path.join("-").replace(/[^\w-]/g, "_")}`;
@@ -111,7 +111,7 @@ export class Form {
     return box;
   }
 
-  /** A choice among keywords and tables of one key. The parameters of the chosen variant are below it. */
+  /** A choice among keywords and tables of one key. The chosen variant's parameters are below it. */
   private choice(label: string, shape: Shape, variants: Variant[], path: Path): HTMLElement {
     const given = choice(this.store.value(path));
     const fallback = choice(shape.fallback ?? undefined);
@@ -183,7 +183,7 @@ function scale(kind: Kind, shape: Shape, current: string): Scale {
   return value > 0 ? { ...near, lo: Math.min(near.lo, value / 2), hi: value > near.hi / 3 && kind !== "Prob" ? value * 5 : near.hi } : near;
 }
 
-/** A slider over a scale. `said` returns the text that screen readers say for a value. The event `sync` moves the slider to the current value. */
+/** A slider over a scale. `said` returns the text read out by screen readers for a value. The event `sync` moves the slider to the current value. */
 export function range(scale: () => Scale, current: () => number, moved: (value: number) => void, label: string, said: (value: number) => string): HTMLInputElement {
   let fixed = scale();
   const say = (value: number) => slider.setAttribute("aria-valuetext", Number.isNaN(value) ? "not set" : said(value));
@@ -205,7 +205,7 @@ export function range(scale: () => Scale, current: () => number, moved: (value: 
   return slider;
 }
 
-/** Shows every problem at the field that it names or the nearest field around it; returns the rest. */
+/** Shows every problem at the field it names or at the nearest enclosing field; returns the rest. */
 export function mark(root: ParentNode, problems: Problem[]): Problem[] {
   for (const place of root.querySelectorAll(".error")) place.textContent = "";
   for (const place of root.querySelectorAll("[aria-invalid]")) place.removeAttribute("aria-invalid");

@@ -5,24 +5,24 @@ import type { Json, Tree } from "./types";
 
 export interface Experiment {
   scenario: Tree;
-  /** The link whose queue the charts show, if it is not the bottleneck. */
+  /** The link whose queue is shown in the charts, if it is not the bottleneck. */
   link?: string;
-  /** The scenario that the experiment is compared with. */
+  /** The scenario with which the experiment is compared. */
   pinned?: Tree;
   /** Disciplines that run beside the experiment on the stage. */
   beside?: string[];
 }
 
 const PREFIX = "#1=";
-/** Largest number of characters in a fragment. */
+/** Maximum number of characters in a fragment. */
 const MOST_CHARACTERS = 500_000;
-/** Largest number of bytes in the inflated text of a fragment. */
+/** Maximum number of bytes in a fragment's inflated text. */
 const MOST_BYTES = 2_000_000;
-/** Largest number of links and applications together. */
+/** Maximum number of links and applications combined. */
 const MOST_TABLES = 400;
-/** Largest depth of nested tables. */
+/** Maximum nesting depth of tables. */
 const DEEPEST = 24;
-/** Largest number of disciplines that run beside an experiment. */
+/** Maximum number of disciplines run beside an experiment. */
 export const MOST_BESIDE = 3;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
@@ -45,7 +45,7 @@ export async function encode(experiment: Experiment): Promise<string> {
   return PREFIX + btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Inflates a text of at most `MOST_BYTES` bytes; stops reading as soon as it is longer. */
+/** Inflates a text of at most `MOST_BYTES` bytes; stops reading as soon as it exceeds this. */
 async function inflated(packed: Uint8Array<ArrayBuffer>): Promise<string> {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw") as ReadableWritablePair<Uint8Array<ArrayBuffer>, BufferSource>);
   const reader = stream.getReader();
@@ -65,7 +65,7 @@ async function inflated(packed: Uint8Array<ArrayBuffer>): Promise<string> {
 const DAMAGED = "the link is damaged: its end, which holds the experiment, cannot be read";
 const LARGE = "the link is too large: it holds more than an experiment";
 
-/** True if a tree is small enough for controls to be built for it. */
+/** Whether a tree is small enough for controls to be built for it. */
 function fits(tree: Tree): boolean {
   const size = (of: unknown): number => (isTable(of as Json) ? Object.keys(of as Tree).length : 0);
   const depth = (of: Json, left: number): boolean => left > 0 && (typeof of !== "object" || of === null || Object.values(of).every((v) => depth(v, left - 1)));

@@ -13,11 +13,11 @@ const coarse = (data: Uint8ClampedArray, i: number): number => (((data[i] ?? 0) 
 interface Palette {
   /** Red, green and blue of each of 256 colours. */
   colours: number[];
-  /** The index in `colours` of the colour nearest to a coarse colour. */
+  /** The index in `colours` of the colour closest to a coarse colour. */
   place(key: number): number;
 }
 
-/** The most frequent colours of all pictures. */
+/** The most frequent colours in all pictures. */
 function palette(pictures: ImageData[]): Palette {
   const counts = new Map<number, { n: number; rgb: number[] }>();
   for (const { data } of pictures) {
@@ -104,7 +104,7 @@ function lzw(pixels: Uint8Array): number[] {
   return out.end();
 }
 
-/** Writes pictures of equal size as a film that repeats; each picture is shown for `ms` milliseconds. */
+/** Writes pictures of equal size as a looping film; each picture is shown for `ms` milliseconds. */
 export function gif(pictures: ImageData[], ms: number): Uint8Array {
   const [first] = pictures;
   if (first === undefined) throw new Error("a film needs a picture");

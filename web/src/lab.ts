@@ -1,4 +1,4 @@
-// The experiment: the scenario and its link, the run that is shown, and a pinned run to compare with.
+// The experiment: the scenario and its link, the run being shown, and a pinned run to compare it with.
 
 import type { Desk } from "./controls";
 import type { Engine, Watch } from "./engine";
@@ -11,7 +11,7 @@ export interface Run {
   tree: Tree;
 }
 
-/** A run on the page, and the link whose queue the charts show. */
+/** A run on the page, and the link whose queue is shown in the charts. */
 export interface Shown extends Run {
   link: string;
 }
@@ -33,15 +33,15 @@ export class Lab implements Desk, Watch {
   pinned: Run | null = null;
   /** Disciplines that run beside the experiment on the stage. */
   beside: string[] = [];
-  /** True if the current scenario was refused, so `shown` belongs to an earlier one. */
+  /** Whether the current scenario was refused, so that `shown` belongs to an earlier one. */
   stale = false;
   engine!: Engine;
   /** True until the current scenario has been run, refused or stopped. */
   busy = false;
-  /** True if the visitor stopped the run of the current scenario. */
+  /** Whether the visitor stopped the current scenario's run. */
   stopped = false;
   private chosen: string;
-  /** The scenario to run next; the result of the run under way is then pinned. */
+  /** The scenario to run next; the result of the run in progress is then pinned. */
   private then: Tree | null = null;
   private readonly listeners: Partial<Events>[] = [];
   private waiting: { done: (summary: Summary) => void; failed: (error: Error) => void }[] = [];
@@ -55,7 +55,7 @@ export class Lab implements Desk, Watch {
     this.listeners.push(events);
   }
 
-  /** The directed link whose queue the charts show. */
+  /** The directed link whose queue is shown in the charts. */
   get link(): string {
     return this.chosen;
   }
@@ -117,7 +117,7 @@ export class Lab implements Desk, Watch {
     return new Promise((done, failed) => { this.waiting.push({ done, failed }); });
   }
 
-  // ---------------------------------------------------------------------------------------- results of the engine
+  // ---------------------------------------------------------------------------------------- results from the engine
 
   result(answer: Result, ms: number, of: Tree): void {
     if (this.then !== null) {

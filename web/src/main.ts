@@ -97,7 +97,7 @@ async function start(): Promise<void> {
   document.body.dataset["ready"] = "true";
 }
 
-/** Opens the experiment in the address; without one, a call that has the line to itself. */
+/** Opens the experiment in the address; without one, a call with the line to itself. */
 async function begin(lab: Lab, address: Address): Promise<void> {
   try {
     if (await address.restore()) return;

@@ -56,7 +56,7 @@ function scales({ x, lines, kind }: Drawn): Scales {
   };
 }
 
-/** The points of a curve, without gaps, as uPlot draws it. */
+/** The points of a curve, without gaps, as drawn by uPlot. */
 function path(x: number[], values: (number | null)[], at: Scales, steps: boolean): string {
   let [d, last] = ["", 0];
   values.forEach((value, i) => {
@@ -106,16 +106,16 @@ export function svgOf(drawn: Drawn): string {
   return new XMLSerializer().serializeToString(root);
 }
 
-/** The data of a chart: a column for x and one for each curve. */
+/** The data of a chart: one column for x and one for each curve. */
 export function csvOf({ x, lines, kind }: Drawn): string {
-  // names are quoted, and a name that a spreadsheet would take for a formula gets a leading quote
+  // names are quoted, and a name that a spreadsheet would treat as a formula gets a leading quote
   const cell = (name: string): string => `"${name.replace(/^(?=[=+\-@])/, "'").replaceAll('"', '""')}"`;
   const head = [kind.x, ...lines.map((l) => (l.ticks ? `${l.label} (packets)` : `${l.label} (${kind.unit})`))].map(cell).join(",");
   const number = (v: number | null | undefined): string => (v === null || v === undefined ? "" : String(Number(v.toPrecision(9))));
   return `${[head, ...x.map((t, i) => [t, ...lines.map((l) => l.values[i])].map(number).join(","))].join("\r\n")}\r\n`;
 }
 
-/** A chart as a PNG of twice the SVG's size. */
+/** A chart as a PNG at twice the SVG's size. */
 export async function pngOf(drawn: Drawn): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgOf(drawn))}`;

@@ -12,14 +12,14 @@ const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9, mi
 
 export type LimitUnit = "p" | "B" | "s";
 
-/** Parses a rate to bit/s; NaN for any other text. */
+/** Parses a rate to bit/s; NaN for any other string. */
 export function rate(text: string | number): number {
   if (typeof text === "number") return text;
   const found = /^([0-9.]+) ?([kKmMgGtT]?)(bit(\/s)?|bps)?$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
 }
 
-/** Parses a size to bytes; NaN for any other text. */
+/** Parses a size to bytes; NaN for any other string. */
 export function bytes(text: string | number): number {
   if (typeof text === "number") return text;
   const binary = /^([0-9.]+) ?([KMG])iB$/.exec(text.trim());
@@ -28,20 +28,20 @@ export function bytes(text: string | number): number {
   return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
 }
 
-/** Parses a duration to seconds; NaN for any other text. */
+/** Parses a duration to seconds; NaN for any other string. */
 export function seconds(text: string): number {
   const found = /^([0-9.]+) ?(s|ms|us|ns|min|h)$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) * (SECONDS[found[2] ?? ""] ?? NaN);
 }
 
-/** Parses a share to a number from 0 to 1; NaN for any other text. */
+/** Parses a share to a number from 0 to 1; NaN for any other string. */
 export function share(text: string | number): number {
   if (typeof text === "number") return text;
   const found = /^([0-9.]+)(%?)$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) / (found[2] === "%" ? 100 : 1);
 }
 
-/** Parses a limit to its number and its unit: packets, bytes or seconds. */
+/** Parses a limit into its number and unit: packets, bytes or seconds. */
 export function limit(text: string): [number, LimitUnit] | null {
   const packets = /^([0-9.]+) ?p$/.exec(text.trim());
   if (packets !== null) return [Number(packets[1]), "p"];
@@ -51,7 +51,7 @@ export function limit(text: string): [number, LimitUnit] | null {
   return Number.isNaN(size) || /^[0-9.]+$/.test(text.trim()) ? null : [size, "B"];
 }
 
-/** Parses a quantity to a number in its base unit; NaN for any other text. */
+/** Parses a quantity to a number in its base unit; NaN for any other string. */
 export function parse(kind: Kind, value: string | number): number {
   switch (kind) {
     case "BitRate": return rate(value);
@@ -92,7 +92,7 @@ export function showLimit(value: number, unit: LimitUnit): string {
   return unit === "B" ? showBytes(value) : showSeconds(value);
 }
 
-/** Writes a number of a kind for a scenario. `like` is a limit whose unit the result gets. */
+/** Formats a number of some kind for a scenario. `like` is a limit that supplies the unit of the result. */
 export function show(kind: Kind, value: number, like = "p"): string | number {
   switch (kind) {
     case "BitRate": return showRate(value);
@@ -118,7 +118,7 @@ export function limitText(value: number, unit: LimitUnit): string {
   return unit === "B" ? bytesText(value) : secondsText(value);
 }
 
-/** Writes a number of a kind for people. `like` is a limit whose unit the result gets. */
+/** Formats a number of some kind for people. `like` is a limit that supplies the unit of the result. */
 export function text(kind: Kind, value: number, like = "p"): string {
   switch (kind) {
     case "BitRate": return rateText(value);
@@ -129,7 +129,7 @@ export function text(kind: Kind, value: number, like = "p"): string {
   }
 }
 
-/** The logarithmic scale of a slider. Its left end stands for zero if zero is allowed. */
+/** The logarithmic scale of a slider. Its left end represents zero if zero is allowed. */
 export interface Scale {
   lo: number;
   hi: number;

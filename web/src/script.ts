@@ -1,4 +1,4 @@
-// window.bloatlab: the interface of the page for scripts, for example in a notebook, a test or a course page.
+// window.bloatlab: the page's interface for scripts, for example in a notebook, a test or a course page.
 
 import { film, type FilmRequest } from "./film";
 import type { Lab } from "./lab";

@@ -1,4 +1,4 @@
-// The settings beside the result. They are folded away at first if the address has no experiment; a button opens them.
+// The settings beside the result. They are initially folded away if the address contains no experiment; a button opens them.
 
 import { byId } from "./dom";
 

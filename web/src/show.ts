@@ -13,13 +13,13 @@ import type { Charts, Entry, Problem, Tree } from "./types";
 
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
 
-/** The link that the charts show: the chosen link, or the first link of the run if it has no link of that name. */
+/** The link shown in the charts: the chosen link, or the run's first link if it has no link of that name. */
 export function shownLink(charts: Charts, link: string): string {
   return Object.hasOwn(charts.links, link) ? link : (Object.keys(charts.links)[0] ?? "");
 }
 
 let types = new Map<string, string>();
-/** The catalogue's type of a discipline. */
+/** A discipline's type in the catalogue. */
 const typeOf = (queue: string): string => types.get(queue.split(",")[0] ?? "") ?? "";
 
 export function watch(lab: Lab, disciplines: Entry[]): void {
@@ -54,7 +54,7 @@ export function watch(lab: Lab, disciplines: Entry[]): void {
 const LONG_MS = 1000;
 let long = 0;
 
-/** Offers to stop a run that takes long. For tests, also notes whether the current scenario is still running. */
+/** Offers to stop a long run. For tests, also records whether the current scenario is still running. */
 function state(lab: Lab): void {
   document.body.dataset["state"] = lab.busy ? "running" : "settled";
   if (lab.busy && long === 0) {
@@ -70,7 +70,7 @@ function state(lab: Lab): void {
   byId("running").hidden = true;
 }
 
-/** Says how long the run took, and counts runs for tests. */
+/** Shows how long the run took, and counts runs for tests. */
 function ran(lab: Lab, ms: number): void {
   const { dataset } = document.body;
   dataset["runs"] = String(Number(dataset["runs"] ?? 0) + 1);
@@ -109,7 +109,7 @@ function redraw(lab: Lab): void {
   drawCall(shown.result, pinned?.result ?? null);
 }
 
-/** A queue as text: "droptail, 250 packets". */
+/** A queue as a string: "droptail, 250 packets". */
 export function queueName(of: Tree, name: string): string {
   const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
   const size = queue?.params["limit"];

@@ -5,7 +5,7 @@ import { byId } from "./dom";
 import type { Lab } from "./lab";
 import { samples } from "./speech";
 
-/** Length of the part of a run that is played. It ends when the load has made the call worse. */
+/** Length of the played part of a run. It ends when the load has made the call worse. */
 const LENGTH_S = 9;
 /** Start of that part, before the load begins. */
 const FROM_S = 3;
@@ -13,7 +13,7 @@ const FROM_S = 3;
 export class Sound {
   private context: AudioContext | null = null;
   private playing: { source: AudioBufferSourceNode; since: number; from: number } | null = null;
-  /** True if the next run will also be played. */
+  /** Whether the next run will also be played. */
   private again = false;
   private readonly button = byId("hear");
 
@@ -34,7 +34,7 @@ export class Sound {
     });
   }
 
-  /** Plays the call of the shown run from a time on. */
+  /** Plays the shown run's call, starting at a given time. */
   play(from: number): void {
     this.stop();
     const { shown } = this.lab;
@@ -67,7 +67,7 @@ export class Sound {
     if (playing !== null) paint();
   }
 
-  /** Moves the line through the picture while the call is heard. */
+  /** Moves the line across the picture while the call is playing. */
   private follow(): void {
     const { playing, context } = this;
     if (playing === null || context === null) return;

@@ -1,4 +1,4 @@
-// Synthesizes a voice that says vowels instead of words. Where a frame of the call is missing, there is silence.
+// Synthesizes a voice that says vowels instead of words. Missing frames of the call are silent.
 
 import type { CallFrames } from "./types";
 
@@ -22,7 +22,7 @@ export function envelope(t: number): number {
   return (0.45 + 0.55 * noise(n)) * Math.sin(Math.PI * Math.min(1, part * 1.15)) ** 0.7;
 }
 
-/** Samples of the voice from `from` s on, as a listener hears them: each frame is played or silent. */
+/** Samples of the voice starting at `from` s, as a listener hears them: each frame is played or silent. */
 export function samples(call: CallFrames, from: number, length: number, rate: number): Float32Array<ArrayBuffer> {
   const out = new Float32Array(Math.round(length * rate));
   let open = 0;

@@ -2,13 +2,13 @@
 
 import { byId, h, put } from "./dom";
 
-/** The entries of docs/glossary.md that the page needs, by word; build.mjs puts them here. */
+/** The entries of docs/glossary.md needed by the page, by word; build.mjs puts them here. */
 const GLOSSARY = JSON.parse(byId("glossary").textContent ?? "{}") as Record<string, string>;
 const WORDS = new RegExp(`(?<![\\w-])(?:${Object.keys(GLOSSARY).join("|")})(?![\\w-])`, "g");
 
 const idOf = (word: string): string => `word-${word.replace(/\W/g, "-")}`;
 
-/** Makes each technical term in a text a button where it occurs first. */
+/** Turns the first occurrence of each technical term in a text into a button. */
 export function explained(text: string): (string | HTMLElement)[] {
   const parts: (string | HTMLElement)[] = [];
   const seen = new Set<string>();
@@ -22,7 +22,7 @@ export function explained(text: string): (string | HTMLElement)[] {
   return [...parts, text.slice(end)];
 }
 
-/** Replaces the text of an element. Leaves an equal text as it is, so that a button in it keeps the focus. */
+/** Replaces the text of an element. Leaves identical text as it is, so that a button in it keeps the focus. */
 export function explain(element: HTMLElement, text: string): void {
   if (element.textContent !== text) put(element, ...explained(text));
 }
@@ -30,7 +30,7 @@ export function explain(element: HTMLElement, text: string): void {
 /** Shows the entry of a word while it has the pointer or the focus; Escape hides it. */
 export function listenToTerms(): void {
   const tip = byId("tip");
-  // screen readers read this description with a term
+  // screen readers read this description along with a term
   put(byId("words"), ...Object.entries(GLOSSARY).map(([word, means]) => h("p", { id: idOf(word) }, means)));
   const termOf = (target: EventTarget | null) => (target instanceof Element ? target.closest<HTMLElement>(".term") : null);
   const hide = () => { tip.hidden = true; };

@@ -5,7 +5,7 @@ import { byId, h, put } from "./dom";
 import type { Lab } from "./lab";
 import type { Preset, Problem } from "./types";
 
-/** Largest size of a scenario's file; larger files are refused. */
+/** Maximum size of a scenario file; larger files are refused. */
 const MOST_BYTES = 1_000_000;
 
 const lines = (problems: Problem[]): string => problems.map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`)).join("\n");
@@ -32,7 +32,7 @@ export function listenToToml(lab: Lab): void {
   });
 }
 
-/** Opens a scenario that is dropped on the page. For any other file, calls `refuse` with a line that says why. */
+/** Opens a scenario dropped on the page. For any other file, calls `refuse` with a line that says why. */
 export function listenToFiles(lab: Lab, refuse: (line: string) => void): void {
   const carries = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
   // without this, the browser would leave the page and show the file
@@ -70,7 +70,7 @@ async function take(lab: Lab, files: File[]): Promise<void> {
   lab.open(read.tree);
 }
 
-/** The presets of the page, in a list. */
+/** The page's presets, in a list. */
 export class Presets {
   readonly all = JSON.parse(byId("presets").textContent ?? "[]") as Preset[];
 

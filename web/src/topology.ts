@@ -27,10 +27,10 @@ export function directed(tree: Tree): Directed[] {
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Cable modems that a link may have, DOCSIS 3.0 and 3.1. */
+/** Cable modems that a link may have: DOCSIS 3.0 and 3.1. */
 export const MODEMS = ["docsis", "docsis31"] as const;
 
-/** The path of the key that sets a link's long-term rate: the rate of its modem or shaper, or else the link's own rate. */
+/** The path of the key that sets a link's long-term rate: the rate of its modem or shaper, or the link's own rate without either. */
 export function ratePath(link: Tree, key: string): Path {
   const base = ["link", key];
   const modem = MODEMS.find((kind) => isTable(link[kind]));
@@ -41,7 +41,7 @@ export function ratePath(link: Tree, key: string): Path {
   return [...base, "rate"];
 }
 
-/** Long-term rate of a link, bit/s; NaN without a rate. */
+/** Long-term rate of a link, in bit/s; NaN without a rate. */
 export function linkRate(tree: Tree, key: string): number {
   const link = get(tree, ["link", key]);
   if (!isTable(link)) return NaN;
@@ -97,7 +97,7 @@ const delay = (tree: Tree, link: Directed): number => {
   return typeof value === "string" ? seconds(value) : 0;
 };
 
-/** The round-trip time without queues, s. */
+/** The round-trip time without queueing, in s. */
 export const baseRtt = (tree: Tree, name: string): number =>
   roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
 
@@ -125,7 +125,7 @@ const showFine = (time: number): string => {
   return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
 };
 
-/** The directed link that is shown first: a link with a delivery process if there is one, otherwise the slowest; among equally slow links, one that carries data from an application's client. */
+/** The directed link shown first: a link with a delivery process if there is one, otherwise the slowest; among equally slow links, one carrying data from an application's client. */
 export function bottleneck(tree: Tree): string {
   const clients = new Set(tables(tree, "app").map(([, app]) => String(app["from"])));
   const order = directed(tree)

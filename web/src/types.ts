@@ -42,12 +42,12 @@ export interface FlowCurve {
 export interface CallFrames {
   app: string;
   direction: "forward" | "reverse";
-  /** The time at which frame 0 was sent, s. */
+  /** The time at which frame 0 was sent, in s. */
   start_s: number;
-  /** The time between frames, s. */
+  /** The time between frames, in s. */
   interval_s: number;
   late_after_s: number;
-  /** A letter for each frame: p played, l late, d dropped, - in transit at the end. */
+  /** One character per frame: p played, l late, d dropped, - in transit at the end. */
   frames: string;
 }
 
@@ -64,7 +64,7 @@ export interface Charts {
 export interface Summary {
   name: string;
   duration_s: number;
-  /** Time at the start that the summary leaves out. */
+  /** Time at the start left out of the summary. */
   warm_up_s: number;
   fairness: number | null;
   latency: { induced_ms: number | null; induced_p99_ms?: number | null; grade: string | null; from: string | null };
@@ -77,7 +77,7 @@ export interface Result {
   charts: Charts;
 }
 
-/** A discipline, application or stack of the catalogue. */
+/** A discipline, application or stack in the catalogue. */
 export interface Entry {
   name: string;
   type?: string;
@@ -108,7 +108,7 @@ export type Request =
   | Job
   | { kind: "forget"; ids: number[] };
 
-/** Work for the worker that waits while a run of the charts is under way. Times are in nanoseconds. */
+/** Work for the worker that waits while a run for the charts is in progress. Times are in nanoseconds. */
 export type Job =
   | { kind: "window"; id: number; scenario: string; from: number; until: number; most: number }
   | { kind: "find"; id: number; scenario: string; landmark: string; link: string; after: number }

@@ -1,10 +1,10 @@
 // Writes WebM with one VP8 track and only the elements that players need.   Source: RFC 8794 (EBML), RFC 9559 (Matroska).
 
-/** An element: its id, and its content, which is a number, a text, bytes or other elements. */
+/** An element: its id, and its content, which is a number, a string, bytes or other elements. */
 type Element = [id: number, content: number | string | Uint8Array | Element[]];
 
 const SEGMENT = 0x18538067;
-/** Length of a cluster. Must be less than 32 s, because times of blocks within a cluster are signed 16-bit numbers.   Unit: ms. */
+/** Length of a cluster. Must be less than 32 s, because block times within a cluster are signed 16-bit numbers.   Unit: ms. */
 const CLUSTER_MS = 20_000;
 
 export interface Frame {

@@ -1,5 +1,5 @@
 // The simulator in its own thread. A run proceeds in slices of a few milliseconds; between slices the worker handles
-// messages, so a run can be cancelled. Jobs (windows of packets, runs beside the run of the charts) wait while a run is under way.
+// messages, so a run can be cancelled. Jobs (packet windows, runs beside the charts' run) wait while a run is in progress.
 
 import type { Answer, Job, Request } from "./types";
 
@@ -28,7 +28,7 @@ let core: Exports;
 let current: { id: number; points: number; busy: number } | null = null;
 
 let jobs: Job[] = [];
-/** True if the first job in the list has begun. */
+/** Whether the first job in the list has begun. */
 let begun = false;
 
 const reply = (answer: Answer, transfer: Transferable[] = []) => postMessage(answer, { transfer });
@@ -47,7 +47,7 @@ function instantiate(): void {
   core.bl_describe();
 }
 
-/** Calls the simulator. After a trap its memory may be corrupt, so a new instance replaces it. */
+/** Calls the simulator. After a trap, its memory may be corrupt, so a new instance replaces it. */
 function guarded(id: number, act: () => void): void {
   try {
     act();
@@ -178,7 +178,7 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // the core holds one run at a time, so a `beside` run that this run interrupts starts again afterwards
+        // the core holds one run at a time, so a `beside` run interrupted by this run starts again afterwards
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();

@@ -1,4 +1,4 @@
-// The bar below the stage: play, step, speed, time, jumps and the disciplines that run beside the experiment, also by keyboard.
+// The bar below the stage: play, step, speed, time, jumps and the disciplines run beside the experiment; also operated by keyboard.
 
 import { h, put } from "../dom";
 import { SPEEDS, speedText, type Clock } from "./clock";
@@ -11,12 +11,12 @@ export interface Moves {
   toggle(discipline: string): void;
 }
 
-/** An arrow key moves the clock by this time on the screen.   Unit: ns. */
+/** Screen time by which an arrow key moves the clock.   Unit: ns. */
 const ARROW = 2.5e8;
 
 export class Bar {
   readonly root: HTMLElement;
-  /** True once the visitor has moved the clock or changed its speed. From then on, only the visitor changes them. */
+  /** Whether the visitor has moved the clock or changed its speed. From then on, only the visitor changes them. */
   touched = false;
   private readonly play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
   private readonly speed = h("select", { "aria-label": "speed", onchange: () => this.setSpeed(SPEEDS[this.speed.selectedIndex] ?? 1) });
@@ -59,7 +59,7 @@ export class Bar {
     this.clock.request();
   }
 
-  /** Shows a line of text, which screen readers announce. */
+  /** Shows a line of text, announced by screen readers. */
   say(words: string): void {
     this.said.textContent = words;
   }
@@ -86,7 +86,7 @@ export class Bar {
     put(this.besides, ...this.moves.beside.map((d) => h("button", { type: "button", "aria-label": `remove ${d}`, onclick: () => this.moves.toggle(d) }, `${d} ×`)));
   }
 
-  /** Handles space, arrows, comma and period, unless the control with the focus uses them. */
+  /** Handles space, arrows, comma and period, unless the focused control uses them. */
   listen(root: HTMLElement, isVisible: () => boolean): void {
     document.addEventListener("keydown", (event) => {
       const target = event.target as HTMLElement;

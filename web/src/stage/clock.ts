@@ -1,30 +1,30 @@
-// The clock that stage and charts share: the time of the run, its speed, and whether it is running.
+// The clock shared by the stage and the charts: the time in the run, its speed, and whether it is running.
 
-/** The speeds that a visitor can choose: simulated time divided by time on the screen. */
+/** The speeds that a visitor can choose: simulated time divided by screen time. */
 export const SPEEDS = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
 /** Number of packets per second of screen time that the eye can follow. */
 const EASY_TO_FOLLOW = 25;
 
-/** The speed at which a visitor can follow a link with this number of packets per simulated second. */
+/** The speed at which a visitor can follow a link with this many packets per simulated second. */
 export const easySpeed = (packetsPerSecond: number): number =>
   SPEEDS.find((speed) => packetsPerSecond * speed <= EASY_TO_FOLLOW * 1.5) ?? 0.001;
 
 export const speedText = (speed: number): string => (speed === 1 ? "real time" : `${Math.round(1 / speed)} × slower`);
 
-/** Longest step of the clock. Without this limit, the first step after the page has been hidden would be very long.   Unit: ms. */
+/** Maximum step of the clock. Without this limit, the first step after the page has been hidden would be very long.   Unit: ms. */
 const LONGEST_STEP = 100;
 
 export class Clock {
-  /** The current time of the run, ns. */
+  /** The current time in the run, in ns. */
   t = 0;
-  /** The end of the run, ns. */
+  /** The end of the run, in ns. */
   end = 0;
   speed = 0.05;
   playing = false;
-  /** The part of the run that is played in a loop; null without a loop. */
+  /** The part of the run played in a loop; null without a loop. */
   loop: [number, number] | null = null;
-  /** Scheduled changes of the speed, in order of time. */
+  /** Scheduled speed changes, in order of time. */
   plan: { from: number; speed: number }[] = [];
   private last = 0;
   /** The time before the last step. */
@@ -77,7 +77,7 @@ export class Clock {
     this.tick(now);
   }
 
-  /** Undoes the last step. This makes the clock wait while the packets of the new moment are being recorded. */
+  /** Undoes the last step. This makes the clock wait while the packets for the new moment are being recorded. */
   hold(): void {
     this.t = this.before;
   }

@@ -1,4 +1,4 @@
-// The differences between the runs of the panes: the numbers of their summaries, side by side.
+// The differences between the panes' runs: the numbers from their summaries, side by side.
 
 import { cards, number } from "../cards";
 import { h } from "../dom";
@@ -9,7 +9,7 @@ import type { Shown } from "./pane";
 const ms = (x: number | null): string => (x === null ? "–" : `${x < 10 ? x.toFixed(1) : x.toFixed(0)} ms`);
 const count = (x: number | null): string => (x === null ? "–" : x.toLocaleString("en"));
 
-/** Name and value of each measure of a run. */
+/** The name and value of each measure of a run. */
 function measures({ result: { summary }, link }: Shown): [string, string][] {
   const of = summary.links[link];
   return [

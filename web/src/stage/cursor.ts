@@ -3,8 +3,8 @@
 import type uPlot from "uplot";
 import { h } from "../dom";
 
-/** A line across a chart at the stage's time. It is an element over the chart, so moving it does not redraw the chart. Dragging it, or a
- * click beside it, moves the clock. */
+/** A line across a chart at the stage's time. It is an element over the chart, so moving it does not redraw the chart. Dragging it,
+ * or clicking beside it, moves the clock. */
 export class Cursor {
   private readonly line = h("div", { class: "cursor" });
   private at = NaN;

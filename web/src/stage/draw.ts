@@ -1,4 +1,4 @@
-// Draws a pane on two canvases. The lower one has the links and queues and is drawn once per size; the upper one has the packets, in every frame.
+// Draws a pane on two canvases. The lower one shows links and queues and is drawn once per size; the upper one shows packets, in every frame.
 
 import { isDark } from "../dom";
 import { nameHeight, type Hop, type Layout } from "./layout";
@@ -24,7 +24,7 @@ export function inkOf(element: Element): Ink {
   return { ink: read("ink"), muted: read("muted"), line: read("line"), grid: read("grid"), paper: read("paper"), soft: read("soft"), bad: read("bad"), late: read("late"), accent: read("accent") };
 }
 
-/** Packets fade step by step. These are the fractions of their colour that remain at each step, in the light and the dark theme. */
+/** Packets fade step by step. These are the fractions of their colour remaining at each step, in the light and the dark theme. */
 const SHADES = { light: [1, 0.86, 0.72, 0.6, 0.5], dark: [1, 0.9, 0.8, 0.72, 0.65] };
 /** The ages at which a packet fades by a step.   Unit: ms. */
 const AGES_MS = [25, 75, 200, 500];
@@ -77,7 +77,7 @@ export class Painter {
     });
   }
 
-  /** Draws the packets. `chosen` is the packet that is followed, -1 for none. */
+  /** Draws the packets. `chosen` is the packet being followed, -1 for none. */
   frame(scene: Scene, at: Layout, table: PacketTable, t: number, ink: Ink, chosen: number): void {
     const c = this.moving;
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -121,11 +121,11 @@ export class Painter {
       this.begins[s] = sum;
       sum += own;
     }
-    // after this loop, `begins` holds the end of each style
+    // after this loop, `begins` contains the end of each style
     for (let n = 0; n < count; n++) this.order[this.begins[this.style[n]!]!++] = n;
   }
 
-  /** Draws signs over packets: a hole for an ACK, a ring for a mark or a drop, a diamond for a late packet, a frame for the packet that is followed. */
+  /** Draws signs over packets: a hole for an ACK, a ring for a mark or a drop, a diamond for a late packet, a frame for the packet being followed. */
   private signs(scene: Scene, table: PacketTable, t: number, ink: Ink, chosen: number): void {
     const c = this.moving;
     for (let n = 0; n < scene.count; n++) {
@@ -202,7 +202,7 @@ function wire(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   }
 }
 
-/** Draws a queue: a box that is open at the end where packets enter, with a gate where they leave. */
+/** Draws a queue: a box, open at the end where packets enter, with a gate where they leave. */
 function queueBox(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
   const { x, y, w, h } = hop.queue;
   if (hop.chosen) {

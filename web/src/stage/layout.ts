@@ -21,7 +21,7 @@ export interface Hop {
   /** 1: to the right; -1: to the left. */
   way: 1 | -1;
   queue: Box;
-  /** A modem between queue and wire; its width is 0 without one. */
+  /** A modem between queue and wire; its width is 0 if there is none. */
   modem: Box;
   /** The near end of the wire, where packets leave the queue. */
   x0: number;
@@ -48,7 +48,7 @@ export interface Hop {
 export interface Node {
   name: string;
   box: Box;
-  /** True for the sender and the receiver, false for a node between them. */
+  /** Whether this is the sender or the receiver, rather than a node between them. */
   end: boolean;
 }
 
@@ -61,14 +61,14 @@ export interface Layout {
 
 const LARGEST_CELL = 20;
 const LEAST_CELL = 2;
-/** Number of packets that fit on the half circle between two rows of a queue. */
+/** Number of packets that fit on the semicircle between two rows of a queue. */
 export const TURN = 1.2;
-/** Width that the half circles at the ends of a row take, minus the room for the packets in them.   Unit: cells. */
+/** Width taken by the semicircles at the ends of a row, minus the room for the packets in them.   Unit: cells. */
 const AT_ENDS = 2 - TURN;
-/** Largest number of lines with rows of their own; additional lines share the last row. */
+/** Maximum number of lines with their own rows; additional lines share the last row. */
 const MOST_ROWS = 12;
 
-/** The greatest number of intervals [begin, end) that contain the same moment. `begins` is in ascending order; empty intervals do not count. */
+/** The maximum number of intervals [begin, end) that contain the same moment. `begins` is in ascending order; empty intervals are not counted. */
 function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   ends.sort();
   let most = 0;
@@ -79,7 +79,7 @@ function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   return most;
 }
 
-/** For each line of a link's queue, in order, the greatest number of packets that wait in it at once. */
+/** For each line of a link's queue, in order, the maximum number of packets waiting in it at once. */
 function fullest(table: PacketTable, link: number): Map<number, number> {
   const { legs, entered } = table.legs(link);
   const counts = new Map<number, number>();
@@ -98,10 +98,10 @@ function fullest(table: PacketTable, link: number): Map<number, number> {
   return new Map([...counts].sort(([x], [y]) => x - y));
 }
 
-/** The greatest number of packets that wait at once in one line of a link's queue. */
+/** The maximum number of packets waiting at once in one line of a link's queue. */
 export const fullestLine = (table: PacketTable, link: number): number => (link < 0 ? 1 : Math.max(1, ...fullest(table, link).values()));
 
-/** The boxes of the lines in a queue, from the bottom up. Each is high enough for its name; the remaining height is divided in proportion to the numbers of packets. */
+/** The boxes of the lines in a queue, from the bottom up. Each is high enough for its name; the remaining height is divided in proportion to the number of packets. */
 function boxesOf(queue: Box, most: number[]): Box[] {
   const least = Math.min(20, queue.h / most.length);
   const sum = most.reduce((a, b) => a + b, 0);
@@ -113,7 +113,7 @@ function boxesOf(queue: Box, most: number[]): Box[] {
   });
 }
 
-/** The name of a line: the name of its queue, or, if queues have only numbers, the names of the flows in it. Several flows in one line have collided. */
+/** The name of a line: the name of its queue or, if queues have only numbers, the names of the flows in it. Several flows in one line have collided. */
 function lineName(table: PacketTable, link: number, line: number): string {
   const own = table.head.links[link]?.lines[line] ?? "";
   if (!/^\d+$/.test(own)) return own;
@@ -126,7 +126,7 @@ function lineName(table: PacketTable, link: number, line: number): string {
 /** The height of the name above the packets, in a line of height `high`; 0 in a low line, whose name is beside its packets. */
 export const nameHeight = (high: number): number => (high >= 30 ? 14 : 0);
 
-/** The greatest number of packets on a link's wire at once. */
+/** The maximum number of packets on a link's wire at once. */
 function crowd(table: PacketTable, link: number): number {
   const { legs } = table.legs(link);
   const [begins, ends] = [new Float64Array(legs.length), new Float64Array(legs.length)];
@@ -139,21 +139,21 @@ function crowd(table: PacketTable, link: number): number {
   return mostAtOnce(begins.subarray(0, n).sort(), ends.subarray(0, n));
 }
 
-/** The limit of a queue, if it is in packets and at most three times `most`, the greatest number of packets that wait; otherwise `most`. */
+/** The limit of a queue, if it is in packets and at most three times `most`, the maximum number of waiting packets; otherwise `most`. */
 function room(tree: Tree, link: string, most: number): number {
   const queue = choice(get(tree, ["link", link.replace(/^~/, ""), "queue"]));
   const [size, unit] = limit(String(queue?.params["limit"] ?? "")) ?? [0, ""];
   return unit === "p" && size <= 3 * most ? size : most;
 }
 
-/** The side of the largest cell, at most `largest`, with which `count` packets in rows fit into a box. */
+/** The side of the largest cell, at most `largest`, for which `count` packets in rows fit in a box. */
 function packed(box: Box, count: number, largest: number): number {
   let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
   while (cell > LEAST_CELL && Math.floor(box.w / cell - AT_ENDS) * Math.floor(box.h / cell) < count) cell -= 0.5;
   return Math.max(LEAST_CELL, cell);
 }
 
-/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that all panes can have the same scale. */
+/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that all panes can use the same scale. */
 export function layout(width: number, height: number, way: Way, table: PacketTable, tree: Tree, fewest: number): Layout {
   const narrow = width < 560;
   const end = narrow ? 62 : 88;
@@ -211,7 +211,7 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const several = named.length > 1;
   const lines = several ? named.map(([line]) => line) : [NO_LINE];
   const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
-  // all panes have the same size of cells: the size that the pane with the fullest queue needs
+  // all panes have the same cell size: the size needed by the pane with the fullest queue
   const largest = chosen ? packed(queue, fewest, Math.min(LARGEST_CELL, queueWidth / 10)) : LARGEST_CELL;
   const counts = several ? named.map(([, n]) => Math.max(1, n)) : [Math.max(room(tree, name, most), chosen ? 6 : 1)];
   const boxes = several ? boxesOf(queue, counts) : [queue];

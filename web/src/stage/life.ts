@@ -33,7 +33,7 @@ export function lifeOf(table: PacketTable, packet: number): Event[] {
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** A packet in words: "data packet of upload, bytes 1 to 1448". */
+/** Describes a packet in words: "data packet of upload, bytes 1 to 1448". */
 export function nameOf(table: PacketTable, packet: number): string {
   const flags = table.flags[packet] ?? 0;
   const flow = flowName(table, table.flow[packet] ?? 0);
@@ -44,7 +44,7 @@ export function nameOf(table: PacketTable, packet: number): string {
   return (flags & FIN) !== 0 ? `FIN of ${flow}` : `packet ${seq.toLocaleString("en")} of ${flow}`;
 }
 
-/** The next (`step` 1) or previous (-1) packet of the same flow, in the order of sending; null at an end of the window. */
+/** The next (`step` 1) or previous (-1) packet of the same flow, in sending order; null at an end of the window. */
 export function neighbour(table: PacketTable, packet: number, step: 1 | -1): number | null {
   const flow = table.flow[packet];
   for (let i = packet + step; i >= 0 && i < table.packets; i += step) if (table.flow[i] === flow) return i;

@@ -1,4 +1,4 @@
-// Puts the stage into the page. It shows the current run, the pinned run, and runs of other disciplines.
+// Puts the stage into the page. It shows the current run, the pinned run, and runs with other disciplines.
 
 import type { Lab } from "../lab";
 import { set } from "../paths";
@@ -32,7 +32,7 @@ export function openStage(lab: Lab, known: Description): void {
   });
 }
 
-/** The same scenario with another discipline at a link. The discipline has its defaults. */
+/** The same scenario with another discipline at a link. The discipline uses its defaults. */
 function withDiscipline(of: Tree, link: string, discipline: string): Tree {
   const other = structuredClone(of);
   set(other, ["link", link.replace(/^~/, ""), "queue"], { [discipline]: {} });

@@ -12,7 +12,7 @@ import { positions, Scene, WIRE, type Motion } from "./positions";
 import { wayThrough } from "./route";
 import { PacketTable, upTo } from "./table";
 
-/** Largest number of packets in a window, about 9 MB. A run with more packets is recorded window by window. */
+/** Maximum number of packets in a window, about 9 MB. A run with more packets is recorded window by window. */
 const MOST_PACKETS = 40_000;
 /** A window begins this long before the clock's time, so that the visitor can step back.   Unit: ns. */
 const BEFORE = 5e8;
@@ -26,7 +26,7 @@ export interface Shown {
   result: Result;
 }
 
-/** Number of packets per second that arrive at the link of a pane. */
+/** Number of packets per second arriving at a pane's link. */
 export const packetsPerSecond = ({ result: { summary }, link }: Shown): number =>
   Number(summary.links[link]?.["offered_packets"] ?? 0) / Math.max(1e-3, summary.duration_s - summary.warm_up_s);
 
@@ -51,9 +51,9 @@ export class Pane {
   private under: Promise<void> | undefined;
   private wroteAt = 0;
   private fewest = 1;
-  /** True if one window holds the whole run. */
+  /** Whether one window covers the whole run. */
   private whole = false;
-  /** True while `table` still belongs to the previous run, because the new run is not recorded yet. */
+  /** Whether `table` still belongs to the previous run, because the new run is not recorded yet. */
   private old = false;
 
   constructor(public shown: Shown, private readonly engine: Engine, private readonly colourOf: ColourOf, private readonly onPick: (pane: Pane, packet: number) => void, private readonly onReady: () => void) {
@@ -76,13 +76,13 @@ export class Pane {
     return this.shown.result.summary.duration_s * 1e9;
   }
 
-  /** True if the recorded window contains `t`. */
+  /** Whether the recorded window contains `t`. */
   has(t: number): boolean {
     const head = this.table?.head;
     return head !== undefined && !this.old && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
   }
 
-  /** True if the window around `t`, or the window after it, must be recorded. */
+  /** Whether the window around `t`, or the window after it, must be recorded. */
   private lacks(t: number, speed: number): boolean {
     if (this.whole || this.recording !== null) return false;
     if (!this.has(t)) return true;
@@ -98,7 +98,7 @@ export class Pane {
     }
   }
 
-  /** Records the window around `t`, unless it is recorded. */
+  /** Records the window around `t`, unless it is already recorded. */
   look(t: number, speed: number): Promise<void> | undefined {
     if (this.next !== null && t >= this.next.head.from_ns + BEFORE / 2 && t < this.next.head.until_ns) {
       this.take(this.next);
@@ -111,7 +111,7 @@ export class Pane {
     return this.under;
   }
 
-  /** An upper bound for the number of packets in the run: the sum over all links, so a packet counts once on each link. */
+  /** An upper bound for the number of packets in the run: the sum over all links, so a packet is counted once per link. */
   private packets(): number {
     return Object.values(this.shown.result.summary.links).reduce((sum, link) => sum + Number(link["offered_packets"] ?? 0), 0);
   }
@@ -146,7 +146,7 @@ export class Pane {
     this.recording = null;
   }
 
-  /** Lays the pane out again: after a change of its size, its table or the page's colours. */
+  /** Lays the pane out again: after a change in its size, its table or the page's colours. */
   measure(): void {
     const [width, table] = [this.board.clientWidth, this.table];
     if (table === null || width === 0 || this.old) return;
@@ -163,17 +163,17 @@ export class Pane {
     this.board.dataset["height"] = String(px);
   }
 
-  /** The moment at which the queue is longest: in the whole run, or, if only a window is recorded, in the part of [from, until] that the window covers. */
+  /** The moment at which the queue is longest: in the whole run, or, if only a window is recorded, in the part of [from, until] covered by the window. */
   fullest(from: number, until: number): number {
     return (this.whole ? this.table?.fullest(this.link) : this.table?.fullest(this.link, from, until)) ?? from;
   }
 
-  /** The greatest number of packets that wait at once in one line of the queue. */
+  /** The maximum number of packets waiting at once in one line of the queue. */
   get most(): number {
     return this.table === null || this.old ? 1 : fullestLine(this.table, this.link);
   }
 
-  /** Draws with cells for at least this number of packets. */
+  /** Draws with cells for at least this many packets. */
   scale(fewest: number): void {
     if (fewest === this.fewest) return;
     this.fewest = fewest;
@@ -197,7 +197,7 @@ export class Pane {
     this.write(t);
   }
 
-  /** Writes the counts, and the sentence that a screen reader reads in place of the picture. */
+  /** Writes the counts, and the sentence read by a screen reader in place of the picture. */
   write(t: number): void {
     const { table, at, scene } = this;
     if (table === null || at === null) return;

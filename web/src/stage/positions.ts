@@ -1,11 +1,11 @@
-// Computes where each packet is at an instant, from nothing but a table, a layout and a time.
+// Computes where each packet is at an instant, from only a table, a layout and a time.
 //
-//   waiting   entered <= t < left       its place in its line, the head first
+//   waiting   entered <= t < left       its place in its line, head first
 //   modem     left <= t < arrived - delay   (a modem's link) waits for its grant, or is being sent
-//   wire      left <= t < arrived       the share of this time that has passed
+//   wire      left <= t < arrived       the fraction of this time that has passed
 //   falling   dropped <= t < dropped + fall
 //
-// Buffers are allocated once and used again: a frame allocates nothing.
+// Buffers are allocated once and reused: a frame allocates nothing.
 
 import type { Hop, Layout } from "./layout";
 import { TURN } from "./layout";
@@ -19,16 +19,16 @@ export class Scene {
   leg = new Uint32Array(0);
   hop = new Uint8Array(0);
   kind = new Uint8Array(0);
-  /** For a packet that waits or is in the modem, its place, 0 for the head. For a packet that travels or falls, the fraction of its path covered so far. */
+  /** For a packet waiting or in the modem, its place, 0 for the head. For a packet travelling or falling, the fraction of its path covered so far. */
   place = new Float32Array(0);
   x = new Float32Array(0);
   y = new Float32Array(0);
   side = new Float32Array(0);
-  /** The number of packets that wait at each hop. */
+  /** The number of packets waiting at each hop. */
   waiting: number[] = [];
-  /** The number of packets in the modem of each hop. */
+  /** The number of packets in each hop's modem. */
   modem: number[] = [];
-  /** The number of packets on the wire of each hop. */
+  /** The number of packets on each hop's wire. */
   wire: number[] = [];
 
   /** Makes room for `count` packets. */
@@ -117,7 +117,7 @@ function rowOf(table: PacketTable, hop: Hop, leg: number): number {
   return row < 0 ? hop.lines.length - 1 : row;
 }
 
-/** Computes how far a line still has to move up. While a packet is sent, the line that it has left moves up by one place. */
+/** Computes how far a line still has to move up. While a packet is being sent, the line it has left moves up by one place. */
 function slide(table: PacketTable, hop: Hop, legs: Uint32Array, lo: number, hi: number, t: number, delay: number): void {
   let last = -1;
   let at = -Infinity;
@@ -150,7 +150,7 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
 }
 
 /**
- * Computes the point of a place in a line. The rows of a line are stacked from the bottom up. Each row runs in the direction opposite to
+ * Computes the point for a place in a line. The rows of a line are stacked from the bottom up. Each row runs in the direction opposite to
  * the row below and is joined to it by a half circle. A half circle is 1.57 cells long and takes TURN places, so packets also
  * keep their distance there.
  */

@@ -1,4 +1,4 @@
-// The path that the stage shows: from the sender of the traffic on the chosen link to its receiver, and back.
+// The path shown on the stage: from the sender of the traffic on the chosen link to its receiver, and back.
 
 import { directed, route, tables, type Directed } from "../topology";
 import { choice } from "../paths";

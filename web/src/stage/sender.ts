@@ -35,7 +35,7 @@ export function beliefAt(table: PacketTable, flow: number, t: number): Belief | 
   };
 }
 
-/** The flow whose sender is shown at first: the flow that sent the most in the window; -1 if there is none. */
+/** The flow whose sender is shown initially: the one that sent the most in the window; -1 if there is none. */
 export function busiest(table: PacketTable): number {
   let found = busiestOf.get(table);
   if (found === undefined) {
@@ -52,7 +52,7 @@ const busiestOf = new WeakMap<PacketTable, number>();
 
 const STATES: Record<string, string> = { open: "has noticed no loss", disorder: "ACKs hint at a gap", cwr: "slows down after a mark", recovery: "recovers from a loss", loss: "recovers from a timeout" };
 
-/** The panel of a sender's state. Its elements are made once, and only their texts change with the clock. */
+/** The panel of a sender's state. Its elements are made once, and only their text changes with the clock. */
 export class BeliefPanel {
   readonly root = h("section", { class: "belief", "aria-label": "The sender" });
   private readonly of = h("span");

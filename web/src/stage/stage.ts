@@ -21,15 +21,15 @@ const DIRECTION = "bloatlab:stage";
 const MOST_PANES = MOST_BESIDE + 1;
 /** Delay from the last change of the experiment to the recording of its packets.   Unit: ms. */
 const PATIENCE_MS = 120;
-/** Time on the screen in which a packet slides into its place.   Unit: ns. */
+/** Screen time in which a packet slides into its place.   Unit: ns. */
 const EASE = 1.6e8;
-/** Time on the screen in which a dropped packet falls.   Unit: ns. */
+/** Screen time in which a dropped packet falls.   Unit: ns. */
 const FALL = 6e8;
-/** Length of the first part of the time in which a queue fills. It is shown slowly.   Unit: ns. */
+/** Length of the first part of the time in which a queue fills, which is shown slowly.   Unit: ns. */
 const AT_FIRST = 4e8;
 const FILLS = "the queue fills …";
 const SLOWLY = 0.2;
-/** Time on the screen that a packet takes to cross a link whose queue is empty.   Unit: s. */
+/** Screen time that a packet takes to cross a link with an empty queue.   Unit: s. */
 const CROSSING = 0.2;
 
 export interface Surroundings {
@@ -38,7 +38,7 @@ export interface Surroundings {
   colourOf: ColourOf;
   /** The same scenario with another discipline at this link. */
   withDiscipline(tree: Tree, link: string, discipline: string): Tree;
-  /** The clock of the stage has moved to this second. */
+  /** The stage's clock has moved to this second. */
   moved(second: number): void;
   /** The visitor runs these disciplines beside the experiment. */
   compare(disciplines: string[]): void;
@@ -46,7 +46,7 @@ export interface Surroundings {
 
 export class Stage {
   readonly clock: Clock;
-  /** Disciplines that run beside the experiment, with its load and seed. */
+  /** Disciplines run beside the experiment, with its load and seed. */
   beside: string[] = [];
   private readonly root = byId("stage");
   private readonly panes: Pane[] = [];
@@ -57,7 +57,7 @@ export class Stage {
   private readonly key = h("p", { class: "legend", "aria-hidden": "true" });
   private readonly bar: Bar;
   private visible = false;
-  /** True if the clock stopped because the stage is out of sight. */
+  /** Whether the clock stopped because the stage is out of sight. */
   private paused = false;
   private readonly still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   private later = 0;
@@ -66,13 +66,13 @@ export class Stage {
   private besideRuns = new Map<string, Shown>();
   private stop = new AbortController();
   private known = "";
-  /** The names of links and applications of the last experiment. */
+  /** The names of the last experiment's links and applications. */
   private network = "";
   /** The part of the run that an essay or a button selected; "filling" for the time in which the queue fills. */
   private direction: StageWindow | "filling" | null = null;
   private wrote = 0;
   private begun = false;
-  /** Times of the last frames, and the time that each took, for measuring.   Unit: ms. */
+  /** Times of the last frames, and how long each took, for measuring.   Unit: ms. */
   private frames: [number, number][] | null = null;
 
   constructor(private readonly around: Surroundings) {
@@ -91,7 +91,7 @@ export class Stage {
     document.addEventListener(DIRECTION, (event) => {
       this.direction = (event as CustomEvent<StageWindow | "filling">).detail;
       this.bar.touched = false;
-      // an experiment that is not open yet gets its direction in `open`
+      // an experiment not yet open gets its direction in `open`
       if (this.direction !== "filling" || keyOf(this.want?.now) === this.known) this.direct(this.direction);
     });
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
@@ -130,7 +130,7 @@ export class Stage {
       this.besideRuns.clear();
       this.known = key;
       this.clock.end = now.result.summary.duration_s * 1e9;
-      // a moved slider or another discipline does not change the clock's time, so that the visitor can compare the same moment
+      // moving a slider or changing the discipline does not change the clock's time, so that the visitor can compare the same moment
       const network = JSON.stringify([now.link, Object.keys(now.result.summary.links), Object.keys(now.result.summary.apps)]);
       if (this.direction !== null) this.direct(this.direction);
       else if (network !== this.network && !this.bar.touched) idle = this.begin(now);
@@ -154,7 +154,7 @@ export class Stage {
     if (!this.begun) this.start();
   }
 
-  /** Writes the legend of colours and shapes. */
+  /** Writes the legend for colours and shapes. */
   private explain(): void {
     const [pane] = this.panes;
     if (pane?.table === null || pane === undefined) return;
@@ -170,7 +170,7 @@ export class Stage {
   /** Shows the first picture, and starts the clock unless the visitor prefers reduced motion. */
   private start(): void {
     this.begun = true;
-    // tests and the benchmark read this: the time since the page was opened, ms
+    // tests and the benchmark read this: the time since the page was opened, in ms
     document.body.dataset["stage"] = performance.now().toFixed(0);
     if (!this.still && !this.bar.touched) this.clock.play();
   }
@@ -253,7 +253,7 @@ export class Stage {
     if (this.chosen === null) showNothing(this.lifePanel);
   }
 
-  /** Adds a discipline that runs beside the experiment, or removes it. */
+  /** Adds or removes a discipline run beside the experiment. */
   toggle(discipline: string): void {
     this.around.compare(this.beside.includes(discipline) ? this.beside.filter((d) => d !== discipline) : [...this.beside, discipline].slice(-MOST_BESIDE));
   }
@@ -347,7 +347,7 @@ export class Stage {
       panes: this.panes.map((pane) => ({ title: pane.shown.title, ready: pane.has(this.clock.t), shortened: pane.table?.head.shortened ?? false, packets: pane.read() })) };
   }
 
-  /** Plays for `ms` milliseconds, for the benchmark. Returns the times between frames and the time that each frame took, in ms. */
+  /** Plays for `ms` milliseconds, for the benchmark. Returns the times between frames and the time taken by each frame, in ms. */
   private async measure(ms: number): Promise<{ gaps: number[]; took: number[] }> {
     this.frames = [];
     this.clock.play();
@@ -361,7 +361,7 @@ export class Stage {
 
 const keyOf = (run: Shown | undefined): string => JSON.stringify([run?.tree, run?.link]);
 
-/** The start and end of the charts' bin in which the queue is longest.   Unit: ns. */
+/** The start and end of the chart bin in which the queue is longest.   Unit: ns. */
 function longest({ result, link }: Shown): [number, number] | null {
   const { links, t_s: times, width_s: width } = result.charts;
   const queue = (links[link]?.queue_packets ?? []).map((n) => n ?? 0);

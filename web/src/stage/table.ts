@@ -1,14 +1,14 @@
-// The packets of a window: the columns that the simulator wrote, and values derived from them. Times are nanoseconds since the start
-// of the run; Infinity stands for never. crates/face/src/window.rs describes the bytes.
+// The packets of a window: the columns written by the simulator, and values derived from them. Times are nanoseconds since the start
+// of the run; Infinity means never. crates/face/src/window.rs describes the bytes.
 
 export interface Head {
   from_ns: number;
   until_ns: number;
-  /** True if the window ends earlier than requested, because it would have too many packets. */
+  /** Whether the window ends earlier than requested because it would contain too many packets. */
   shortened: boolean;
   links: { name: string; from: string; to: string; delay_ns: number; modem: boolean; discipline: string; lines: string[] }[];
   apps: { name: string; kind: string; late_after_ns: number | null }[];
-  /** For each flow: application, number, connection, direction (1: reverse), smallest one-way delay. */
+  /** For each flow: application, number, connection, direction (1: reverse), minimum one-way delay. */
   flows: [string | null, number, number, 0 | 1, number][];
   states: string[];
   columns: [string, "f64" | "u32" | "u16" | "u8", number, number][];
@@ -21,7 +21,7 @@ export const NO_LINE = 0xffff;
 /** Flags of a packet (crates/packet/src/meta.rs). */
 export const PURE_ACK = 1, SYN = 2, FIN = 4;
 
-/** Drop reasons, by their number (crates/packet/src/fate.rs). */
+/** Drop reasons, by number (crates/packet/src/fate.rs). */
 export const REASONS = ["the queue was full", "the queue was full: the packet at its head was dropped", "the law dropped it on arrival", "the law dropped it at the head",
   "the modem's transmit queue was full", "the link lost it", "its flow was gone", "pushed out of a full queue", "a newer ACK made it redundant"];
 
@@ -45,7 +45,7 @@ export class PacketTable {
   readonly flags: Uint16Array;
   readonly ecn: Uint8Array;
   readonly again: Uint8Array;
-  /** Number of each packet's first leg, and a last entry: the number of legs. */
+  /** Number of each packet's first leg, with a final entry: the number of legs. */
   readonly first: Uint32Array;
   readonly legEntered: Float64Array;
   readonly legLeft: Float64Array;
@@ -103,7 +103,7 @@ export class PacketTable {
     return found;
   }
 
-  /** True if the sender of a flow is in the table. */
+  /** Whether a flow's sender is in the table. */
   sends(flow: number): boolean {
     return (this.senders ??= new Set(this.column("sender.flow"))).has(flow);
   }
