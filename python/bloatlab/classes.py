@@ -162,9 +162,9 @@ class UserClass:
                 fits, valid = numeric, "a number, or a quantity such as 5ms (ns), 10mbit (bit/s), 3KB (bytes)"
                 value = float(value) if numeric else value
             case str():
-                fits, valid = isinstance(value, str), "a text"
+                fits, valid = isinstance(value, str), "a string"
             case _:
-                fits, valid = _plain(value), "a number, a text, true or false"
+                fits, valid = _plain(value), "a number, a string, true or false"
         if not fits:
             raise self.kind.error([f"{path}: {json.dumps(given)[:80]} is not valid; expected {valid}"])
         return value

@@ -242,7 +242,7 @@ def nanoseconds(time: float | str, end: float) -> int:
     """Converts the argument of `run_until` to ns; `end` is in s. Raises `ScenarioError` for an invalid time."""
     ns = _whole(time, "duration", 1e9)
     if ns is None:
-        valid = f'a time of 0 to {end:g} s: a number of seconds, or a text such as "250ms"'
+        valid = f'a time of 0 to {end:g} s: a number of seconds, or a string such as "250ms"'
         raise ScenarioError([f"run_until: {_shown(time)} is not valid; expected {valid}"])
     return ns
 
@@ -326,7 +326,7 @@ def _with_unit(path: str, value: object, unit: str | None) -> object:
         return value
     number = _whole(value, "", 1e9 if unit == "ns" else 1)
     if number is None:
-        valid = f"a number ({'s' if unit == 'ns' else unit}), or a text with a unit"
+        valid = f"a number ({'s' if unit == 'ns' else unit}), or a string with a unit"
         raise ScenarioError([f"{path}: {_shown(value)} is not valid; expected {valid}"])
     return f"{number}{unit}"
 
@@ -383,6 +383,6 @@ def _number(path: str, value: object, kind: str) -> int | None:
     """Converts a setting to a whole number of bytes or bit/s. Raises `ScenarioError`."""
     number = _whole(value, kind)
     if number is None and value is not None:
-        valid = 'bytes, or a text such as "30KB"' if kind == "size" else 'bit/s, or a text such as "10mbit"'
+        valid = 'bytes, or a string such as "30KB"' if kind == "size" else 'bit/s, or a string such as "10mbit"'
         raise ScenarioError([f"{path}: {_shown(value)} is not valid; expected {valid}"])
     return number

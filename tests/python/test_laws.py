@@ -253,7 +253,7 @@ HEAD = "    def head(self, packet, view): pass\n"
         (f"class Mine:\n    def __init__(self, a=1): pass\n{HEAD}", ", a = 1.5", ["python.a: 1.5", "a whole number"]),
         (f"class Mine:\n    def __init__(self, a=1): pass\n{HEAD}", ", a = 'x'", ['python.a: "x"', "a whole number"]),
         (f"class Mine:\n    def __init__(self, a=True): pass\n{HEAD}", ", a = 1", ["python.a: 1", "true or false"]),
-        (f"class Mine:\n    def __init__(self, a='x'): pass\n{HEAD}", ", a = 1", ["python.a: 1", "a text"]),
+        (f"class Mine:\n    def __init__(self, a='x'): pass\n{HEAD}", ", a = 1", ["python.a: 1", "a string"]),
         (f"class Mine:\n{HEAD}", ", limit = '0p'", ["link.up.queue.python"]),
     ],
 )

@@ -157,7 +157,7 @@ def test_a_dropped_scenario_is_opened(page: Open):
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 DROPPED = {
-    "a picture": ([("cat.png", PNG)], "cat.png: not a text; expected a scenario, in TOML or JSON"),
+    "a picture": ([("cat.png", PNG)], "cat.png: not a text file; expected a scenario, in TOML or JSON"),
     "a page": ([("a.html", b"<script>alert(1)</script>")], "a.html: line 1: not valid TOML: "),
     "two files": ([("a.toml", b""), ("b.toml", b"")], "2 files dropped; expected one scenario, in TOML or JSON"),
     "a large file": ([("big.toml", 3_000_000)], "big.toml: 3.0 MB; a scenario has at most 1 MB"),

@@ -419,7 +419,7 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"qdisc": 3}, "qdisc: expected a text"),
+        ({"qdisc": 3}, "qdisc: expected a string"),
         ({"rate_bps": "fast"}, "rate_bps: expected a number"),
         ({"rate_bps": -1}, "rate_bps: -1 is not above 0"),
         ({"warmup_s": 60}, "is not before duration_s"),

@@ -61,7 +61,7 @@ async function take(lab: Lab, files: File[]): Promise<void> {
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new Error(`${name}: not a text; expected a scenario, in TOML or JSON`);
+    throw new Error(`${name}: not a text file; expected a scenario, in TOML or JSON`);
   }
   const read = await lab.engine.read(text, text.trimStart().startsWith("{"));
   const [problem] = read.problems ?? [];

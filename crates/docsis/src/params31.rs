@@ -67,7 +67,7 @@ pub struct Docsis31Params {
     /// below that apply are `downstream_interleaver` and `downstream_pipeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
-    /// Time between MAPs, rounded to whole frames: 2ms are rounded to 15 frames of 135us, and 1ms to 7.
+    /// Time between MAPs, rounded to whole frames: 2ms is rounded to 15 frames of 135us, and 1ms to 7.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
     /// Start of the first MAP interval; further intervals follow without gaps.

@@ -40,7 +40,8 @@ fn plain_words(message: &str) -> String {
 
 /// Returns the tree of a TOML document.   Errors: a number that is not finite; a date.
 fn plain(value: toml::Value) -> Result<Value, Problem> {
-    let bad = |given: &str| Err(Problem::new("", format!("{given} is not valid; expected a finite number or a text")));
+    let bad =
+        |given: &str| Err(Problem::new("", format!("{given} is not valid; expected a finite number or a string")));
     Ok(match value {
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(n) => n.into(),

@@ -97,7 +97,7 @@ fn as_valid(valid: &str) -> String {
         "u64" | "usize" => "a whole number from 0 on".to_owned(),
         "f64" | "f32" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
-        "a string" | "str" | "string" => "a text".to_owned(),
+        "a string" | "str" | "string" => "a string".to_owned(),
         "a sequence" => "a list".to_owned(),
         "string or map" => "a keyword, or a table of one key".to_owned(),
         "map with a single key" => "a table of one key".to_owned(),

@@ -45,7 +45,7 @@ presets! { p:
     /// linux-6 with BBR version 1, paced
     "bbr" { p.control.choose("bbr") }
 
-    /// linux-6 with Linux' variant of DCTCP (RFC 8257); all packets are ECT(0)
+    /// linux-6 with Linux's variant of DCTCP (RFC 8257); all packets are ECT(0)
     "dctcp" {
         p.control.choose("dctcp");
         (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Dctcp);

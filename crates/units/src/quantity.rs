@@ -255,7 +255,7 @@ impl<'de> serde::Deserialize<'de> for Prob {
         impl serde::de::Visitor<'_> for V {
             type Value = Prob;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a probability between 0 and 1, or a text such as \"1%\"")
+                f.write_str("a probability between 0 and 1, or a string such as \"1%\"")
             }
             fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<Prob, E> {
                 v.parse().map_err(E::custom)
@@ -280,7 +280,7 @@ impl schemars::JsonSchema for Prob {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "a probability between 0 and 1, or a text such as \"1%\"",
+            "description": "a probability between 0 and 1, or a string such as \"1%\"",
             "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": "^[0-9.]+%?$" }]
         })
     }

@@ -308,7 +308,7 @@ def _wanted(key: str, table: _Table) -> Wanted:
 
 #: For each field annotation: the types that a file may use for its value, and the name of these types in messages.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "str": ((str,), "a text"),
+    "str": ((str,), "a string"),
     "float": ((int, float), "a number"),
     "int": ((int,), "a whole number"),
     "int | None": ((int,), "a whole number"),
@@ -316,7 +316,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "list": ((list,), "tables"),
     "Sequence[str]": ((list,), "a list of texts"),
     "Mapping[str, Any]": ((dict,), "a table"),
-    "str | Mapping[str, Any]": ((str, dict), "a text or a table"),
+    "str | Mapping[str, Any]": ((str, dict), "a string or a table"),
 }
 
 
@@ -348,7 +348,7 @@ class _Table:
         if kind == "Sequence[str]":
             value = tuple(value)
             if wrong := [one for one in value if not isinstance(one, str)]:
-                raise AdviceError(f"{self.where}: {key}: {str(wrong[0])[:80]} is not a text")
+                raise AdviceError(f"{self.where}: {key}: {str(wrong[0])[:80]} is not a string")
         self._taken[key] = value
         return value
 

@@ -34,7 +34,7 @@ def seconds(name: str, given: float | str) -> float:
     found = amount(given) if isinstance(given, str) else ("duration", given * 1e9)
     if found is None or found[0] != "duration" or not found[1] > 0:
         raise ValueError(
-            f'{name}: {str(given)[:80]!r} is not valid; expected seconds above 0, or a text such as "20ms"'
+            f'{name}: {str(given)[:80]!r} is not valid; expected seconds above 0, or a string such as "20ms"'
         )
     return found[1] / 1e9
 

@@ -67,7 +67,7 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
     for name, value in row.items():
         own: Any = value.item() if isinstance(value, np.generic) else value
         if type(own) not in _PLAIN and not isinstance(own, (bool, int, float, str)):
-            raise TypeError(f"a measure is a number, a text, true, false or None; {name} is {type(value).__name__}")
+            raise TypeError(f"a measure is a number, a string, true, false or None; {name} is {type(value).__name__}")
         values[name] = own
     return values
 

@@ -118,7 +118,7 @@ def _entry(where: str, name: str, given: Any) -> Entry:
     if warmup >= duration:
         raise NoReferenceError(f"{where}.warmup_s: {warmup:g} is not before duration_s, {duration:g}")
     if not isinstance(given["qdisc"], str):
-        raise NoReferenceError(f"{where}.qdisc: expected a text as for tc")
+        raise NoReferenceError(f"{where}.qdisc: expected a string as for tc")
     group = str(given.get("group", ""))
     udp = [_udp(f"{where}.udp", u) for u in _list(where, given, "udp")] if "udp" in given else []
     return Entry(

@@ -88,7 +88,7 @@ params! {
         /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue, and is
         /// charged the overhead of every segment.
         split_gso: bool = true,
-        /// Number of instances that share `bandwidth`, from 1 to 64 (Linux' cake_mq). Each has the flows of one transmit queue
+        /// Number of instances that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each has the flows of one transmit queue
         /// of the device. Limits apply to each instance.
         instances: u16 = 1,
         /// Maximum length of all tins in bytes, in addition to `limit`; null: four times the bytes that `bandwidth`

@@ -272,8 +272,8 @@ fn lines_are_in_the_users_words() {
             "{ codel = {}, pie = {} }",
             "link.up.queue: \"pie\" is one key too many; expected a discipline: a table of one key",
         ),
-        ("link.up.loss", "nan", "link.up.loss: NaN is not valid; expected a finite number or a text"),
-        ("duration", "1979-05-27", "duration: 1979-05-27 is not valid; expected a finite number or a text"),
+        ("link.up.loss", "nan", "link.up.loss: NaN is not valid; expected a finite number or a string"),
+        ("duration", "1979-05-27", "duration: 1979-05-27 is not valid; expected a finite number or a string"),
         ("seed", "-1", "seed: -1 is not valid; expected a whole number from 0 on"),
     ];
     for (path, value, line) in cases {

@@ -9,7 +9,7 @@ group! {
         /// Segments are paced with every controller, as with the queue discipline fq or with TCP's own pacing. The rate per
         /// round trip is twice the window if the window is below half of ssthresh, otherwise 1.2 times the window. A controller
         /// that sets its own rate keeps this rate.
-        /// Source: Linux' tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
+        /// Source: Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
         /// How the pacing rate is kept.
         pub pacing: Pacing = Pacing::LinuxInternal,
@@ -27,7 +27,7 @@ group! {
         /// machine. The first link of the host holds (queued or in transmission) at most two bursts of each connection, or the
         /// data of 1/1024 s at the pacing rate if that is more. For retransmissions, the limit is twice as high. All other data
         /// waits in the socket. If off, the bottleneck is not in the sender's host.
-        /// Source: Linux' tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
+        /// Source: Linux's tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }
 
@@ -48,7 +48,7 @@ words! {
         /// After a burst, the next one waits for the time that the burst's payload takes at the pacing rate. Source:
         /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
-        /// Linux' internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the window or
+        /// Linux's internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the window or
         /// an ACK, the wait for the next burst is shortened by this delay, by up to half. The first ten segments are not paced.
         /// Source: Linux tcp_output.c.
         "linux-internal" LinuxInternal,

@@ -16,7 +16,7 @@ pub struct ReceiveWindow {
 
 impl ReceiveWindow {
     /// A window that grows with the number of bytes that the application reads in a round trip.   Source: Fisk & Feng 2001;
-    /// Linux' tcp_moderate_rcvbuf.
+    /// Linux's tcp_moderate_rcvbuf.
     pub(crate) const AUTO: Self = Self { bytes: Bytes(MOST), auto: true };
 
     /// Returns a constant window.
@@ -68,7 +68,7 @@ units::text_serde!(ReceiveWindow);
 /// Memory of a receive buffer that grows on demand. Half of it is for payload, the rest is overhead of the system
 /// (tcp_adv_win_scale 1).
 ///
-/// Source: Linux' tcp_rmem; ip-sysctl.   Departs: tcp_rmem's minimum is left out, because it matters only under memory
+/// Source: Linux's tcp_rmem; ip-sysctl.   Departs: tcp_rmem's minimum is left out, because it matters only under memory
 /// pressure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -12,7 +12,7 @@ group! {
         pub ack_every: u32 = 2,
         /// Maximum delay of an ACK if `ack_every` is above 1, or of the ACK of a short segment.
         pub delayed_ack: Duration = Duration::from_millis(40),
-        /// Number of ACKs at the start of a connection that leave at once (Linux' quickack).
+        /// Number of ACKs at the start of a connection that leave at once (Linux's quickack).
         pub quick_acks: u32 = 16,
         /// A segment with PSH is acknowledged at once. Linux has done this since 6.6 if the application reads at once. Senders
         /// set PSH on the last segment of a burst of several, and on the last segment of the data written.
@@ -20,12 +20,12 @@ group! {
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
         /// The receive window. A number of bytes: a constant window (applications read at once). `auto`: a buffer that begins
-        /// small and grows with the bytes read in a round trip; packets then carry the current window. Source: Linux'
+        /// small and grows with the bytes read in a round trip; packets then carry the current window. Source: Linux's
         /// tcp_moderate_rcvbuf.
-        // the default is the maximum in Linux' default tcp_rmem, 6 MiB
+        // the default is the maximum in Linux's default tcp_rmem, 6 MiB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
         /// Memory of the buffer with `receive_window = "auto"`. Default: 131072 bytes initially, at most 6291456.   Source:
-        /// Linux' tcp_rmem.
+        /// Linux's tcp_rmem.
         pub rmem: Option<Rmem> = None,
     }
 

@@ -193,7 +193,7 @@ impl MediaParams {
         within("size_spread", self.size_spread, 0.0, 0.5)?;
         if let Some(n) = self.key_frames() {
             let message = format!(
-                "{} are {n} frames, too few for key frames of {} times the mean size",
+                "{} is {n} frames, too few for key frames of {} times the mean size",
                 self.key_interval.unwrap_or_default(),
                 self.key_size
             );

@@ -99,7 +99,7 @@ fn bad_flows() {
     assert_eq!(bad(r#"{ "max_rate": "200kbit" }"#), "max_rate: 200kbit is below start_rate, 300kbit");
     assert!(bad(r#"{ "frame_rate": 0 }"#).starts_with("frame_rate: 0 is not valid"));
     assert!(bad(r#"{ "packet": 40 }"#).starts_with("packet: 40B is not valid"));
-    assert!(bad(r#"{ "key_interval": "50ms" }"#).starts_with("key_interval: 50ms are 2 frames, too few"));
+    assert!(bad(r#"{ "key_interval": "50ms" }"#).starts_with("key_interval: 50ms is 2 frames, too few"));
     assert!(bad(r#"{ "max_rate": "1gbit" }"#).starts_with("max_rate: 1gbit may give a frame of"));
     assert!(bad(r#"{ "control": { "gcc": { "beta": 2 } } }"#).starts_with("control.gcc.beta: 2 is not valid"));
     let pauses = r#"{ "pauses": [{ "from": "2s", "to": "5s" }, { "from": "4s", "to": "6s" }] }"#;

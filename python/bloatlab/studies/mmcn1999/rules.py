@@ -186,7 +186,7 @@ PARAMETERS: Mapping[tuple[str, str], Callable[[], float]] = {
 }
 
 UNTESTED: Mapping[tuple[str, str], str] = {
-    ("CBT evaluation slide", "chart y axis"): "the axis of a chart; its label (kbps) is wrong: 10 Mbit/s are 1250 kB/s",
+    ("CBT evaluation slide", "chart y axis"): "the axis of a chart; its label (kbps) is wrong: 10 Mbit/s is 1250 kB/s",
     ("CBT evaluation slide", "chart x axis"): "the axis of a chart: our runs last 100 s",
     ("RED", "parameters"): "a list of names, not a number to reproduce: all five are read back above",
 }
