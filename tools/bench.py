@@ -44,7 +44,7 @@ def say(text: str) -> None:
 
 
 def lines(command: list[str]) -> Iterator[dict[str, Any]]:
-    """Yields the JSON objects that a program prints, one per line, while it runs."""
+    """Yields the JSON objects printed by a program, one per line, while it runs."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
             if line.startswith("{"):

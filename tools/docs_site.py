@@ -232,7 +232,7 @@ def demoted(text: str) -> str:
 
 
 def controller_pages() -> list[Page]:
-    """Returns a page for each congestion controller."""
+    """Returns one page for each congestion controller."""
     return [
         Page(f"controllers/{name}.md", "", title, f"# {title}\n\n{demoted(module_doc(CONTROLLERS / f'{name}.rs'))}\n")
         for name, title in NAMED.items()

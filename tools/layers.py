@@ -13,7 +13,7 @@ The same rule applies to the modules of the Python package. Every `import` count
 function or only for type checkers, and so does a string passed to `importlib.import_module`. lint-imports
 checks that the package's imports only go down (`pyproject.toml`).
 
-Exit code 0: all imports go down. 1: at least one import does not, or there is a cycle; prints a line for each. 2:
+Exit code 0: all imports go down. 1: at least one import does not, or there is a cycle; prints one line for each. 2:
 cargo could not be run.
 """
 
@@ -63,7 +63,7 @@ INLINE = re.compile(r"\b(?:crate|super)(?:::\w+)+")
 
 
 def leaves(tree: str) -> Iterator[tuple[Module, str]]:
-    """Yields the path and local name of each item of a `use`: `a::{b, c as d}` gives a::b as b and a::c as d."""
+    """Yields the path and local name of each item in a `use`: `a::{b, c as d}` gives a::b as b and a::c as d."""
     tree = tree.strip()
     if tree.endswith("}"):
         head, _, inner = tree.partition("{")

@@ -3,8 +3,8 @@
 
     make live-torture N=100 SEED=1
 
-Each run either has an error or a panic injected at a step of the set-up, or gets SIGINT, SIGTERM or SIGKILL at a random
-time, or ends undisturbed. After the run (after a SIGKILL, also after `bloatlab live --clean`), links, addresses,
+Each run either has an error or a panic injected at some step of the set-up, or gets SIGINT, SIGTERM or SIGKILL at a
+random time, or ends undisturbed. After the run (after a SIGKILL, also after `bloatlab live --clean`), links, addresses,
 routes, rules, namespaces, mounts and processes are compared with those before it, and differences are printed. Needs
 root and TUN.
 

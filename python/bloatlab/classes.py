@@ -32,7 +32,7 @@ class ClassError(_core.ScenarioError):
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What a class implements (a law, a controller): the table that names it, its methods, and its error texts."""
+    """What a class implements (a law, a controller): the table that names it, its methods, and its error messages."""
 
     #: The noun for such a class ("law"), which is also the key of the table that names the class.
     noun: str
@@ -76,7 +76,7 @@ class UserClass:
     file: str
 
     def parameters(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """Returns the value of every parameter: from `given`, or else its default. Raises `ClassError`."""
+        """Returns the value of every parameter: from `given`, or its default. Raises `ClassError`."""
         known = self._signature(path)
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
@@ -245,7 +245,7 @@ _PARSING = threading.Lock()
 
 
 def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
-    """Parses the text of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes.
+    """Parses the source of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes.
 
     CPython 3.11 may raise SystemError if threads parse at the same time (gh-106905), and formatting a traceback also
     parses. Another thread can only run during the parse if the garbage collector calls Python code, so it is off.

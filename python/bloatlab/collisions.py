@@ -105,7 +105,7 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts, for 0, 1, ... sessions, the trials with an overfull group and those whose first session is in one.
 
-    `choices` has a row per trial: the groups of the sessions in order of arrival.
+    `choices` has one row per trial: the sessions' groups in order of arrival.
     """
     rows = np.arange(len(choices))
     counts = np.zeros((len(choices), groups), dtype=np.int16)

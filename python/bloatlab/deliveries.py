@@ -1,4 +1,4 @@
-"""Recorded delivery traces of links, read from the files that a scenario names.
+"""Recorded delivery traces of links, read from the files named in a scenario.
 
     delivery.trace = { file = "lte.down" }   # in a link's table; the path is relative to the scenario's folder
 

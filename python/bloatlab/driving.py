@@ -321,7 +321,7 @@ class Link(_Part):
 
 
 def _with_unit(path: str, value: object, unit: str | None) -> object:
-    """Converts a value of a change to the form that the core reads. Raises `ScenarioError`."""
+    """Converts a value in a change to the form read by the core. Raises `ScenarioError`."""
     if isinstance(value, str) or unit is None:
         return value
     number = _whole(value, "", 1e9 if unit == "ns" else 1)
@@ -332,7 +332,7 @@ def _with_unit(path: str, value: object, unit: str | None) -> object:
 
 
 class Flow(_Part):
-    """The TCP sender of the latest connection of an application's flow.
+    """The TCP sender in the latest connection of an application's flow.
 
     The attributes in bytes are `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged
     payload of the connection), `sacked` (payload SACKed above a hole) and `mss`. `srtt` is in s (None before the first

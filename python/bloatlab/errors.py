@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Bad input; the message is one line, which the command line prints as it is."""
+    """Bad input; the message is one line, printed as it is by the command line."""
 
 
 def nearest(word: str, known: Iterable[object]) -> str:

@@ -197,7 +197,7 @@ def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
 
 
 def _bare(scenario: Scenario) -> Scenario:
-    """Removes the expectations of a scenario, so that the key of a stored run does not depend on thresholds."""
+    """Removes a scenario's expectations, so that a stored run's key does not depend on thresholds."""
     data = scenario.data
     if data.pop("expect", None) is None:
         return scenario

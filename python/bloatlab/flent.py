@@ -50,7 +50,7 @@ STEP = 0.2
 
 Way = Literal["upload", "download"]
 
-#: `_SERIES`: the name of a TCP flow's series in each of flent's tests. `_PLAIN`: the name that most tests use.
+#: `_SERIES`: the name of a TCP flow's series in each of flent's tests. `_PLAIN`: the name used by most tests.
 _PLAIN = "TCP {way}::{number}"
 _SERIES = {"tcp_nup": _PLAIN, "tcp_ndown": _PLAIN, "rrul_be_nflows": "TCP {way} BE::{number}", "ping": _PLAIN}
 

@@ -69,7 +69,7 @@ def run(
     captures: Path | None = None,
     look: Look | None = None,
 ) -> Result:
-    """Runs `scenario` live; the result has the tables of a simulation and, in addition, `summary["live"]`.
+    """Runs `scenario` live; the result contains the same tables as a simulation and, in addition, `summary["live"]`.
 
     `scenario` and `sets` are as for `bloatlab.run`. `congestion` names a kernel congestion control that replaces every
     application's stack and is the default for the command's sockets. `max_rate` allows paths faster than the bench has

@@ -188,7 +188,7 @@ def reported_first(path: str) -> bool:
 
 
 def value_at(summary: Mapping[str, Any], path: str) -> Any:
-    """Returns the value at a dotted path of a summary or of a part of a summary; None if there is none."""
+    """Returns the value at a dotted path in a summary or a part of one; None if there is none."""
     value: Any = summary
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None

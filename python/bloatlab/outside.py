@@ -64,7 +64,7 @@ class Factory:
 
     @property
     def needs(self) -> list[str]:
-        """The features of the stack that the class uses: those in its `needs`, plus a timer if it has `on_timer`."""
+        """The stack features used by the class: those in its `needs`, plus a timer if it has `on_timer`."""
         return [*self.user.needs(), *(["timer"] if hasattr(self.user.of, "on_timer") else [])]
 
     def __call__(self) -> object:

@@ -11,7 +11,7 @@
     quic:packets_acked              segments below the cumulative acknowledgement
 
 Source: draft-ietf-quic-qlog-main-schema (QlogFileSeq, JSON Text Sequences); draft-ietf-quic-qlog-quic-events-12.
-Departs: TCP events are written in the vocabulary of QUIC. Packets are numbered in the order in which they are sent,
+Departs: TCP events are written in the vocabulary of QUIC. Packets are numbered in sending order,
 their type is 1RTT, and the byte stream is stream 0. See docs/qlog.md.
 """
 

@@ -35,7 +35,7 @@ from bloatlab.sweep import Store, parquet, sweeps
 from bloatlab.sweep.kept_runs import FRAME, RUN, tables
 from bloatlab.sweep.store import Stock, current, reading
 
-#: Names of the measures of `bloatlab sweep`, whose rows are the numbers of a summary under their dotted paths.
+#: Names of `bloatlab sweep` measures, whose rows are the numbers of a summary under their dotted paths.
 SUMMARIES = re.compile(r"summary[-.]")
 
 

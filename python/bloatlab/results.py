@@ -92,7 +92,7 @@ def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
 
 
 def this_process() -> dict[str, Any]:
-    """Returns the origin of the files that this process writes now: version, time, machine, command line."""
+    """Returns the origin of the files being written by this process: version, time, machine, command line."""
     return {
         "bloatlab": version(),
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

@@ -33,7 +33,7 @@ Progress = Callable[[float], None]
 class Result:
     """The result of a run. Picklable; equal scenarios and seeds give equal results on any machine.
 
-    `scenario` has the seed of the run. `summary` has the run's measures, per link and per application; `tables` has
+    `scenario` includes the run's seed. `summary` contains its measures, per link and per application; `tables` contains
     polars frames by name: series, histograms, page loads, flows. Column names end in their unit; kB = 1000 bytes.
     """
 
@@ -87,7 +87,7 @@ class Result:
         return public.find("plot")(self, kind=kind, output=output, **options)
 
     def frame(self, per: Literal["run", "link", "app"] = "run") -> pl.DataFrame:
-        """Returns the summary as a flat frame: a row for the run, or a row per link or application.
+        """Returns the summary as a flat frame: one row for the run, or one per link or application.
 
         See `bloatlab.frame`.
         """
@@ -98,7 +98,7 @@ class Result:
         return public.find("as_html")(self)
 
     def __repr__(self) -> str:
-        """Returns a short description: a line per link and per application, and the names of the tables."""
+        """Returns a short description: one line per link and per application, and the names of the tables."""
         summary = self.summary
         lines = [f"<Result {summary['name']}: seed {self.seed}, {summary['duration_s']:g} s"]
         lines += [_link_line(name, link) for name, link in summary["links"].items()]

@@ -72,7 +72,7 @@ def headline(result: Result) -> str:
 
 
 def summary_tables(result: Result) -> list[TextTable]:
-    """Makes every table that the run has data for."""
+    """Makes every table for which the run has data."""
     return tables_of(result.summary, result.measured_s)
 
 

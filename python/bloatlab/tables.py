@@ -21,7 +21,7 @@ Tone = Literal["plain", "good", "bad", "muted", "marked"]
 
 @dataclass(frozen=True, slots=True)
 class TextCell:
-    """A cell of a human-readable table: its text, its tone, and a `hint` that a page shows on demand.
+    """A cell of a human-readable table: its text, its tone, and a `hint` shown by pages on demand.
 
     `word` is the tone as a word ("within", "best"), shown in addition to the colour if the cell contains only a number.
     `link` is the address of another page, relative to this one.

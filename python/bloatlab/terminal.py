@@ -26,13 +26,13 @@ _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "mu
 #: Spaces between columns.
 _GAP = 2
 
-#: `_LEAST_WORDS` is the smallest width of a wrapped text column. Words longer than `_LONGEST_WORD` are broken.
+#: `_LEAST_WORDS` is the minimum width of a wrapped text column. Words longer than `_LONGEST_WORD` are broken.
 _LEAST_WORDS, _LONGEST_WORD = 14, 40
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column. `natural` is the width at which nothing wraps, `least` the smallest readable width.
+    """A column. `natural` is the width at which nothing wraps, `least` the minimum readable width.
 
     `group` is the index of the column's heading among the table's groups, -1 if it has none.
     """

@@ -106,7 +106,7 @@ class Wanted:
 
     With `kinds`, the measure is the mean of `value` over applications of these kinds. If `less` is given, it is a
     path, and the value at that path is subtracted. With a `direction`, only file transfers in that direction count.
-    Without `kinds`, the measure is a value of the link in `direction`. `noticed` is the smallest difference, in the
+    Without `kinds`, the measure is a value from the link in `direction`. `noticed` is the smallest difference, in the
     measure's unit, that a user notices.
     """
 
@@ -331,7 +331,7 @@ class _Table:
         self._taken: dict[str, Any] = {}
 
     def take(self, key: str, kind: str, default: Any = MISSING) -> Any:
-        """Takes the value of a key out of the table; `kind` must be in `_KINDS`."""
+        """Removes a key from the table and returns its value; `kind` must be in `_KINDS`."""
         if key in self._taken:
             return self._taken[key]
         kinds, expected = _KINDS[kind]

@@ -26,7 +26,7 @@ UP, DOWN = "up", "down"
 PLANT_S = 0.001
 
 #: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or the
-#: bytes that the peak rate sends in `TRANSMIT_S` seconds, if that is more. `TRANSMIT_S` is twice the 6 ms that a
+#: bytes sent at the peak rate in `TRANSMIT_S` seconds, if that is more. `TRANSMIT_S` is twice the 6 ms that a
 #: packet may wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are in bytes:
 #: 32 ACKs would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012

@@ -133,7 +133,7 @@ def today(device: Device, line: Line) -> tuple[Discipline, int]:
 
 
 def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
-    """Returns the settings that the device's standard or a guideline names, in order of preference.
+    """Returns the settings named by the device's standard or a guideline, in order of preference.
 
     Raises `AdviceError`.
     """

@@ -103,7 +103,7 @@ class Aqm(DrivenEnv):
 
         `link` is the link whose queue the agent controls, by default the slowest. Its queue becomes a FIFO with the
         limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step, and `half` the queueing delay
-        that halves the reward, each in s or as a string. `reward` is a function of the parts of the reward.
+        that halves the reward, each in s or as a string. `reward` computes the reward from its parts.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """

@@ -100,7 +100,7 @@ class CongestionControl(DrivenEnv):
 
         `app` is the application whose first flow the agent controls, and `link` the bottleneck, by default the slowest
         link. `interval` is the length of a step in s, or a string such as "20ms"; by default, it is a round trip.
-        `stack` contains parameters for its TCP (`{"ecn": True}`). `reward` is a function of the parts of the reward.
+        `stack` contains parameters for its TCP (`{"ecn": True}`). `reward` computes the reward from its parts.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """

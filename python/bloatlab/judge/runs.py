@@ -107,7 +107,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
 
 
 def _queries(name: str) -> dict[str, list[str]]:
-    """Returns the queries of each case of the whole suite, by scenario name."""
+    """Returns the queries for each case in the whole suite, by scenario name."""
     return {
         case.tree["name"]: [
             *dict.fromkeys(

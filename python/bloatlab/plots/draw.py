@@ -156,7 +156,7 @@ def svg_text(drawn: Figure, label: str) -> str:
 
 
 def apart(svg: str) -> str:
-    """Makes the ids of an element unique, so that a page can contain several."""
+    """Makes the ids of an element unique, so that a page can contain several such elements."""
     own = hashlib.sha256(svg.encode()).hexdigest()[:6]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}-\1"', svg)
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
@@ -167,7 +167,7 @@ _DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def _svg(drawn: Figure) -> str:
-    """Returns the figure as the text of an SVG file, and freezes its layout."""
+    """Returns the figure as SVG source, and freezes its layout."""
     if drawn not in _DRAWN:
         buffer = io.StringIO()
         with style.drawing():

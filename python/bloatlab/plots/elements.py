@@ -141,7 +141,7 @@ def legend(
 ) -> None:
     """Draws a legend above the figure, or above one of its axes, for the lines with the styles 0, 1, 2, ...
 
-    `ticks` is the text of the last entry, for vertical ticks in the colours of the lines.
+    `ticks` is the text of the last entry, for vertical ticks in the lines' colours.
     """
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
@@ -256,7 +256,7 @@ _POSITIONS = (
 
 
 def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, float, str]]) -> list[str]:
-    """Labels points (text, x, y, colour), after laying the figure out; returns the labels that have no room."""
+    """Labels points (text, x, y, colour), after laying the figure out; returns the labels that did not fit."""
     of.figure.draw_without_rendering()
     of.figure.set_layout_engine("none")
     box = axes.get_window_extent()

@@ -27,7 +27,7 @@ class Score:
         return f"{number(value, self.digits)}{self.unit}"
 
 
-#: The scores. The sentence names the first score in this order that an application has.
+#: The scores. The sentence names the first of these that an application has.
 _SCORES = (
     Score("voip.mos", "{}: MOS (1 to 4.5)", 2, "{} is worth MOS"),
     Score("web.page_load_s.median", "{}: median page (s)", 2, "a page of {} takes", " s"),
@@ -53,7 +53,7 @@ def _common(runs: Sequence[Run]) -> list[str]:
 
 
 def _found(runs: Sequence[Run]) -> list[tuple[Score, str, list[float]]]:
-    """Returns each score of each application that all runs have, with its value in each run."""
+    """Returns each score of each application common to all runs, with its value in each run."""
     found: list[tuple[Score, str, list[float]]] = []
     for score in _SCORES:
         for app in _common(runs):

@@ -80,7 +80,7 @@ def bins(
 
 
 def step_of(frame: pl.DataFrame) -> float:
-    """Returns the width of the bins of a series in s; 0 for fewer than two."""
+    """Returns the bin width of a series in s; 0 for fewer than two bins."""
     t = frame["t_s"].unique().sort() if "t_s" in frame.columns else pl.Series([])
     return float(t[1] - t[0]) if len(t) > 1 else 0.0
 
@@ -98,7 +98,7 @@ def recorded(run: Run) -> list[str]:
     """Returns the links with a series, longest mean wait first."""
     frame = run.table("queue_series")
     names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
-    known = [name for name in names if name in run.links]  # tables that a user has edited may name other links
+    known = [name for name in names if name in run.links]  # tables edited by a user may name other links
     return sorted(known, key=lambda name: -_mean_wait(run, name))
 
 

@@ -16,7 +16,7 @@ from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
 from bloatlab.simulation import Result
 from bloatlab.sweep import Gathered, Store, default_store, fingerprint, grid_file
 
-#: Name of the table of runs in a study's folder.
+#: Name of the runs table in a study's folder.
 STUDY_TABLE = "runs.parquet"
 
 

@@ -80,7 +80,7 @@ class Reasons:
         return self._by_text[text]
 
     def first(self, reason: Reason) -> bool:
-        """Returns true on the first call for a reason.
+        """Returns whether this is the first call for a reason.
 
         Cells with the same text share one popover, which is written on that first call.
         """

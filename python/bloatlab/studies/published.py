@@ -46,7 +46,7 @@ def rows(study: str) -> Sequence[Row]:
 class Place:
     """A row of `readback.csv`: one of the paper's parameters, and its path in a resolved scenario.
 
-    `share` is the part of the paper's value that the scenario has at this path: 1/2 for one of two directions, 1460/1500 for
+    `share` is the part of the paper's value found at this path in the scenario: 1/2 for one of two directions, 1460/1500 for
     payload.
     """
 

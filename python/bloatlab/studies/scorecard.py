@@ -26,7 +26,7 @@ class Origin(StrEnum):
 
     #: Printed or stated in the paper.
     PAPER = "paper"
-    #: Theory that the paper does not state: an identity, a closed form, a standard.
+    #: Theory not stated in the paper: an identity, a closed form, a standard.
     TEXTBOOK = "textbook"
     #: Measured by others: further runs by the same laboratory.
     OTHERS = "others"
@@ -197,7 +197,7 @@ class Scorecard:
 
     @property
     def goals(self) -> Sequence[Share]:
-        """The shares that the study sets as goals; if it sets none, the share of all judged values within tolerance."""
+        """The shares set as goals by the study; if it sets none, the share of all judged values within tolerance."""
         return self.shares or [self.of_judged]
 
     @property

@@ -4,7 +4,7 @@ The version of bloatlab does not change with every edit, so files are hashed: th
 modules with the reducing functions and of all modules that they import, if these belong to bloatlab or the user. For
 libraries, the versions of Python, polars and numpy are hashed. The values in a function's closure are hashed as well.
 
-Data files that a reducing function reads are not hashed. When these files change, give the `Measure` a new `version`.
+Data files read by a reducing function are not hashed. When these files change, give the `Measure` a new `version`.
 """
 
 import ast

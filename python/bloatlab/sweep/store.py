@@ -216,7 +216,7 @@ class Shelf:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store.folder
-        #: Number of runs that this shelf has stored.
+        #: Number of runs stored by this shelf.
         self.kept = 0
         self._notice = store.notice
         self._folder = folder

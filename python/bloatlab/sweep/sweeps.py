@@ -43,7 +43,7 @@ class Asked:
 
 
 def measure(tables: Sequence[str] = ()) -> Measure:
-    """Returns the measure that a sweep stores for each run.
+    """Returns the measure stored by a sweep for each run.
 
     The measure has all numbers of the summary, and the given tables if the run has them.
 

@@ -72,7 +72,7 @@ def ping_name(index: int) -> str:
 
 
 def flow_name(group: int, index: int) -> str:
-    """Returns the name of the application of a flow. Sorting these names gives the order of the flows."""
+    """Returns the name of a flow's application. Sorting these names gives the order of the flows."""
     return f"flow{group}_{index:04}"
 
 

@@ -75,7 +75,7 @@ class Entry:
     rest: Mapping[str, Any]
 
 
-#: `_NEEDED`: keys that an entry must have. `_READ`: all keys that this module reads. `_COMMENTS`: keys that it ignores.
+#: `_NEEDED`: keys that an entry must have. `_READ`: all keys read by this module. `_COMMENTS`: keys it ignores.
 _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")

@@ -28,7 +28,7 @@ from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, lin
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 
-#: Smallest delay on a logarithmic axis in ms. Shorter delays, which users do not notice, are drawn at this value.
+#: Minimum of a logarithmic delay axis, in ms. Shorter delays, which users do not notice, are drawn at this value.
 FLOOR = 1.0
 
 _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}

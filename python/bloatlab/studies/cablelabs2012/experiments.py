@@ -81,7 +81,7 @@ class Trial:
     @property
     def key(self) -> str:
         """The trial's name in results: the case and the label of the change."""
-        if self.setup.queue is not None:  # the letter in the paper's names (D01, C01) stands for one of its own queues
+        if self.setup.queue is not None:  # the letter in the paper's names (D01, C01) refers to one of its own queues
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 

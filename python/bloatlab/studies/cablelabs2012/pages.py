@@ -150,7 +150,7 @@ def unknowns_table() -> TextTable:
 
 
 def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTable:
-    """Returns a table of the shares of values within tolerance, for the study and for each reading run."""
+    """Returns a table of the shares of values within tolerance, for the study and each reading that was run."""
     what = {name: reading.what for name, reading in READINGS.items()}
     rows = [
         row(

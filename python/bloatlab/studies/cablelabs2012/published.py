@@ -18,7 +18,7 @@ DECLARED = Declared("cablelabs2012")
 #: The maximum that the shaper lets through in 600 s, in kB: a 10 MB burst, then 600 s at 5 Mbit/s (375 MB).
 CEILING_KB = 385_000.0
 
-#: Metrics that the paper measured, by their names in `published.csv`, in the order of its tables.
+#: Metrics measured in the paper, by their names in `published.csv`, in the order of its tables.
 LOST = "VoIP lost"
 LATE = "VoIP late"
 PLR = "VoIP total plr"

@@ -57,7 +57,7 @@ NEVER_PAGES = 3.0
 #: The tolerance of the difference between DropTail and CoDel in the size of a transfer, in kB.
 DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 
-#: Accepted shares of voice packets lost without any load, in %. The key is true for the small buffer.
+#: Accepted shares of voice packets lost without any load, in %. The key says whether the buffer is the small one.
 IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
 #: For these metrics, 90 % of the values should be within tolerance; for all other metrics, 80 %.

@@ -97,7 +97,7 @@ def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
     """Dequeues packets from a queue that is refilled to a fixed depth each time; returns (ms, share of heads dropped).
 
-    The first value is the time that the depth takes to drain.
+    The first value is the time taken to drain the queue from that depth.
     """
     packets = max(1, round(ms * TMAX_MBIT * 1e3 / 8 / PACKET))
     queue = machines.discipline("lred", seed=seed, limit="10000p", curve=curve.name, **curve.params)

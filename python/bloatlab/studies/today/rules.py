@@ -83,7 +83,7 @@ def _law(table: Mapping[str, Any]) -> Law:
             "what": case.what,
             "idle": case.line is Equipment.MODEM_2012 and case.number == 1,
             "at_5_mbit": case.what not in rates,
-            # true for Low Latency DOCSIS if only the game and the call are in the low-latency queue
+            # whether this is Low Latency DOCSIS with only the game and the call in the low-latency queue
             "classic": case.line is Equipment.LLD and case.stack is not Stack.PRAGUE,
         }
         return bool(evaluate(table["of"], {**_NAMES, **names}))
