@@ -30,7 +30,7 @@ pub(crate) const C: usize = 1;
 pub(crate) struct FrameGrant {
     /// Minislots of L and of C.
     pub slots: [u64; 2],
-    /// Minislots of L that are granted proactively.
+    /// L's proactively granted minislots.
     pub proactive: u64,
 }
 
@@ -127,9 +127,9 @@ impl Cmts {
         self.requests[flow] += bytes;
     }
 
-    /// Settles a grant of `flow` that has ended: charges the proactive bytes that were used, and refunds the requested bytes
-    /// that were not used. `proactive` is the number of proactive bytes in the grant, and `unused` the number of unused bytes,
-    /// which are taken to be proactive bytes as far as possible.
+    /// Settles a grant of `flow` that has ended: charges the proactive bytes used, and refunds the requested bytes not used.
+    /// `proactive` is the number of proactive bytes in the grant, and `unused` the number of unused bytes, which are taken to be
+    /// proactive bytes as far as possible.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));

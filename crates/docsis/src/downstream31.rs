@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packets that were reported by `advance` are no longer in the queue
+        // the packets reported by `advance` are no longer in the queue
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

@@ -319,7 +319,7 @@ impl Modem31 {
         self.counts
     }
 
-    /// Returns the current parameters of the rate shaping.
+    /// Returns the current rate-shaping parameters.
     pub fn flow(&self) -> &ShaperParams {
         &self.params.flow
     }

@@ -95,7 +95,7 @@ struct Departure {
 #[derive(Debug, Default)]
 struct Exit {
     packet: Joined,
-    /// The packets that were joined into it.
+    /// The packets joined into it.
     parts: Vec<Departure>,
 }
 

@@ -4,7 +4,7 @@ use crate::{Histogram, median};
 use std::ops::Range;
 use units::{Duration, Time};
 
-/// Maximum number of echoes that are stored one by one: 109 minutes at ten per second.
+/// Maximum number of echoes stored one by one: 109 minutes at ten per second.
 const KEPT: usize = 65_536;
 
 /// An echo request and its reply.
@@ -149,7 +149,7 @@ mod tests {
         // five echoes end after the warm-up, with round trips of 23, 30, 500, 100 and 140. The last three are under load, and
         // their mean is 740 / 3
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
-        // the load ends at 5000, so the echo of 140 that was sent at 5400 does not count
+        // the load ends at 5000, so the echo of 140 sent at 5400 does not count
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
         assert_eq!(
             p.unloaded(Time::ZERO),

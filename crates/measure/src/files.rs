@@ -4,7 +4,7 @@ use crate::Histogram;
 use crate::percentile::Sorted;
 use units::{Duration, Time};
 
-/// Maximum number of files of one application that are stored one by one.
+/// Maximum number of one application's files stored one by one.
 const KEPT: usize = 65_536;
 
 /// A complete file (or message).

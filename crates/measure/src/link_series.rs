@@ -89,7 +89,7 @@ impl LinkSeries {
         self.at(now).dropped += 1;
     }
 
-    /// Adds a packet that was marked with CE.
+    /// Adds a packet marked with CE.
     #[inline]
     pub(crate) fn marked(&mut self, now: Time) {
         self.at(now).marked += 1;

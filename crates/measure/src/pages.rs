@@ -3,7 +3,7 @@
 use crate::percentile::Sorted;
 use units::{Duration, Time};
 
-/// Maximum number of page loads that are stored one by one.
+/// Maximum number of page loads stored one by one.
 const KEPT: usize = 65_536;
 
 /// One loaded page.
@@ -41,7 +41,7 @@ impl PageLoads {
         }
     }
 
-    /// Counts a page that was abandoned with objects missing.
+    /// Counts a page abandoned with objects missing.
     pub(crate) fn abandoned(&mut self, now: Time) {
         self.abandoned += u64::from(now >= self.warm_up);
     }
@@ -61,7 +61,7 @@ impl PageLoads {
         self.abandoned
     }
 
-    /// Returns the stored load times of pages that were loaded after the warm-up.
+    /// Returns the stored load times of pages loaded after the warm-up.
     pub(crate) fn times(&self) -> Sorted {
         Sorted::new(self.kept.iter().filter(|p| p.started + p.took >= self.warm_up).map(|p| p.took))
     }

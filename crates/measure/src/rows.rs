@@ -1,4 +1,4 @@
-//! The mapping of an application's flows to rows of the tally.
+//! Maps an application's flows to rows of the tally.
 //!
 //! An application has one row for each parallel transfer. A flow takes the first free row and releases it when it ends. If no row
 //! is free, the flow shares the last row.

@@ -261,7 +261,7 @@ impl Tally {
         directions[direction].before.get_or_insert_default().sent(sender);
     }
 
-    /// Ends a page of `app` that was requested at `started`: it is loaded if all its objects arrived, otherwise abandoned.
+    /// Ends a page of `app` requested at `started`: it is loaded if all its objects arrived, otherwise abandoned.
     pub fn page_loaded(&mut self, app: usize, started: Time, objects: u32, now: Time) {
         let app = &mut self.apps[app];
         if let Some(pages) = &mut app.pages {

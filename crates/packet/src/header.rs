@@ -31,7 +31,7 @@ pub struct Header {
     pub payload: usize,
 }
 
-/// Maximum number of IPv6 extension headers that are skipped.
+/// Maximum number of IPv6 extension headers skipped.
 const MAX_EXTENSIONS: usize = 8;
 
 const TCP: u8 = 6;

@@ -1,4 +1,4 @@
-//! Algorithms that are implemented outside the core. A scenario holds the name of a class, its source text, and the values of
+//! Algorithms implemented outside the core. A scenario holds the name of a class, its source text, and the values of
 //! its parameters. The program that runs the scenario supplies a factory, which creates objects of that class.
 //!
 //! ```text

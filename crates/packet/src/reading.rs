@@ -61,7 +61,7 @@ impl Unit {
         self.row().0
     }
 
-    /// Returns the unit in the form that is written after a number.
+    /// Returns the unit in the form written after a number.
     pub const fn symbol(self) -> &'static str {
         self.row().1
     }

@@ -184,7 +184,7 @@ impl Propagation {
     /// Inserts `packet` in the order of arrival times: before packets that were sent earlier but arrive later, and after packets
     /// with the same arrival time.
     ///
-    /// Bound: one iteration for each packet that is overtaken.
+    /// Bound: one iteration for each overtaken packet.
     #[cold]
     fn overtake(&mut self, mut packet: PacketMeta, arrival: Time) {
         packet.stamp = arrival;

@@ -156,7 +156,7 @@ fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake
     Ok(())
 }
 
-/// The state of a fork while a run is cloned: the values that are shared by the copies of its objects.
+/// The state of a fork while a run is cloned: the values shared by the copies of its objects.
 struct Fork {
     error: FirstError,
     /// The memo of `copy.deepcopy`, so that an object shared by two others is copied once.

@@ -1,4 +1,4 @@
-//! The period in which a scenario loads the network, which is the part of the run that is graded.
+//! The period in which a scenario loads the network, which is the graded part of the run.
 
 use crate::app::App;
 use crate::declare::Scenario;

@@ -2,8 +2,7 @@
 
 use units::prefetch;
 
-/// Slots for values that are stored once and taken once. The free list is last-in first-out, so a slot that is in the cache is
-/// reused first.
+/// Slots for values stored once and taken once. The free list is last-in first-out, so a cached slot is reused first.
 #[derive(Clone, Debug)]
 pub(crate) struct Arena<T> {
     slots: Vec<Option<T>>,

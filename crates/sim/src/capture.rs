@@ -4,7 +4,7 @@
 //!   node `from` --- left.pcap --- queue, link ... link, queue --- right.pcap --- node `to`
 //! ```
 //!
-//! `left` holds the packets that arrive at the link's queue (including those that are dropped), and the packets that reach node
+//! `left` holds the packets that arrive at the link's queue (including those dropped there), and the packets that reach node
 //! `from` over links from node `to`. `right` holds the packets that reach node `to` over the link, and the packets that enter
 //! the queues of links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
 //!
@@ -49,7 +49,7 @@ pub struct Capture<W: Write> {
     failed: io::Result<()>,
 }
 
-/// Properties of an application that are needed for the headers of its packets, but are not in the packets.
+/// Properties of an application needed for its packets' headers, but not in the packets.
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,

@@ -1,7 +1,7 @@
 //! Chains of plain links: if one plain link feeds the next, a packet's whole passage through the chain is computed when the
 //! packet enters the first link.
 //!
-//! A plain link that is fed by one other plain link receives packets in the order in which the other link sends them. So its
+//! A plain link fed by one other plain link receives packets in the order in which the other link sends them. So its
 //! departures and its drops can be computed together with the departures of the other link:
 //!
 //! ```text
@@ -107,7 +107,7 @@ pub(crate) struct Arrival {
     pub at: Time,
     /// Time at which the event would have been scheduled; zero if it is part of an event that has been taken.
     pub since: Time,
-    /// True if the event would have been the first event that was scheduled at that time.
+    /// True if the event would have been the first event scheduled at that time.
     pub first: bool,
 }
 
@@ -292,7 +292,7 @@ impl Chained {
         }
     }
 
-    /// Updates the flows' drop counts up to the event at `now` that was scheduled at `since`. Drops at `now` count if their own
+    /// Updates the flows' drop counts up to the event at `now` scheduled at `since`. Drops at `now` count if their own
     /// event would have come before this event.
     pub(crate) fn settle_before(&mut self, now: Time, since: Option<Time>, books: &mut Books<'_>) {
         self.settle(Time(now.0.saturating_sub(1)), books);

@@ -149,7 +149,7 @@ pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
     Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
 }
 
-/// The part of a segment that is stored in the arena while its packet is in flight.
+/// The part of a segment stored in the arena while its packet is in flight.
 #[derive(Clone, Copy, Debug)]
 struct Body {
     segment: Segment,
@@ -157,7 +157,7 @@ struct Body {
     sent: Time,
 }
 
-/// The part of a pure ACK with SACK blocks that is stored in the arena. It fits in half a cache line, because thousands of such
+/// The part of a pure ACK with SACK blocks stored in the arena. It fits in half a cache line, because thousands of such
 /// ACKs are in flight when thousands of flows lose packets at the same time.
 ///
 /// Blocks are (start - ACK, length). The first block is not empty, and lies below the ACK if it reports a duplicate (RFC

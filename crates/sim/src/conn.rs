@@ -103,7 +103,7 @@ impl End {
     }
 }
 
-/// A slot of the connection table. Its size is an odd number of cache lines, so that the hot lines of all connections spread over
+/// A slot in the connection table. Its size is an odd number of cache lines, so that the hot lines of all connections spread over
 /// all sets of a cache. (If it were sixteen lines, eight per end, the first lines would use only one set in sixteen.)
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {

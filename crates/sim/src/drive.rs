@@ -23,7 +23,7 @@ pub use tcp::Steer;
 /// A link's state at one moment.
 #[derive(Clone, Debug)]
 pub struct LinkState {
-    /// Counts since the start, and the packets that are inside.
+    /// Counts since the start, and the packets inside.
     pub counts: LinkCounts,
     /// Time for which the packet at the head of the queue has waited; in a fair discipline, the longest wait of any head. `None` if
     /// no packet waits, or if the time is not known.

@@ -69,7 +69,7 @@ impl<S: Sink> World<S> {
         true
     }
 
-    /// Removes and returns the reasons to call endpoints, in the order of events.
+    /// Removes and returns the reasons to call endpoints, in event order.
     pub fn take_wakes(&mut self) -> Vec<Wake> {
         std::mem::take(&mut self.engine.wakes)
     }

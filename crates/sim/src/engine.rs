@@ -125,7 +125,7 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Adds a connection's drops to its row, including packets that are dropped after the connection has ended (such as a
+    /// Adds a connection's drops to its row, including packets dropped after the connection has ended (such as a
     /// repeated FIN).
     pub(crate) fn collect_drops(&mut self, slot: usize) {
         let now = self.net.now();

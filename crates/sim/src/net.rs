@@ -453,7 +453,7 @@ impl<S: Sink> Net<S> {
         self.links.iter_mut().for_each(|link| link.finish(end));
     }
 
-    /// Ends the warm-up. All counts of links begin at `now`.
+    /// Ends the warm-up. All link counts begin at `now`.
     pub(crate) fn begin(&mut self, now: Time) {
         self.catch_up_accounts(Time(now.0 - 1));
         self.links.iter_mut().for_each(|link| link.begin(now));

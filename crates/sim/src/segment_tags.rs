@@ -31,7 +31,7 @@ impl SegmentTags {
         packet.body = self.all.put(Tag { body: packet.body, segment });
     }
 
-    /// Removes the tag of a packet that was delivered or dropped.
+    /// Removes the tag of a delivered or dropped packet.
     pub(crate) fn take(&mut self, packet: &mut PacketMeta) {
         packet.body = self.all.take(packet.body).body;
     }

@@ -19,7 +19,7 @@ pub enum Wake {
         peer: u16,
         /// ECN field at the receiver.
         ecn: Ecn,
-        /// The bytes that were sent.
+        /// The bytes sent.
         bytes: Vec<u8>,
     },
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Taking the longer interval limits the sample to the sending rate, so compressed ACKs do not inflate it. If an ACK delivers
-//! several segments, the sample is taken from the one that was sent last.
+//! several segments, the sample is taken from the one sent last.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
 //! Cost: 56 bytes per outstanding segment, at the same position as its scoreboard entry. The scoreboard reports which segments
@@ -41,7 +41,7 @@ struct Sent {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Arrived {
     bytes: u64,
-    /// The delivered segment that was sent last, and whether it was sent more than once.
+    /// The delivered segment sent last, and whether it was sent more than once.
     newest: Option<(Sent, bool)>,
 }
 
@@ -230,7 +230,7 @@ mod tests {
         (1..5).for_each(|at| s.on_sacked(at, 1000, false));
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
-        // the segment that was sent last left at 8 ms, when nothing had been delivered yet. Its flight began at 0. So the sample
+        // the segment sent last left at 8 ms, when nothing had been delivered yet. Its flight began at 0. So the sample
         // covers all 4000 bytes delivered in the 20 ms since then
         assert_eq!(
             sample.unwrap(),

@@ -261,7 +261,7 @@ impl Detection {
         self.with_rack(|rack| rack.once_until = until);
     }
 
-    /// Returns true if this ACK delivers data that was sent before the timeout and only once, for F-RTO.
+    /// Returns true if this ACK delivers data sent before the timeout and only once, for F-RTO.
     pub(crate) fn once_delivered(&self) -> bool {
         self.rack().is_some_and(|rack| rack.once_delivered)
     }

@@ -286,7 +286,7 @@ impl Endpoint {
     }
 
     /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK or a segment with payload. `steps`
-    /// counts down to 0 as its arrival approaches. Each step prefetches the lines to which the lines of the previous step point.
+    /// counts down to 0 as its arrival approaches. Each step prefetches the lines that the previous step's lines point to.
     /// Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {

@@ -20,7 +20,7 @@ use ranges::OutOfOrder;
 use space::Space;
 use units::{LINE, Time, prefetch};
 
-/// Number of ranges above holes that are stored inline. If there are more, all are stored on the heap until no hole is left.
+/// Number of ranges above holes stored inline. If there are more, all are stored on the heap until no hole is left.
 const FEW: usize = 3;
 /// Value of `held` if the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
@@ -97,7 +97,7 @@ pub(crate) struct Receiver {
     pub(crate) phase: Phase,
     /// True if the connection is established, and the sending half has nothing outstanding and nothing to send.
     pub(crate) quiet: bool,
-    /// Ranges above holes. They are disjoint and not adjacent, and the most recently extended one is the first.
+    /// Ranges above holes. They are disjoint and not adjacent, and the most recently extended one comes first.
     few: [SackBlock; FEW],
     many: Option<Box<OutOfOrder>>,
     /// Low 32 bits of the sequence number of the peer's FIN, once seen. 32 bits are enough, because the FIN is within the
@@ -173,7 +173,7 @@ impl Receiver {
         self.ack_at = AT_ONCE;
     }
 
-    /// Returns the pause of the sender before the segment that was sent at `ts_val`, microseconds. `None` for pauses of at
+    /// Returns the sender's pause before the segment sent at `ts_val`, microseconds. `None` for pauses of at
     /// most [`PAUSE`], and before the first data.
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
@@ -329,7 +329,7 @@ impl Receiver {
             }
             return next;
         }
-        // ranges are not adjacent, so a range that begins above `next` also lies above all ranges that are removed
+        // ranges are not adjacent, so a range that begins above `next` also lies above all removed ranges
         let mut reached = next;
         let mut n = 0;
         for i in 0..usize::from(self.held) {

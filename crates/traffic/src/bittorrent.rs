@@ -137,7 +137,7 @@ struct Peer {
     unchoked: bool,
     /// True if the unchoke has arrived at the peer.
     unchoke_arrived: bool,
-    /// Messages that are written but not fully received, oldest first, each with the number of bytes still to arrive.
+    /// Messages written but not fully received, oldest first, each with the number of bytes still to arrive.
     wire: [VecDeque<(Message, u64)>; 2],
     /// Blocks received in this round.
     blocks: [u64; 2],

@@ -138,7 +138,7 @@ impl Application for Proshare {
 
     const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
 
-    /// Returns the figures. Frames that are lost, or in flight at the end, count in `frames_sent` only.
+    /// Returns the figures. Frames lost, or in flight at the end, count in `frames_sent` only.
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
         p.gap(now, self.params.frame_interval);

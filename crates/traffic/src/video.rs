@@ -1,4 +1,4 @@
-//! Adaptive-bitrate video: segments are fetched one after another, each at a rate that is chosen before its request.
+//! Adaptive-bitrate video: segments are fetched one after another, each at a rate chosen before its request.
 //!
 //! Defaults: segments of 4 s, 30 s of buffer, and a ladder of rates from 0.35 to 8 Mbit/s. A rate is at most 0.8 times the
 //! harmonic mean of the last five throughputs, the predictor of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
@@ -89,7 +89,7 @@ impl Params for VideoParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // the segments that are played, and those left in the buffer at the end
+        // the segments played, and those left in the buffer at the end
         let segments = times(span + self.buffer, self.segment.max(round), self.segments);
         let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
         Demand {

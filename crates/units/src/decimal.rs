@@ -1,9 +1,9 @@
-//! Exact decimal numbers, as users write them. A float would round whole numbers above 2^53.
+//! Exact decimal numbers, as written by users. A float would round whole numbers above 2^53.
 
 /// Number of decimal places kept. Additional digits are accepted and ignored.
 const PLACES: u32 = 15;
 
-/// A number that is not negative: `digits / 10^places`.
+/// A non-negative number: `digits / 10^places`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     digits: u128,

@@ -34,7 +34,7 @@ impl ConnectionIdGenerator for Numbered {
 
 /// A QUIC stack with at most one connection.
 pub struct Quic {
-    /// The `Instant` that is virtual time 0. Any value will do, because only differences are used.
+    /// The `Instant` that represents virtual time 0. Any value will do, because only differences are used.
     epoch: Instant,
     endpoint: quinn_proto::Endpoint,
     /// The server that the client connects to at its start.

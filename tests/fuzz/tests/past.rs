@@ -174,7 +174,7 @@ fn a_common_past_gives_the_same_bytes() {
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);
     let found = scenarios.filter(|(made, plain)| {
-        // with debug assertions, an event that is scheduled too late panics
+        // with debug assertions, an event scheduled too late panics
         let outcomes = catch_unwind(AssertUnwindSafe(|| shared(made, Duration::from_millis(20)))).unwrap_or_default();
         outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
     });

@@ -109,7 +109,7 @@ impl Programs {
             self.fire(now);
             if now >= self.next_sample {
                 self.state.sample(now);
-                // bins that were missed stay empty
+                // missed bins stay empty
                 self.next_sample = Time((now.0 / self.bin.0 + 1) * self.bin.0);
             }
             let next = self.state.next_timer().0.min(self.next_sample).min(end);

@@ -1,4 +1,4 @@
-//! Tests of the datagrams that arrive, and of the results of a run.
+//! Tests of arriving datagrams, and of a run's results.
 
 use crate::stacks::{Ticker, number, scenario, text, ticking};
 use net::{Datagram, Duration, Ecn, Endpoint, Network, Time, Transmit};

@@ -1,4 +1,4 @@
-//! The modem of CableLabs 2012: a token bucket in front of a transmit queue that is drained by grants.
+//! The modem of CableLabs 2012: a token bucket in front of a transmit queue drained by grants.
 
 use super::bucket::shaped;
 use super::{Serializer, Serve, Taken};

@@ -60,8 +60,8 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
 
 #[test]
 fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
-    // 7 lines per period of 31 ms carry 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s. One second has 32 whole rounds and 8 ms of the 33rd,
-    // which contain the lines 3, 3 and 8
+    // 7 lines per period of 31 ms carry 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s. One second contains 32 whole rounds and 8 ms of the
+    // 33rd, which contain the lines 3, 3 and 8
     let lines = [3, 3, 8, 20, 20, 20, 31];
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1504);

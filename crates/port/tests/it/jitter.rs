@@ -12,7 +12,7 @@ fn link(more: &str) -> Bench {
     ))
 }
 
-/// Returns the arrival times in the order of sequence numbers.
+/// Returns the arrival times in order of sequence number.
 fn arrivals(b: &Bench) -> Vec<Time> {
     let mut all: Vec<(u64, Time)> = b.out.iter().map(|p| (p.seq, p.stamp)).collect();
     all.sort_unstable();

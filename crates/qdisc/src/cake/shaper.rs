@@ -88,7 +88,7 @@ impl Shaper {
         }
     }
 
-    /// Charges `bytes` that were sent.
+    /// Charges sent `bytes`.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         let span = self.pace.exact(bytes);

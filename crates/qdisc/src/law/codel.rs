@@ -233,7 +233,7 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + p.interval)
     }
 
-    /// Adds a packet of this queue that was dropped at a limit to `count`. As in Linux, 1/sqrt(count) is updated only at the
+    /// Adds to `count` one of this queue's packets, dropped at a limit. As in Linux, 1/sqrt(count) is updated only at the
     /// law's next drop.
     #[inline]
     fn overflow(&mut self, p: &CodelParams) {

@@ -187,7 +187,7 @@ impl LredParams {
             p: (p_min.get(), p_max.get()),
         };
         let of = |dscp: u8| {
-            // the profile of a DSCP overrides the profile of its precedence
+            // a DSCP's profile overrides its precedence's profile
             let own = self.profiles.iter().rfind(|p| p.dscp.is_some() && p.takes(dscp));
             own.or_else(|| self.profiles.iter().rfind(|p| p.takes(dscp))).map_or_else(
                 || set(self.min_th, self.max_th, self.p_min, self.p_max),

@@ -14,7 +14,7 @@
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. In this model, the
 //! segments of a super-segment arrive one after another, as the link in front of the queue sends them; Linux queues and frees
-//! them all at once. So segments that were sent separately may also join, and a segment behind a refused segment is tested on
+//! them all at once. So segments sent separately may also join, and a segment behind a refused segment is tested on
 //! its own.
 
 use crate::declared::params;

@@ -51,7 +51,7 @@ const NEAREST: &[(&str, &str)] = &[
     ("sfq_codel", "fq_codel"),
 ];
 
-/// Largest size that is written, bytes. A larger size could not be read back.
+/// Maximum size written, bytes. A larger size could not be read back.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {

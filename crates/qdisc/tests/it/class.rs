@@ -68,7 +68,7 @@ fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
 }
 
 /// Adds an unresponsive flow of `offered` Mbit/s to TCP and the tagged sessions. Returns the mean number of packets that this
-/// flow has in the queue, and the share of the tagged packets that are lost.
+/// flow has in the queue, and the share of tagged packets lost.
 fn blast(queue: &str, offered: f64) -> (f64, f64) {
     let mut sources = vec![Source::tcp(9.0 * MBIT, 1500).poisson(), Source::udp(offered * MBIT, 1000)];
     sources.extend(sessions());

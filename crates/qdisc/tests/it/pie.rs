@@ -61,7 +61,7 @@ fn close(seen: f64, expected: f64) {
 
 #[test]
 fn the_tuning_tables() {
-    // the table of RFC 8033 §4.2, which RFC 8034 §A.2 continues above 0.1
+    // the table of RFC 8033 §4.2, which RFC 8034 §A.2 extends above 0.1
     for (drop_prob, pie, docsis, coarse) in [
         (0.0, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),
         (9.9e-7, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),

@@ -391,7 +391,7 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         // the standard error is at most 0.011
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
-    // the profile of a DSCP overrides the profile of its precedence, whatever their order
+    // a DSCP's profile overrides its precedence's profile, whatever their order
     wred.profiles = serde_json::from_value(
         r#"[{"dscp":10,"min":"3p","max":"4p","probability":1},{"precedence":1,"min":"7p","max":"8p","probability":1}]"#
             .parse()

@@ -52,7 +52,7 @@ impl Bench {
     }
 }
 
-/// Returns the flow that is served after this script. Flow 0 sends two packets: the first leaves at once, the second waits 11
+/// Returns the flow served after this script. Flow 0 sends two packets: the first leaves at once, the second waits 11
 /// ms, which is longer than the target. So the count of flow 0's law becomes 1 at 11 ms, and returns to 0 an interval later, at
 /// 111 ms. At `ms`, flow 0 sends a third packet, while flow 1 is an old flow in the middle of its turn.
 fn first_after(holds_queue: bool, ms: u64) -> u32 {

@@ -38,7 +38,7 @@ const AGE_SHIFT: u32 = 38;
 const NUMBER_SHIFT: u32 = 24;
 /// The largest number.
 pub(super) const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
-/// Second field of an event that is scheduled for the current time.
+/// Second field of an event scheduled for the current time.
 const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
 /// Smallest value of the second field in keys without a rank.
 const OLDEST: u64 = 1 << 3;
@@ -48,7 +48,7 @@ pub(super) const MAX_RANK: usize = (OLDEST << (AGE_SHIFT - NUMBER_SHIFT)) as usi
 /// Upper bound (exclusive) on the time of an event: 52 days.
 pub(super) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
 
-/// Returns the key of an event that was scheduled at `since`, at most `at`.
+/// Returns the key of an event scheduled at `since`, at most `at`.
 #[inline]
 pub(super) fn key(at: Time, since: Time, number: u64, target: Target) -> u128 {
     let scheduled = NOW - (at.0 - since.0).min(NOW - OLDEST);

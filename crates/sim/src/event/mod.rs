@@ -1,8 +1,8 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
 //! A key consists of the time of the event, the time at which it was scheduled, its number among the events scheduled at
-//! that moment, and its target. Comparing keys compares times, then the order of scheduling. The arrivals of a link that is fed by
-//! one other link have number 0 (see [`crate::chain`]).
+//! that moment, and its target. Comparing keys compares times, then the order of scheduling. The arrivals of a link fed by one
+//! other link have number 0 (see [`crate::chain`]).
 //!
 //! The set has three parts. The next event is the earliest among the first events of the parts. So the parts affect the cost of
 //! operations, but not the order of events:
@@ -99,7 +99,7 @@ impl Events {
         self.now = at;
     }
 
-    /// Returns the key of the next event that is scheduled now.
+    /// Returns the key of the next event scheduled now.
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
         self.scheduled = (self.scheduled + 1).min(MAX_NUMBER);

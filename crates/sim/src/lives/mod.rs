@@ -188,7 +188,7 @@ impl Lives {
         self.table.packets()
     }
 
-    /// Returns true if the row with this number is a packet that was sent within the window.
+    /// Returns true if the row with this number is a packet sent within the window.
     pub fn has(&self, packet: u32) -> bool {
         self.packets().get(packet as usize).is_some_and(|life| life.used && life.sent < self.until)
     }

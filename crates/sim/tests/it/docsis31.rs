@@ -71,7 +71,7 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
         let sent = number(&with, "apps.blast.datagrams_sent");
         assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
-        // without protection L is full: 10 ms of buffer, less the 2000 bytes that are kept free
+        // without protection, L is full: 10 ms of buffer, less the 2000 bytes kept free
         assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
         assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
         // the game is never sanctioned: all its packets arrive

@@ -50,7 +50,7 @@ const RTPROP_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Minimum window, segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
-/// Growth of the bandwidth per round, as a factor, above which the pipe is not full.
+/// Bandwidth growth per round, as a factor, above which the pipe is not yet full.
 const FULL_GROWTH: f64 = 1.25;
 /// Number of rounds with less growth than [`FULL_GROWTH`] after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
@@ -131,7 +131,7 @@ impl Bbr {
         self.long_term.rate().unwrap_or_else(|| self.btl_bw.get())
     }
 
-    /// Returns the number of segments that are sent back to back, as a device with offload would send them.
+    /// Returns the number of segments sent back to back, as a device with offload would send them.
     fn burst(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_BELOW { 1.0 } else { 2.0 };
         (self.pacing_rate / 1024.0 / self.mss).clamp(least, 127.0) as u32

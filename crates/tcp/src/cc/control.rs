@@ -278,7 +278,7 @@ pub(crate) struct EcnNeeds {
     pub feedback: Feedback,
     /// Default ECN codepoint of ECN-capable packets, which a parameter of the stack may replace.
     pub ect: Ect,
-    /// Default set of packets that are sent as ECN-capable. `None` selects the set that is usual for the feedback.
+    /// Default set of packets sent as ECN-capable. `None` selects the set that is usual for the feedback.
     pub ect_on: Option<EctOn>,
     /// True if a receiver with this controller sends an ACK at once when marks begin or end, even with AccECN.
     pub ack_changes: bool,
@@ -389,7 +389,7 @@ pub(crate) trait Control: Sized {
     /// is called first.
     fn on_rto(&mut self, _w: Window) {}
 
-    /// Processes a segment that is declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and
+    /// Processes a segment declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and
     /// only if [`Needs::rates`] is set.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 

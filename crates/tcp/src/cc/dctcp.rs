@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(c.on_congestion(Window { cwnd: 40.0, ssthresh: 2.0 }, Congestion::Loss, 40.0).ssthresh, 20.0);
     }
 
-    /// Applies the rules of RFC 8257 §3.3 to windows of ten segments of 1000 bytes that are acknowledged one by one.
+    /// Applies the rules of RFC 8257 §3.3 to windows of ten segments of 1000 bytes, acknowledged one by one.
     #[test]
     fn a_window_is_cut_at_its_end_by_the_new_alpha() {
         let mut c = dctcp(DctcpForm::Rfc8257);

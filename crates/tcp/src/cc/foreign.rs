@@ -60,7 +60,7 @@ pub struct ForeignNeeds {
     pub timer: bool,
 }
 
-/// A controller of a type that is defined elsewhere. Its methods are called like the methods of a built-in controller.
+/// A controller whose type is defined elsewhere. Its methods are called like the methods of a built-in controller.
 pub trait ForeignController: Send + Sync {
     /// Starts a connection with window `w`.
     fn begin(&mut self, w: Window) -> Drive {
@@ -78,7 +78,7 @@ pub trait ForeignController: Send + Sync {
     fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive;
     /// Processes a timeout, after which the window is one segment.
     fn on_rto(&mut self, _w: Window, _now: Time) {}
-    /// Processes a segment that is declared lost.
+    /// Processes a segment declared lost.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
     /// Undoes a reduction that was spurious. `before` is the window before the reduction, if it is known. A result of `None`
     /// selects the default undo.
@@ -220,7 +220,7 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Returns the time of the timer, but at least the time of the last call; [`Time::NEVER`] if there is no timer.
+    /// Returns the timer's time, but at least the time of the last call; [`Time::NEVER`] if there is no timer.
     pub(crate) fn timer_at(&self) -> Time {
         self.controller.timer().filter(|_| !self.ended).map_or(Time::NEVER, |at| at.max(self.now))
     }

@@ -42,7 +42,7 @@ const EXIT_SHARE: f64 = 0.75;
 const LARGEST_DECREASE: f64 = 0.5;
 /// Number of round trips before the first slowdown, and at the minimum window in each slowdown.
 const SLOWDOWN_RTTS: u64 = 2;
-/// Time from the end of a slowdown to the next slowdown, as a multiple of the duration of the one that ended.
+/// Time from the end of a slowdown to the next slowdown, as a multiple of the first one's duration.
 const SLOWDOWN_INTERVAL: u64 = 9;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;

@@ -176,7 +176,7 @@ impl Prague {
         }
     }
 
-    /// Grows the window for segments that were delivered without a mark.
+    /// Grows the window for segments delivered without a mark.
     fn grow(&mut self, w: &mut Window, unmarked: f64, srtt: Duration) {
         let mut left = unmarked;
         if w.slow_start() {
@@ -310,7 +310,7 @@ impl Control for Prague {
         if marked > 0.0 {
             self.reduce(&mut w, s);
         }
-        // a flow that is paced at W per round trip seldom fills its window. So the window grows even if it is not full, unless
+        // a flow paced at W per round trip seldom fills its window. So the window grows even if it is not full, unless
         // the application has no data
         let app_limited = s.rate.is_some_and(|r| r.app_limited);
         if !app_limited && s.credit > marked {

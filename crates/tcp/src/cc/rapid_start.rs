@@ -1,5 +1,5 @@
 //! Rapid Start: a first slow start that triples the window per round trip while no queue grows, and a first recovery that
-//! reduces the window by fractions of the data that arrived and of the data that was lost.
+//! reduces the window by fractions of the data that arrived and the data lost.
 //!
 //! ```text
 //! each ACK:   queue_buildup_thresh = min(min_rtt + 4 ms, 1.1 min_rtt);  rtt_floor = minimum RTT of the round so far

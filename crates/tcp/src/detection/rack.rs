@@ -74,7 +74,7 @@ pub(crate) struct Rack {
     sacked: u32,
     /// Number of segments marked lost, retransmitted or not.
     lost: u32,
-    /// RACK.reordering_seen: true if a segment was delivered after a segment that was sent later.
+    /// RACK.reordering_seen: true if a segment was delivered after a segment sent later.
     reordering_seen: bool,
     /// True if the last detection found a lost retransmission.
     lost_again: bool,
@@ -89,7 +89,7 @@ pub(crate) struct Rack {
     reo_wnd_persist: u8,
     /// Number of duplicate segments reported by D-SACK.
     duplicates: u32,
-    /// For F-RTO: true if this ACK delivers a segment that was sent only once and ends at or before `once_until`.
+    /// For F-RTO: true if this ACK delivers a segment that was sent only once and that ends at or before `once_until`.
     pub(crate) once_delivered: bool,
     /// End of the data sent before the timeout, as the low half of the offset.
     pub(crate) once_until: u32,
@@ -297,7 +297,7 @@ impl Rack {
         }
     }
 
-    /// Marks as lost the overdue retransmissions that were sent before `newest`, or all overdue retransmissions if `newest` is
+    /// Marks as lost the overdue retransmissions sent before `newest`, or all overdue retransmissions if `newest` is
     /// `None`. Returns the longest time in microseconds until other retransmissions are overdue. Bound: the retransmissions
     /// sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
@@ -332,7 +332,7 @@ impl Rack {
         self.lost_again = true;
     }
 
-    /// Marks as lost the overdue segments that were sent only once, and before `newest`. Segments above `lost_to` are in
+    /// Marks as lost the overdue segments sent only once, and before `newest`. Segments above `lost_to` are in
     /// sending order. Returns the longest time in microseconds until other segments are overdue.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;

@@ -121,7 +121,7 @@ impl TcpParams {
         self
     }
 
-    /// Returns the bytes on the wire of a full data segment, with the options that every such segment carries.
+    /// Returns the size on the wire of a full data segment, in bytes, with the options that every such segment carries.
     pub fn frame(&self) -> u16 {
         let empty = self.wire.segment_size(&Segment::default());
         (u32::from(empty) + self.ecn.option_bytes() + self.wire.mss).min(u16::MAX.into()) as u16

@@ -46,7 +46,7 @@ pub(crate) struct Space {
     rtt8: u64,
     /// End of the window whose arrival is being timed, and start of this measurement, microseconds.
     timed: (u64, u32),
-    /// The echoed time stamp that gave the last sample.
+    /// The echoed time stamp that yielded the last sample.
     last_echo: u32,
     /// Time stamp of the newest window update without data, which the next segment echoes.
     echo: u32,

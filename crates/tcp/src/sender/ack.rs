@@ -23,7 +23,7 @@ struct Acked {
     taken: Taken,
     /// True if the SACK blocks report new data.
     sacked: bool,
-    /// Send times of the newly SACKed segments that were sent only once.
+    /// Send times of the newly SACKed segments sent only once.
     sacked_once: Option<Sent>,
 }
 
@@ -138,8 +138,7 @@ impl Sender {
         }
     }
 
-    /// Applies the SACK blocks. Returns the bytes and segments newly SACKed, and the send times of those that were sent only
-    /// once.
+    /// Applies the SACK blocks. Returns the bytes and segments newly SACKed, and the send times of those sent only once.
     fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> (u64, u32, Option<Sent>) {
         let (una, next) = (self.una, self.next);
         let (board, mut watch) = self.watched_board();

@@ -15,7 +15,7 @@ pub(super) struct Watchers<'a> {
     rates: Option<&'a mut Sampler>,
     /// Number of segments newly SACKed.
     pub(super) sacked: u32,
-    /// Send times of the newly SACKed segments that were sent only once.
+    /// Send times of the newly SACKed segments sent only once.
     pub(super) once: Option<Sent>,
 }
 

@@ -13,7 +13,7 @@ impl Io for Out {
     fn event(&mut self, _: Event) {}
 }
 
-/// Returns a sender that has ten segments to send and has sent its first window, and the end of the first segment.
+/// Returns a sender with ten segments to send, which has sent its first window, and the end of the first segment.
 fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
     let mut end = Endpoint::new(p, p.first_window());
     end.connect(p, now, out);

@@ -108,7 +108,7 @@ fn a_timeout_for_a_longer_delay_is_undone() {
         p.detection.undo = Undo::None;
     });
     let (n, again) = message(&frto, 30, slow);
-    // after the first ACK, new data is sent. The second ACK is for a segment that was sent only once, so the timeout was spurious
+    // after the first ACK, new data is sent. The second ACK is for a segment sent only once, so the timeout was spurious
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
     // with time stamps, the first ACK shows that the timeout was spurious
     let eifel = reno().with(|p| {

@@ -1,4 +1,4 @@
-//! Tests of the receive window that is advertised to the sender.
+//! Tests of the receive window advertised to the sender.
 
 use super::names::*;
 use super::net::{Fate, Net};

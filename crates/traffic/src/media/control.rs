@@ -37,7 +37,7 @@ impl Context {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PacketReport {
     pub(super) sent: Time,
-    /// Time of arrival; `None` for a packet that is lost.
+    /// Time of arrival; `None` for a lost packet.
     pub(super) arrived: Option<Time>,
     /// Bytes on the wire.
     pub(super) bytes: u32,

@@ -290,7 +290,7 @@ impl Gcc {
     fn received(&self) -> Option<f64> {
         let (first, last) = (self.arrivals.front()?, self.arrivals.back()?);
         let span = last.0.since(first.0);
-        // the bits of the first arrival belong to the time before it
+        // the first arrival's bits belong to the time before it
         let bits: f64 = self.arrivals.iter().skip(1).map(|(_, bits)| bits).sum();
         (span >= RATE_WINDOW[0]).then(|| bits / span.secs())
     }

@@ -29,7 +29,7 @@ pub(super) struct Arrival {
 pub(super) struct Report {
     /// Number of the first packet that the report covers.
     pub(super) begin: u64,
-    /// The arrivals of the packets from `begin` on.
+    /// The packets' arrivals, starting at `begin`.
     pub(super) arrivals: Vec<Option<Arrival>>,
     /// Time at which the report left.
     pub(super) sent: Time,

@@ -1,4 +1,5 @@
-//! Scenarios from a careless or hostile author: links without a rate, names with terminal escapes, any text as a link's trace.
+//! Scenarios from a careless or hostile author: links without a rate, names with terminal escapes, arbitrary text as a link's
+//! trace.
 
 use super::scenario::balance;
 use super::text::{clear, judge};
@@ -33,7 +34,7 @@ pub(crate) const NAMES: Target = Target {
     start: Vec::new,
 };
 
-/// Any text as a link's trace.
+/// Arbitrary text as a link's trace.
 pub(crate) const TRACE: Target = Target {
     name: "trace",
     minute: 500_000,

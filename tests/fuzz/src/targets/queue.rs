@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 
-/// Any discipline with any sequence of calls.
+/// Any discipline, with an arbitrary sequence of calls.
 pub(crate) const QUEUE: Target = Target {
     name: "queue",
     minute: 150_000,
@@ -29,9 +29,9 @@ pub(crate) const QUEUE: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Maximum number of timers that are checked in one wait. With a parameter of 1 ns, a billion timers would expire per second.
+/// Maximum number of timers checked in one wait. With a parameter of 1 ns, a billion timers would expire per second.
 const TICKS: u32 = 2_000;
-/// Maximum number of timers that are checked in one input. Some timers visit every flow, and an input that takes a minute would
+/// Maximum number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would
 /// delay all other inputs.
 const ALL_TICKS: u32 = 20_000;
 /// Maximum number of calls to empty the queue. The wait doubles after each call that returns no packet, so 64 such calls reach the

@@ -12,7 +12,7 @@ use packet::Flags;
 use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
-/// Any segments, for a receiver with the parameters of any stack.
+/// Arbitrary segments, for a receiver with the parameters of any stack.
 pub(crate) const RECEIVER: Target = Target {
     name: "receiver",
     minute: 20_000,
@@ -43,7 +43,7 @@ impl Io for Out {
     }
 }
 
-/// The model: true for each byte received. The SYN is byte 0.
+/// The model: whether each byte was received. The SYN is byte 0.
 struct Model {
     here: Vec<bool>,
     /// Maximum number of runs above a hole at any time.

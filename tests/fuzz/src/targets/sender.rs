@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use units::{Duration, Time};
 
-/// Any ACKs, for a sender of any stack.
+/// Arbitrary ACKs, for a sender with any stack.
 pub(crate) const SENDER: Target = Target {
     name: "sender",
     minute: 10_000,
@@ -78,7 +78,7 @@ struct Bench {
     sent_to: u64,
     /// Highest ACK that the sender has accepted.
     acked: u64,
-    /// True for each byte that the receiver has. Byte 0 is the SYN.
+    /// Whether the receiver has each byte. Byte 0 is the SYN.
     here: Vec<bool>,
     /// Segments in flight, oldest first.
     flying: VecDeque<Segment>,

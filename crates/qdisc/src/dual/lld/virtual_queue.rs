@@ -15,7 +15,7 @@
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
 //! Units: L in bytes of frames with the MAC header, packets without it.
-//! Departs: the rest of a packet that is sent in fragments is not counted. Sampling stops while L is empty and the average is
+//! Departs: the rest of a packet sent in fragments is not counted. Sampling stops while L is empty and the average is
 //! at most `allowed`; the next arrival applies the missed samples to the average.
 
 use packet::RequestLoop;
@@ -124,7 +124,7 @@ impl VirtualQueue {
         Time((now.0 / every + 1) * every)
     }
 
-    /// Resumes sampling. The queue was empty at all samples that were missed.
+    /// Resumes sampling. The queue was empty at all missed samples.
     fn resume(&mut self, now: Time) {
         let every = self.of.sample.0.max(1);
         let missed = now.0 / every - self.sampled.0 / every;
