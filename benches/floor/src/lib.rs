@@ -1,4 +1,4 @@
-//! The floor: the cost of a dumbbell that has only packets, links and an event set.
+//! The floor: the cost of a dumbbell with only packets, links and an event set.
 //!
 //! ```text
 //!   flows --access 1 ms--> bottleneck 23 ms --access 1 ms--> sinks        1500-byte packets
@@ -157,7 +157,7 @@ impl Link {
         }
     }
 
-    /// Computes departure and arrival of a packet. Returns true if it is the only packet in flight, so that the link needs
+    /// Computes the departure and arrival of a packet. Returns true if it is the only packet in flight, so that the link needs
     /// an event.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {

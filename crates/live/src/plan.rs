@@ -143,7 +143,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Places the opposite ends of applications that have one placed end.   Bound: each iteration places at least one host.
+    /// Places the opposite ends of applications with one placed end.   Bound: each iteration places at least one host.
     fn spread(&mut self) -> Result<(), Problem> {
         loop {
             let mut moved = false;
@@ -172,7 +172,7 @@ impl Plan {
         }
     }
 
-    /// Places the two nodes that have a single neighbour, for a scenario without applications. The node nearer to the first
+    /// Places the two nodes with a single neighbour, for a scenario without applications. The node nearer to the first
     /// link's `from` is on the left.
     fn take_leaves(&mut self) -> Result<(), Problem> {
         let neighbours = |n: u16| {

@@ -194,7 +194,7 @@ impl Histogram {
         n as f64 / self.count as f64
     }
 
-    /// Returns the bins that have values, in ascending order: lower edge, upper edge (exclusive) and number of values.
+    /// Returns the non-empty bins in ascending order: lower edge, upper edge (exclusive) and number of values.
     pub(crate) fn bins<'a>(&'a self) -> impl Iterator<Item = (Duration, Duration, u64)> + 'a {
         self.filled()
             .flat_map(|(first, page)| page.iter().enumerate().map(move |(i, &n)| (first + i, n)))

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// The keys of a service.
 const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 
-/// The services that have their own rate, so that their link has no `rate`.
+/// The services with their own rate; their link has no `rate`.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
 /// Adds a rule to the schema of a link: a link has at most one of the keys of services.

@@ -72,7 +72,7 @@ impl Stack {
     }
 }
 
-/// Returns the parameter that has `word` among its values, if there is one (`accecn` is a value of `ecn_feedback`).
+/// Returns the parameter whose values include `word`, if there is one (`accecn` is a value of `ecn_feedback`).
 fn as_value<'a>(word: &str, parameters: &'a serde_json::Map<String, Value>) -> Option<&'a str> {
     let takes = |key: &&String| {
         let mut tree = parameters.clone();

@@ -21,9 +21,9 @@ pub(crate) enum EcnUse {
     /// No ECN.
     #[default]
     Off,
-    /// Feedback of RFC 3168 or of DCTCP: ECE and CWR are signals.
+    /// RFC 3168 or DCTCP feedback: ECE and CWR are signals.
     Classic,
-    /// Feedback of AccECN: ECE and CWR are two bits of a counter.
+    /// AccECN feedback: ECE and CWR are two bits of a counter.
     Accurate,
 }
 

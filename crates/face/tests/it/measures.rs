@@ -62,7 +62,7 @@ fn paths(prefix: &str, of: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the declarations that have no parts.
+/// Returns the declarations without parts.
 fn leaves(of: &[Declared]) -> Vec<&Declared> {
     of.iter().flat_map(|d| if d.parts.is_empty() { vec![d] } else { leaves(&d.parts) }).collect()
 }

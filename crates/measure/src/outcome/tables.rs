@@ -118,7 +118,7 @@ impl Account<'_> {
         })
     }
 
-    /// Returns a table of series for each application type that has its own series. All applications of a type have the same
+    /// Returns a table of series for each application type with its own series. All applications of a type have the same
     /// columns.
     pub(super) fn own_tables(&self) -> Vec<Table> {
         let of_kind = |kind| {

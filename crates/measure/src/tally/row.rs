@@ -151,7 +151,7 @@ mod tests {
     use packet::{Reading, Sample};
     use units::BitRate;
 
-    /// Reports the model of a controller that has its own modes.
+    /// Reports the model of a controller with its own modes.
     fn probe(mode: &'static str, btl_bw: u64, out: &mut Reading<'_>) {
         out.word("my_phase", mode);
         let (pacing_rate, btl_bw) = (BitRate(2 * btl_bw), BitRate(btl_bw));

@@ -1,4 +1,4 @@
-//! Tests that the misbehaviour of a stack ends the run with a message of one line, and that the results are kept.
+//! Tests that a stack's misbehaviour ends the run with a one-line message, and that the results are kept.
 
 use crate::stacks::{Ticker, number, scenario, text};
 use net::{Datagram, Ecn, Endpoint, Network, Time, Transmit};

@@ -1,4 +1,4 @@
-//! A stack of a few lines, a scenario for it, and readers of results.
+//! A short stack, a scenario for it, and readers of results.
 
 use net::{Datagram, Duration, Ecn, Endpoint, Network, Outcome, Time, Transmit};
 use std::net::SocketAddr;

@@ -77,7 +77,7 @@ pub(crate) trait Serializer: Serve {
     /// Serves a packet from the queue.
     fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
 
-    /// Returns the server as a [`Server`]; `None` for a type of server that has neither a clock nor a transmit queue.
+    /// Returns the server as a [`Server`]; `None` for a server type with neither a clock nor a transmit queue.
     #[inline]
     fn as_server(&self) -> Option<&Server> {
         None

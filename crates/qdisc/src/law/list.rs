@@ -77,7 +77,7 @@ macro_rules! law_enums {
         }
 
         impl LawSpec {
-            /// All names of laws, except the external law, which has no defaults.
+            /// All law names, except the external law's, which has no defaults.
             pub const NAMES: &'static [&'static str] = &["none", $($listed,)+];
 
             /// Returns the law with this name, with its default parameters.
@@ -168,7 +168,7 @@ pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Val
     }
 }
 
-/// Adds the names of laws and tc syntax to the schema of [`LawSpec`].
+/// Adds law names and tc syntax to the schema of [`LawSpec`].
 fn of_laws(schema: &mut Schema) {
     let name = json!({
         "type": "string", "description": "The name of a law, with its defaults; or none.", "enum": LawSpec::NAMES,

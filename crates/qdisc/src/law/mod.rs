@@ -76,7 +76,7 @@ pub trait Law: Send {
     /// Updates the state after a packet of the queue was dropped at a limit.
     #[inline]
     fn overflow(&mut self, _now: Time) {}
-    /// Returns the time at which `tick` is due; `None` for a law that has no timer or is at rest.
+    /// Returns the time at which `tick` is due; `None` for a law without a timer or at rest.
     #[inline]
     fn next_tick(&self) -> Option<Time> {
         None

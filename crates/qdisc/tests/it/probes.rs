@@ -7,7 +7,7 @@ use units::{BitRate, Rng, Time};
 
 /// Disciplines whose only state is their packets.
 const STATELESS: [&str; 1] = ["droptail"];
-/// Disciplines that have state only in their classes, which a probe reports after the common part.
+/// Disciplines with state only in their classes, which a probe reports after the common part.
 const CLASSES_ONLY: [&str; 1] = ["cbt"];
 
 /// One part of a reading: its queue, and its columns with their values.

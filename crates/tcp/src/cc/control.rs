@@ -236,7 +236,7 @@ impl Needs {
 }
 
 /// The stage of ACK processing at which a controller runs. It matters only for an ACK that reports a loss. In `Growth`, this ACK
-/// grows the window first, and the reduction starts from the grown window. `Repair` is for models of the path: they need the
+/// grows the window first, and the reduction starts from the grown window. `Repair` is for path models: they need the
 /// sender's state, the bytes in flight and the delivery rate as they are after the first retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {

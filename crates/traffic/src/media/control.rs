@@ -49,7 +49,7 @@ pub(super) struct PacketReport {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback<'a> {
     pub(super) now: Time,
-    /// Packets that are newly known to have arrived or to be lost, in sending order.
+    /// Packets newly known to have arrived or to be lost, in sending order.
     pub(super) packets: &'a [PacketReport],
     /// Smoothed round-trip time, without the time for which the receiver held its report.
     pub(super) srtt: Duration,

@@ -13,7 +13,7 @@ use super::receiver::Report;
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// A missing packet counts as lost once a packet with a number that is higher by this much has arrived, so that small
+/// A missing packet counts as lost once a packet numbered this much higher has arrived, so that small
 /// reorderings are not losses.
 const REORDERING: u64 = 3;
 /// Minimum time after which an unreported packet counts as lost.   Ours.

@@ -144,7 +144,7 @@ params! {
 }
 
 impl CodelParams {
-    /// Returns the largest number of bytes behind the head at which nothing is dropped; `None` if this is the size of the
+    /// Returns the maximum number of bytes behind the head at which nothing is dropped; `None` if this is the size of the
     /// largest packet so far.
     pub(super) fn max_packet(&self) -> Option<Bytes> {
         self.max_packet.or(match self.variant {

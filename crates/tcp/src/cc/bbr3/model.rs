@@ -69,7 +69,7 @@ impl Bbr3 {
         (self.path.full_bw, self.path.full_bw_count, self.path.full_bw_now) = (0.0, 0, false);
     }
 
-    /// CheckFullBWReached(): decides that the pipe is full after three rounds without a growth of 25 %.
+    /// CheckFullBWReached(): decides that the pipe is full after three rounds without 25 % growth.
     pub(super) fn check_full_bw_reached(&mut self, rs: &RateSample) {
         if self.path.full_bw_now || !self.path.round_start || rs.app_limited {
             return;
