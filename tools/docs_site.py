@@ -78,7 +78,7 @@ GUIDES = {
         "ci-for-your-transport",
     ],
 }
-#: Congestion controllers; each has a page, made from the module that implements it.
+#: Congestion controllers; each has a page made from the module that implements it.
 NAMED = {
     "reno": "Reno",
     "cubic_linux": "CUBIC of Linux",

@@ -3,7 +3,7 @@
 
     sudo .venv/bin/python tools/gso_lab.py --maxq 20 --maxq 100 --time 90
 
-Veth pairs connect three namespaces, and both directions of s0 - h2 have htb (10 Mbit/s) over pfifo (--maxq packets), as
+Veth pairs connect three namespaces, and both directions of s0 - h2 use htb (10 Mbit/s) over pfifo (--maxq packets), as
 in Mininet. None of bloatlab's code is on the path, so the queue holds the kernel's super-segments. There is no netem,
 so the path adds no delay; `tcp_tso_rtt_log` is set to 0, because Linux 5.18 and later would send larger bursts on such
 a short path. The load is one iperf3 flow, ten pings a second, and a page of 177 669 bytes that curl fetches every two

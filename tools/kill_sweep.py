@@ -1,4 +1,4 @@
-"""Kills sweeps with SIGKILL at random times, resumes them, and compares their table with that of an undisturbed sweep.
+"""Kills sweeps with SIGKILL at random times, resumes them, and compares their table with an undisturbed sweep's.
 
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 

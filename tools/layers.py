@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Refuses a crate that imports upwards or sideways.
 
-The shelves are those of docs/architecture.md. A crate may depend only on crates on a lower shelf, even for builds and
-tests, so that each crate can be understood, tested and replaced without those above it. Reads `cargo metadata
+The shelves are the ones in docs/architecture.md. A crate may depend only on crates on a lower shelf, even for builds
+and tests, so that each crate can be understood, tested and replaced without those above it. Reads `cargo metadata
 --no-deps`, which needs no network and builds nothing.
 
 The files of a crate must not import one another in a cycle, directly or through other files. An import is a path in the

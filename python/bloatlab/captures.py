@@ -46,7 +46,7 @@ _FRAMES: dict[int, Any] = {
 
 
 class CaptureError(InputError):
-    """A file that is not a capture, or has an unsupported link type; the message is one line."""
+    """A file that is not a capture, or that uses an unsupported link type; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from bloatlab.errors import line_in, nearest
 
 
 class ClassError(_core.ScenarioError):
-    """A user's class that is invalid, or that failed in a run. `args[0]` has one line; the cause is chained."""
+    """A user's class that is invalid, or that failed in a run. `args[0]` is one line; the cause is chained."""
 
 
 @dataclass(frozen=True, eq=False)

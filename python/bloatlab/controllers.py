@@ -43,7 +43,7 @@ NEEDS = ("rates", "one_way", "repair", "marks")
 
 
 class ControllerError(ClassError):
-    """A controller in Python that is invalid, or that failed in a run. `args[0]` has one line; the cause is chained."""
+    """A Python controller that is invalid, or that failed in a run. `args[0]` is one line; the cause is chained."""
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

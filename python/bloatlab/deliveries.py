@@ -18,7 +18,7 @@ _SIGN = '"delivery":{"trace":{'
 
 
 class TraceError(_core.ScenarioError):
-    """A file that is not a delivery trace. `args[0]` has one line."""
+    """A file that is not a delivery trace. `args[0]` is one line."""
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:

@@ -40,7 +40,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A measure of two results. `first` or `second` is None if that result does not have the measure."""
+    """A measure in two results. `first` or `second` is None if that result lacks the measure."""
 
     path: str
     first: float | None
@@ -242,7 +242,7 @@ def _choices(values: Sequence[Any]) -> bool:
 
 
 def _chosen(value: Any, among: Sequence[Any]) -> str:
-    """Returns the name of the chosen variant, its limit, and the parameters that differ among variants of this name."""
+    """Returns the chosen variant's name, its limit, and the parameters that differ among values with this variant."""
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
     ((name, parameters),) = value.items()
@@ -298,7 +298,7 @@ def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
 
 
 def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
-    """Returns the rows of the table, one per measure. Only the first row of an application or link has its name."""
+    """Returns the rows of the table, one per measure. Only the first row of an application or link shows its name."""
     rows: list[list[TextCell]] = []
     before: str | None = None
     for c in changes:

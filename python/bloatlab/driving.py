@@ -288,7 +288,7 @@ class Link(_Part):
     waited, or None if no packet waits or the time is not known. `rate` is in bit/s, None for a link without a rate. The
     counters since the start are `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`,
     `marked_packets`, and
-    `drops` (packets by reason). `in_flight_packets` is the number of packets that have left the queue and have not yet
+    `drops` (packets by reason). `in_flight_packets` is the number of packets that have left the queue but have not yet
     arrived.
     """
 

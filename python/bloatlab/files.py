@@ -53,7 +53,7 @@ def read_text(path: Path, most: int | None = None) -> str:
 
 @contextlib.contextmanager
 def beside(path: Path) -> Generator[Path]:
-    """Yields the path of a temporary file and renames it to `path` at the end.
+    """Yields the path of a temporary file, which is renamed to `path` at the end.
 
     An error removes the temporary file and leaves `path` as it was.
     """

@@ -87,7 +87,7 @@ def write(result: Result, path: str | Path, *, title: str = "") -> Path:
 def document(result: Result, *, title: str = "") -> dict[str, Any]:
     """Makes the content of a flent data file for `result`.
 
-    Raises `FlentError` if the result has neither a ping nor a TCP flow.
+    Raises `FlentError` if the result contains neither a ping nor a TCP flow.
     """
     end = float(result.summary["duration_s"])
     local = _local(result)
@@ -255,7 +255,7 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
 class Measured:
     """flent's measurements as a result's tables: `pings` (`app`, `t_s`, `rtt_ms`), `flow_series` (payload per bin).
 
-    Flows are the applications `upload` and `download`; `summary` has the same entries for them as a run's summary.
+    Flows are the applications `upload` and `download`; `summary` contains the same entries for them as a run's summary.
     """
 
     name: str
@@ -307,7 +307,7 @@ def read(path: str | Path) -> Measured:
 
 
 def of_document(data: Mapping[str, Any], name: str) -> Measured:
-    """Reads the measurements of a flent document. Raises `FlentError` if they have neither a ping nor a TCP flow."""
+    """Reads the measurements of a flent document. Raises `FlentError` if they contain neither a ping nor a TCP flow."""
     if int(data.get("version", 1)) > VERSION:
         raise FlentError(f"{name}: a file of version {data['version']}; versions up to {VERSION} are supported")
     x = np.array(data["x_values"], dtype=np.float64)

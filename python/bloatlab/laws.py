@@ -35,7 +35,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 
 
 class LawError(ClassError):
-    """A law in Python that is invalid, or that failed in a run. `args[0]` has one line; the cause is chained."""
+    """A Python law that is invalid, or that failed in a run. `args[0]` is one line; the cause is chained."""
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -1,7 +1,7 @@
 """Live runs: a scenario on the wall clock, with real programs over kernel TCP through the same queues.
 
-Needs Linux with TUN and the right to make network namespaces (root, or a user namespace); builds for other systems have
-no bench (`available`). A run cleans up after itself, however it ends; `clean` ends the processes of a run that was
+Needs Linux with TUN and permission to create network namespaces (root, or a user namespace); builds for other systems
+have no bench (`available`). A run cleans up after itself, however it ends; `clean` ends the processes of a run that was
 killed with `kill -9`.
 """
 

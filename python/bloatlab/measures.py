@@ -197,6 +197,6 @@ def value_at(summary: Mapping[str, Any], path: str) -> Any:
 
 @cache
 def digits(name: str) -> int | None:
-    """Returns the number of decimals of a column, by the unit in its name; None for a name without a unit."""
+    """Returns the number of decimals for a column, from the unit in its name; None for a name without a unit."""
     found = {unit.suffix[1:]: unit.digits for unit in units()}
     return next((found[word] for word in reversed(name.split("_")[1:]) if found.get(word)), None)

@@ -72,7 +72,7 @@ class Factory:
         return self.user.of(**self.values)
 
 
-#: The factories of a run, by the keys of their tables: "link.up", "tcp.mine".
+#: The factories for a run, by table key: "link.up", "tcp.mine".
 Factories = Mapping[str, Factory]
 
 

@@ -115,7 +115,7 @@ def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     first = of.group_by(_SENDER).agg(pl.col("link").first())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
-    # an AQM may drop a packet at the time at which it is enqueued, which gives two rows
+    # an AQM may drop a packet at the moment it is enqueued, which gives two rows
     of = of.join(first, on=[*_SENDER, "link"], how="semi", maintain_order="left")
     return of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
 
@@ -152,7 +152,7 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
 
 
 def _ns(row: Mapping[str, Any]) -> int:
-    """Returns the time of a row in ns; both traces have it in s, as floats."""
+    """Returns the time of a row in ns; in both traces, it is in s, as a float."""
     return round(row["t_s"] * 1e9)
 
 

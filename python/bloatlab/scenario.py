@@ -27,7 +27,7 @@ Sets = Sequence[Override] | Mapping[str, Any]
 #: An invalid scenario; `problems` returns the lines of its message.
 ScenarioError = _core.ScenarioError
 
-#: A scenario, a link and an application as plain values, typed for static checkers (`_core.pyi` has their keys).
+#: A scenario, a link and an application as plain values, typed for static checkers (`_core.pyi` lists their keys).
 if TYPE_CHECKING:
     AppDict = _core.AppDict
     LinkDict = _core.LinkDict

@@ -156,9 +156,9 @@ def run(
     `capture_link` (default: the slowest link); its `from` is left. Captures change no result; equal runs give equal
     bytes.
 
-    `laws` has your own laws by name, as classes, for `queue.python = { law = NAME }` (see `bloatlab.laws`). An error in
-    a law raises `LawError`. `controllers` has your own controllers, for `tcp.mine.python = { controller = NAME }` (see
-    `bloatlab.controllers`). An error in a controller raises `ControllerError`.
+    `laws` contains your own laws, as classes by name, for `queue.python = { law = NAME }` (see `bloatlab.laws`). An
+    error in a law raises `LawError`. `controllers` contains your own controllers, for `tcp.mine.python = { controller =
+    NAME }` (see `bloatlab.controllers`). An error in a controller raises `ControllerError`.
 
     The scenario's `trace` adds tables (`result.trace("links")`). Packet files are written only if `packets` names a
     folder for them. `trace=False` turns tracing off. Tracing changes no other result.
@@ -223,10 +223,10 @@ def frames(
 ) -> Mapping[str, pl.DataFrame]:
     """Returns the core's tables as frames.
 
-    Columns are typed even without rows or values, so frames of two runs concatenate. A column given as a list has
+    Columns are typed even without rows or values, so frames of two runs concatenate. A column given as a list contains
     strings, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A frame is
-    made on first access, which saves time in a sweep that needs only the summary. `made` has additional frames, made by
-    the caller. Numbers are rounded to the resolution of their unit.
+    made on first access, which saves time in a sweep that needs only the summary. `made` contains additional frames,
+    made by the caller. Numbers are rounded to the resolution of their unit.
     """
     fine = {
         name: frame.with_columns(

@@ -1,6 +1,6 @@
 """The summary of a run as human-readable tables, without empty parts.
 
-A table is printed if the run has data for it, and a column if one of its rows has a value. The same numbers are in
+A table is printed if the run has data for it, and a column if any of its rows has a value. The same numbers are in
 `summary.json` under the same names; docs/results.md explains them.
 """
 
@@ -171,8 +171,9 @@ def frame(
 
     `results` are results or result folders; a mapping gives each a name. The columns are `run` (this name; without a
     mapping, the name of the folder or scenario), `seed` and `scenario_hash`, then every number of the summary by its
-    dotted path (docs/results.md). With rows per link or application, a column has the name of the link or application,
-    and paths begin below this name. Missing values are null. Raises `ResultError` for a folder that is not a result.
+    dotted path (docs/results.md). With rows per link or application, a column contains the name of the link or
+    application, and paths begin below this name. Missing values are null. Raises `ResultError` for a folder that is not
+    a result.
     """
     from bloatlab.sweep import grid_file  # noqa: PLC0415  `bloatlab run` must not load the sweep module
 

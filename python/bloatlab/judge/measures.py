@@ -5,7 +5,7 @@
               every column of flow as first_NAME and last_NAME, its values at the first and the last row
     flows     flow_series: one row per flow and bin, app, t_s, goodput_bytes, cwnd_bytes, srtt_ms ...
     queues    queue_series: one row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
-    files, pings, pages, media      the tables with these names, if the run has them
+    files, pings, pages, media      the tables with these names, if the run produced them
 
 `phase` is the first string column that the controller itself traces. If a controller does not trace a column used by a
 query, the query fails, and its criterion does not apply to this controller.
@@ -71,7 +71,7 @@ def _value(tables: Mapping[str, pl.DataFrame], sql: str) -> float | str | None:
 
 
 def _tables(result: Result) -> dict[str, pl.DataFrame]:
-    """Returns the tables by the names that queries use. NaN becomes null, as SQL expects."""
+    """Returns the tables by the names used in queries. NaN becomes null, as SQL expects."""
     tables = {
         own: result.tables[name].fill_nan(None)
         for own, name in (

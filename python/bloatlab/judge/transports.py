@@ -106,7 +106,7 @@ def transport(file: Path, name: str, at: str) -> Transport:
 
 
 def is_transport(file: Path, name: str) -> bool:
-    """Returns whether a class's source defines the methods of a transport and not those of a controller."""
+    """Returns whether a class's source defines the methods of a transport but not those of a controller."""
     try:
         tree = parsed(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError):
@@ -161,7 +161,7 @@ def why_not(scenario: Scenario) -> str:
 
 
 def network_of(scenario: Scenario) -> Scenario:
-    """Returns a case's scenario without the judged flows, which the transport's endpoints replace."""
+    """Returns a case's scenario without the judged flows, which are replaced by the transport's endpoints."""
     tree = scenario.data
     for name in _judged(scenario):
         del tree["app"][name]

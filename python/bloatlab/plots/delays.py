@@ -43,7 +43,7 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
     # The runs have no link or application in common, so each run is represented by its first distribution of round-trip
-    # times, or if it has none, by that of its longest queue.
+    # times or, if it has none, by that of its longest queue.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):

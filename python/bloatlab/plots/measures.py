@@ -86,7 +86,7 @@ def step_of(frame: pl.DataFrame) -> float:
 
 
 def has(frame: pl.DataFrame, column: str) -> bool:
-    """Returns whether a table has this column with at least one number."""
+    """Returns whether a table has this column, with at least one number in it."""
     return column in frame.columns and bool(frame[column].fill_nan(None).is_not_null().any())
 
 
@@ -154,7 +154,7 @@ def carried(runs: Sequence[Run]) -> tuple[str, str]:
 
 
 def flows(run: Run) -> list[Flow]:
-    """Returns the flow directions that have a series and payload, in table order, without pings."""
+    """Returns the flow directions with a series and payload, in table order, excluding pings."""
     frame = run.table("flow_series")
     if frame.height:
         frame = frame.filter(~pl.col("app").is_in([app for app, of in run.apps.items() if of.get("kind") == "ping"]))

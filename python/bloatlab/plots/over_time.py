@@ -50,7 +50,7 @@ class TimePanel:
 
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
-    """Makes every panel that has data. One run has one line per flow or link; several runs have one line each."""
+    """Makes every panel for which there is data: one line per flow or link of one run, or one line per run."""
     found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from bloatlab.tables import TextCell, TextTable
 
-#: Minimum length of a shared ending that is replaced by a reference, in characters. The reference itself has about this
+#: Minimum length, in characters, of a shared ending replaced by a reference. The reference itself has about this
 #: length.
 LEAST = 40
 

@@ -194,7 +194,7 @@ def _distributions(runs: Sequence[Run]) -> list[Block]:
 
 
 def _differences(runs: Sequence[Run]) -> list[Block]:
-    """Makes tables of the settings in which the scenarios differ, and of the measures that changed most."""
+    """Makes tables of the settings that differ between the scenarios, and of the measures that changed most."""
     blocks: list[Block] = []
     scenarios = [run.scenario for run in runs if run.scenario is not None]
     names = [run.label for run in runs]

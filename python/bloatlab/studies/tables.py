@@ -139,7 +139,7 @@ def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | 
     """Lists, for a terminal, the metrics with the most values outside their tolerance.
 
     The paper's claims that differ follow. `explained_from` is the number of seeds from which the study looks for explanations, if
-    this reproduction has fewer.
+    this reproduction uses fewer.
     """
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []

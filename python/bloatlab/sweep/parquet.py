@@ -160,7 +160,7 @@ def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path
     runs: list[Kept] = []
     damaged: list[Path] = []
     for path in paths:
-        # if a journal has vanished, another process has put its runs into a part
+        # if a journal has vanished, another process has moved its runs into a part
         with contextlib.suppress(FileNotFoundError):
             found, bent = journal.records(path)
             damaged += [path] if bent else []

@@ -3,7 +3,7 @@
     STORE/sweeps/DIGEST.parquet      axes, seed, scenario_hash; one row per run, in the order of the sweep
 
 A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both. If a sweep is repeated, the new table
-replaces the old one. The file's metadata has `sweep` (a name that is unique in the store), `grid` and `sets`.
+replaces the old one. The file's metadata contains `sweep` (a name unique in the store), `grid` and `sets`.
 """
 
 import functools
@@ -45,7 +45,7 @@ class Asked:
 def measure(tables: Sequence[str] = ()) -> Measure:
     """Returns the measure stored by a sweep for each run.
 
-    The measure has all numbers of the summary, and the given tables if the run has them.
+    The measure contains all numbers in the summary, and the given tables if the run has them.
 
     Raises `GridError` for an unknown table.
     """

@@ -7,7 +7,7 @@ from typing import Literal
 
 from bloatlab.plots.kind import Kind
 
-#: The names, in the order used by the help. Each kind has a module with its name, but `ccdf` is in the module of `cdf`.
+#: The names, in the order used by the help. Each kind has a module with its name, but `ccdf` is in `cdf`'s module.
 NAMES = (
     "overview", "series", "cdf", "ccdf", "box", "ellipse", "flows", "sequence", "trace", "lines", "heatmap", "pareto",
 )  # fmt: skip

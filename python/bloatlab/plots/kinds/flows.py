@@ -98,7 +98,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 def _tcp(flow: Flow) -> bool:
     """Returns whether a flow has a congestion window.
 
-    Flows of datagrams have none, because their rate does not depend on other flows.
+    Datagram flows have none, because their rate does not depend on other flows.
     """
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 

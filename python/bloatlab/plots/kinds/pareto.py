@@ -106,7 +106,7 @@ class Spot:
 
 
 def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple[str, list[Spot]]]:
-    """Returns the grid points of each line, by the name of the line; the name is empty if there is only one line."""
+    """Returns the grid points on each line, by line name; the name is empty if there is only one line."""
     fixed = conditions(of)
     free = [a for a in axes_of(of) if a.name not in {f.name for f in fixed}]
     found: list[tuple[str, list[Spot]]] = []

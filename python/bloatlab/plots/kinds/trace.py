@@ -28,7 +28,8 @@ _LINK = (
     ("active flows", ("active_flows", "new_flows_len")),
 )
 
-#: Columns that only disciplines with two queues have. Their sojourn times are not drawn, because they mix both queues.
+#: Columns that exist only for disciplines with two queues. Their sojourn times are not drawn, because they mix both
+#: queues.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
 #: The name of the queue that each column describes.
@@ -115,7 +116,7 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve
 
 
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
-    """Makes the panels of the sender with the most rows, among those of application `of` or all."""
+    """Makes the panels of the sender with the most rows, among those of application `of` or of all applications."""
     frame = run.table("trace_flows")
     if "app" not in frame.columns or (of is not None and of not in frame["app"]):
         return []

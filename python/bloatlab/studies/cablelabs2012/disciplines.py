@@ -36,7 +36,7 @@ DISCIPLINES = tuple(Discipline(**table) for table in toml("cablelabs2012", "disc
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure that has its own table, and a column in the table of all cases (`disciplines.toml`)."""
+    """A measure with its own table and a column in the table of all cases (`disciplines.toml`)."""
 
     measure: str
     title: str

@@ -21,7 +21,7 @@ from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.cable_home import SECONDS, Setup
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue, grid
 
-#: New values of fields of a `Setup`, by the name of the field.
+#: New values for fields of a `Setup`, by field name.
 Changes = Mapping[str, Any]
 
 

@@ -7,7 +7,7 @@ the queue and its own transmission. In the L4S tests, half of the propagation de
     server 2 --+
     servers  <--delay-- r <---------------- home
 
-The L4S tests are those of P. Heist and J. Morton (2020), as in their batch file and scripts; each row of `published.csv` names one
+The L4S tests are by P. Heist and J. Morton (2020), as in their batch file and scripts; each row of `published.csv` names one
 of their runs. Two hosts and a middlebox run in network namespaces, without offloads (no super-packets). netem delays incoming
 packets by half the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its
 defaults. All TCP negotiates AccECN (tcp_ecn = 3). ACKs pass through a queue of the same kind, which is never full; it is left out
@@ -183,7 +183,7 @@ STEPS = tuple(
 
 
 #: CUBIC beside each Prague version, at equal round trips. `BURSTY` adds the bursts of scenario 2 in front of the
-#: queue, which the tests do not do. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of
+#: queue, which is not done in the tests. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of
 #: 0.24 ms at 50 Mbit/s.
 SMOOTH = tuple(
     case.of_version(form)
@@ -228,8 +228,8 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: Experiments that explain the waits and shares in queue C at 4 Mbit/s (`SLOWEST`). `STEP_BEHIND` has a step that never
-#: marks a lone packet, `OF_THE_RFC` has DualPI2 as in RFC 9332, and `EVEN` has evenly spaced drops.
+#: Experiments that explain the waits and shares in queue C at 4 Mbit/s (`SLOWEST`). `STEP_BEHIND` uses a step that never
+#: marks a lone packet, `OF_THE_RFC` uses DualPI2 as in RFC 9332, and `EVEN` uses evenly spaced drops.
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)

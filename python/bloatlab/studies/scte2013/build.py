@@ -4,8 +4,8 @@
          <-------- down ----------        +-- net100   50 ms, for sessions with a different round-trip time
 
 N sessions upload 90 MB files with 4 s pauses; the gamer writes 10 KB every 2 s; all traffic is TCP. The downstream direction
-is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), link `down` has the buffer, and files
-and messages go from the network to the user.
+is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), the buffer is on link `down`, and
+files and messages go from the network to the user.
 
 A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
 """
@@ -206,7 +206,7 @@ def _apps(case: Case, seed: int) -> dict[str, AppDict]:
         if case.sessions:
             name = "ftp" if len(case.rtt_ms) == 1 else f"ftp{rtt:g}"
             made[name] = _app(case, rtt, files(case.sessions - colliding, stagger), start)
-        if colliding:  # one FTP session has the gamer's code point and so shares its queue
+        if colliding:  # one FTP session uses the gamer's code point, so it shares the gamer's queue
             made["ftp_hit"] = {**_app(case, rtt, files(1, stagger), start), "dscp": COLLISION_DSCP}
     if case.gamer:
         gamer = {"messages": {"message": "10KB", "interval": "2s"}}

@@ -90,7 +90,7 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
 def _against_buffer(about: Mapping[str, Any], runs: Runs) -> Drawn:
     """Draws three panels against buffer size: latency, the rate near its knee, and loss.
 
-    Figures with the same Tmax have the same scales.
+    Figures with the same Tmax use the same scales.
     """
     number, series = about["number"], about["series"]
     tmax = SERIES[series].tmax_mbit
@@ -226,7 +226,7 @@ def _said_collisions() -> Series:
 
 
 def _said_overfull() -> Series:
-    """Returns the text's probability that some group of four is overfull, by the number of sessions."""
+    """Returns the text's probability that some group of four is overfull, by number of sessions."""
     said = _rows("set-assoc 64x4, ")
     sessions = [_numbers(row.case)[-1] for row in said]
     return Series("the text (Monte Carlo)", sessions, [float(row.value) for row in said], "points", PAPER, hollow=True)
