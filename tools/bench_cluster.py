@@ -73,7 +73,7 @@ def overhead(of: Sequence[Point[int]], rounds: int) -> None:
 
 
 def measured(of: Sequence[Point[int]], executor: Executor) -> float:
-    """Returns the wall time, in s, of measuring all points into a new store."""
+    """Returns the wall time, in s, for measuring all points into a new store."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         gather(of, grid_file.SUMMARY, store=Store(Path(folder)), executor=executor)

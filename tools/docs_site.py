@@ -112,7 +112,7 @@ STYLE = """.md-typeset img { background: #fff; }
   .md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 6.5rem; }
 }
 """
-#: On a narrow screen, a row of a table of keys becomes a paragraph: the key, its kind, its default, its meaning.
+#: On a narrow screen, a row in a key table becomes a paragraph: the key, its kind, its default, its meaning.
 KEYS = """
 <style>
 @media (max-width: 44.9375em) {
@@ -200,7 +200,7 @@ def parameters(entry: dict[str, Any]) -> str:
 
 
 def entry_page(kind: str, entry: dict[str, Any]) -> Page:
-    """Returns the page of a discipline, an application or a TCP stack."""
+    """Returns the page for a discipline, an application or a TCP stack."""
     name, what = str(entry["name"]), cell(entry.get("doc") or entry.get("summary"))
     use = {
         "disciplines": f'    [link.up]\n    queue = "{name}"',

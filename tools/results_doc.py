@@ -36,7 +36,7 @@ BEGIN = re.compile(r"<!-- measures of (\w+), written by `make docs`: do not edit
 
 
 def table(mark: str) -> str:
-    """Returns the table that belongs at `mark` in the page."""
+    """Returns the table that belongs at `mark` on the page."""
     begin = TABLES.get(mark, "")
     others = tuple(TABLES.values())
     mine = [m for m in declarations() if (m.path.startswith(begin) if begin else not m.path.startswith(others))]

@@ -287,7 +287,7 @@ def pages(schema: Node) -> dict[str, str]:
                 "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written.",
             ]
             index += ["", f"[{heading}]({page}):", ""]
-        # the id keeps links valid from the time when all tables were on this page
+        # the id keeps links valid that were made when all tables were on this page
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
         about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
         found[page] += ["", f"## {title}", "", *about, ""]
@@ -304,7 +304,7 @@ def anchor(title: str) -> str:
 
 
 def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str = "none") -> list[str]:
-    """Returns the table of the keys of `of`, required keys first, and a list of their keywords.
+    """Returns the key table of `of`, required keys first, and a list of their keywords.
 
     `values` replaces the defaults of the schema; `none` is the word for a key without a default.
     """

@@ -43,7 +43,7 @@ _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
 
 
 class NothingExpectedError(InputError):
-    """A file without expectations, or an expectation of an unknown value; the message is one line."""
+    """A file without expectations, or an expectation for an unknown value; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def check(
     """Runs a scenario or a sweep and judges its expectations; judges a result folder without running anything.
 
     `seeds` replaces the file's own seeds with 1 to `seeds`; a sweep's `until` may add seeds. Raises
-    `NothingExpectedError`, and the errors of reading.
+    `NothingExpectedError`, and the errors from reading the file.
     """
     if file.is_dir():
         result = open_result(file)

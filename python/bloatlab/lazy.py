@@ -18,7 +18,7 @@ def load(*, polars: bool = True) -> None:
     """Imports numpy, and by default polars.
 
     Polars imports numpy on first use. If two threads do this at once, one of them fails, because numpy's module
-    `_globals` replaces a dict of polars (polars 1, `_LazyModule._import`). So numpy is used here, by one thread.
+    `_globals` replaces one of polars' dicts (polars 1, `_LazyModule._import`). So numpy is used here, by one thread.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -30,7 +30,7 @@ def load(*, polars: bool = True) -> None:
 
 
 class _Lazy(ModuleType):
-    """Imports the module of this name when an attribute is first used."""
+    """Imports the module with this name when an attribute is first used."""
 
     def __getattr__(self, name: str) -> Any:
         load(polars=self is pl)

@@ -99,7 +99,7 @@ def run(
 
 
 def clean() -> int:
-    """Ends the processes that crashed runs left behind; returns their number.
+    """Ends the processes left behind by crashed runs; returns their number.
 
     Only processes whose environment contains a run's tag, and whose run has ended, are affected.
     """

@@ -1,4 +1,4 @@
-"""The label, unit and direction of each measure by its path, as the core declares them.
+"""The label, unit and direction of each measure by its path, as declared by the core.
 
 links.up.sojourn_ms.p99     link up     time in queue, 99 %     ms             less is better
 apps.call.voip.mos          call        MOS                     1 to 4.5       more is better
@@ -33,7 +33,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A key of the summary as the core declares it.
+    """A summary key, as declared by the core.
 
     A `*` in `path` stands for any name. A `*` in `label` stands for the second name in the path.
     """

@@ -108,7 +108,7 @@ class Network:
     def capture(self, folder: str | Path, link: str | None = None) -> None:
         """Captures whole packets at both ends of a link, as left.pcap and right.pcap in a folder.
 
-        The folder is made if necessary. The default is the slowest link; the node `from` of the link is left. The files
+        The folder is made if necessary. The default is the slowest link; the link's `from` node is left. The files
         are complete after `finish`, or after a failure.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)

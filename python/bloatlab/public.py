@@ -7,5 +7,5 @@ before any module is loaded.
 from collections.abc import Callable
 from typing import Any
 
-#: Finds a public name of the package. Raises `AttributeError`.
+#: Finds a public name in the package. Raises `AttributeError`.
 find: Callable[[str], Any]

@@ -31,7 +31,7 @@ from bloatlab.simulation import Result
 SUFFIX = ".sqlog"
 RECORD_SEPARATOR = "\x1e"
 
-#: Event schema of the events, with the number of the draft.
+#: Schema of the events, including the draft number.
 EVENTS = "urn:ietf:params:qlog:events:quic-12"
 
 #: For each qlog metric, the column of `trace_flows`, and the factor between their units.

@@ -137,7 +137,7 @@ class Views:
         return self._scratch / f"{next(self._links)}{parquet.SUFFIX}"
 
     def _link(self, file: Path) -> Path:
-        """Makes a link to a file of the store, under a name without wildcards."""
+        """Makes a link to a file in the store, under a name without wildcards."""
         link = self._free()
         self._files.append(file.resolve())
         link.symlink_to(self._files[-1])

@@ -87,7 +87,7 @@ class Scenario:
         return _core.as_toml(self.text)
 
     def tc(self, link: str | None = None) -> str:
-        """Writes shell commands (tc) that set up Linux like all links, or like one. Comments name what tc cannot do.
+        """Writes tc commands that make Linux behave like all links, or like one. Comments name what tc cannot do.
 
         Raises `ScenarioError` if no link has that name.
         """

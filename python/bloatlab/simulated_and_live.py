@@ -38,7 +38,7 @@ from bloatlab.scenario import Scenario, from_dict, quantity
 from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: Name of the file that holds a comparison, in its folder.
+#: Name of the file with a comparison, in its folder.
 COMPARED = "compare.json"
 
 #: Allowed difference: a share of the live value or a time, whichever is larger.
@@ -57,7 +57,7 @@ _DIGITS: Mapping[Unit, int] = {"ms": 1, "s": 3, "packets": 1, "Mbit/s": 2}
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity that both runs measure. A difference of at most `least`, in `unit`, is always accepted."""
+    """A quantity measured in both runs. A difference of at most `least`, in `unit`, is always accepted."""
 
     name: str
     unit: Unit
@@ -78,7 +78,7 @@ class Cell:
     agrees: bool | None
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the comparison of this quantity as JSON."""
+        """Returns this quantity's comparison as plain data for JSON."""
         return {
             "case": self.case,
             "quantity": self.name,
@@ -216,7 +216,7 @@ def _drawn(done: Compared) -> Drawn:
 
 
 def quantities(result: Result) -> list[Quantity]:
-    """Returns the quantities of a run to compare, in a fixed order."""
+    """Returns the quantities of a run that are compared, in a fixed order."""
     scenario, apps = result.scenario, result.summary["apps"]
     found: list[Quantity] = []
     pings = result.table("pings").filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())

@@ -127,7 +127,7 @@ _FILE = tomllib.loads(resources.files("bloatlab").joinpath("summaries.toml").rea
 
 
 def _declared(name: str) -> list[_Field]:
-    """Reads the columns of a table of `summaries.toml`."""
+    """Reads the columns of a table in `summaries.toml`."""
     return [_Field(*column) for column in _FILE[name]["columns"]]
 
 
@@ -139,7 +139,7 @@ def _drops(links: Mapping[str, Of]) -> Iterator[TextTable]:
 
 
 def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
-    """Yields the applications table, with their rates on the wire."""
+    """Yields the applications table, including rates on the wire."""
 
     def rates(app: Of) -> dict[str, float]:
         carried = {way: app.get(f"wire_bytes{way}") for way in ("", "_reverse") if seconds}

@@ -32,7 +32,7 @@ class Traces:
     """Collects the chunks of one run."""
 
     def __init__(self, packets: Path | None) -> None:
-        """Removes an earlier run's packet files from the folder `packets`, which is made with the first file."""
+        """Removes an earlier run's packet files from the folder `packets`, which is created with the first file."""
         if packets is not None and packets.is_dir():
             for stale in packets.glob("*.parquet"):
                 stale.unlink()

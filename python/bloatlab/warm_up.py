@@ -2,7 +2,7 @@
 
 Statistics are computed during a run, so the warm-up must be known before the run starts. A first run without a warm-up
 gives the series (`queue_series` of every recorded link: queue length and bytes sent per bin); the longest cut of any
-series is the warm-up, and the run is repeated with it. The scenario of the second run states this warm-up as a number.
+series is the warm-up, and the run is repeated with it. The second run's scenario states this warm-up as a number.
 """
 
 from collections.abc import Sequence

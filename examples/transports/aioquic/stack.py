@@ -45,7 +45,7 @@ class Source:
         return ec.derive_private_key(1 + int.from_bytes(self.urandom(31), "big"), curve)
 
     def install(self) -> None:
-        """Replaces the random sources and clocks of aioquic's modules, and of no other module."""
+        """Replaces the random sources and clocks in aioquic's modules, and in no others."""
         for module in (connection, packet, tls):
             module.os = SimpleNamespace(urandom=self.urandom)
         tls.utcnow = lambda: NOW
@@ -67,7 +67,7 @@ SOURCE.install()
 
 
 def certificate() -> tuple[x509.Certificate, ed25519.Ed25519PrivateKey]:
-    """Returns the server's certificate and key. Signatures of Ed25519 use no random numbers."""
+    """Returns the server's certificate and key. Ed25519 signatures use no random numbers."""
     key = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
     day = dt.timedelta(days=1)

@@ -251,7 +251,7 @@ def _is_app(of: Any) -> bool:
 
 
 def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
-    """Returns the applications of a scenario as a load, with clients at home and servers at "far".
+    """Returns a scenario's applications as a load, with clients at home and servers at "far".
 
     Each application keeps its number of servers.
     """
@@ -321,7 +321,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class _Table:
-    """A table of a file. Readers take the known keys one by one; any remaining key is an error (`AdviceError`)."""
+    """A table in a file. Readers take the known keys one by one; any remaining key is an error (`AdviceError`)."""
 
     def __init__(self, where: str, data: Any) -> None:
         if not isinstance(data, Mapping):

@@ -1,4 +1,4 @@
-"""The figures and the report of a recommendation."""
+"""The figures and the report for a recommendation."""
 
 import math
 from collections.abc import Sequence

@@ -76,7 +76,7 @@ class Asked:
     seconds: float | None = None
 
     def question(self, weights: Mapping[str, float]) -> Question:
-        """Reads the files and checks all values; `weights` replaces weights of the objective's measures, by name.
+        """Reads the files and checks all values; `weights` overrides the weights of the objective's measures, by name.
 
         Raises `AdviceError`, and `OSError` for a file.
         """

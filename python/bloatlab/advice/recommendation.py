@@ -14,7 +14,7 @@ from bloatlab.advice.score import Judged, Value
 from bloatlab.scenario import Scenario
 from bloatlab.tables import counted, listed, number
 
-#: A setting that the race did not separate from the best may be chosen if its mean is lower by fewer points than this.
+#: A setting not separated from the best in the race may be chosen if its mean is lower by fewer points than this.
 CLOSE = 5.0
 
 #: Size of a file whose upload time illustrates the line's use, in bytes.
@@ -97,7 +97,7 @@ class Recommendation:
         return "leading" if self.question.quick else "least bad" if self.failing else "recommended"
 
     def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
-        """Returns the scenario of a setting (by default the choice) at the longest round trip."""
+        """Returns the scenario for a setting (by default the choice) at the longest round trip."""
         q = self.question
         chosen = (of or self.best).option
         name = f"{q.device.name}, {chosen.name}"
@@ -253,7 +253,7 @@ def wrong(of: Recommendation) -> list[str]:
 
 
 def share_of(of: Question) -> Wanted | None:
-    """Returns the measure of the upstream line's use, if the objective includes it."""
+    """Returns the measure for upstream line use, if the objective includes it."""
     return next((m for m in of.wanted if m.value == "share_percent" and m.direction == UP), None)
 
 

@@ -1,8 +1,8 @@
 """Remedies outside the device, in case none of its settings is good enough.
 
 A measure of an application fails with fewer points than the objective's `floor`. If every setting of the device fails
-in some measure, two remedies are simulated: a router with fq_codel in front, which shapes to a little less than the
-line in both directions; and a line with twice the rates.
+in some measure, two remedies are simulated: a router with fq_codel in front, which shapes to slightly below the
+line's rates in both directions; and a line with twice the rates.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from bloatlab.advice.question import Question
 from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged
 
-#: Share of the line to which a router in front of a modem shapes, so that the queue is in the router.
+#: Share of the line's rate to which a router in front of a modem shapes, so that the queue is in the router.
 SHAPED = 0.95
 
 #: Number of seeds for each remedy.

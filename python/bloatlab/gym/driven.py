@@ -1,4 +1,4 @@
-"""The base of both environments: the episode, its time, and the conventions of Gymnasium."""
+"""The base of both environments: the episode, its time, and Gymnasium's conventions."""
 
 from __future__ import annotations
 

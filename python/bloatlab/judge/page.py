@@ -57,7 +57,7 @@ def _cells(r: Ruling) -> list[str | TextCell]:
 
 
 def claim(folder: Path) -> None:
-    """Makes the folder of the pages.
+    """Makes the folder for the pages.
 
     Raises `OSError`, and `JudgeError` if the folder contains files that no earlier run wrote.
     """
@@ -209,7 +209,7 @@ def _phases(phases: pl.DataFrame, end_s: float) -> Panel:
 
 
 def matrix_page(done: Sequence[Judged]) -> Page:
-    """Makes the page with the verdict of every controller on every case."""
+    """Makes the page with the verdict on every controller in every case."""
     sections: list[Section] = []
     for name in dict.fromkeys(one.suite.name for one in done):
         own = [one for one in done if one.suite.name == name]

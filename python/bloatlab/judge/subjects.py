@@ -1,4 +1,4 @@
-"""The subjects of suites: a controller or a queue of ours, a class in a Python file, or a part of a scenario file.
+"""The subjects of suites: one of our controllers or queues, a class in a Python file, or a part of a scenario file.
 
 A class in a Python file is a controller or a transport.
 """
@@ -69,7 +69,7 @@ def chosen(suite: Suite, cc: str) -> list[Subject]:
 
 
 def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
-    """Finds the subject with this name for a place of the scenario.
+    """Finds the subject with this name for a place in the scenario.
 
     At `STACK` it is a controller (a name of ours, FILE.py:CLASS or FILE.toml:STACK) or a transport (FILE.py:CLASS). At
     the place of a queue it is a queue; at any other place, the name itself.

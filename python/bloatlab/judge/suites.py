@@ -33,10 +33,10 @@ from bloatlab.workloads import find, near
 #: The folder of the suites in the package.
 FOLDER = Path(__file__).with_name("suites")
 
-#: The place of a scenario where a congestion controller is judged.
+#: The place in a scenario where a congestion controller is judged.
 STACK = "tcp.judged"
 
-#: A queue is judged at paths that end in this key.
+#: A queue is judged at paths that end with this key.
 QUEUE = ".queue"
 
 By = Literal["document", "ours"]

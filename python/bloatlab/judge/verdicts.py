@@ -81,7 +81,7 @@ class Tried:
 
     @property
     def misses_only_ours(self) -> bool:
-        """Whether the case is not met, and every criterion not met has a limit that we chose."""
+        """Whether the case is not met, but only because of limits that we chose."""
         missed = [r for r in self.rulings if r.word == "not met" and not r.criterion.condition]
         return self.word == "not met" and all(r.criterion.by == "ours" for r in missed)
 
@@ -175,7 +175,7 @@ def untraced(missing: str) -> str:
 def ruling(
     criterion: Criterion, rows: Sequence[Row], others: Sequence[Sequence[Row]], phases: Collection[str]
 ) -> Ruling:
-    """Judges a criterion by the numbers of a case's runs, one per seed.
+    """Judges a criterion from the numbers of a case's runs, one per seed.
 
     `others` contains the numbers of the subject `against`, one row per seed; `phases` contains all the controller's
     phases.

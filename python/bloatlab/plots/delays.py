@@ -1,4 +1,4 @@
-"""The choice of delay distributions: several of one run, or the same quantity of several runs."""
+"""Chooses delay distributions: several from one run, or the same quantity from several runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABELS = {"sojourn": "queue of {}", "delay": "{}, one way", "rtt": "{}, round t
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no distribution can be drawn, or why no quantity is in all runs; None if drawing is possible."""
+    """Returns why no distribution can be drawn, or why no quantity is common to all runs; None if one can."""
     for run in runs:
         if not distributions(run):
             return (

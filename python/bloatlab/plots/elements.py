@@ -1,7 +1,7 @@
 """Figures of a fixed width, and the elements shared by all kinds of plot.
 
-matplotlib is imported with the first figure. Names from scenarios are drawn as text and never used as matplotlib's own
-labels, because matplotlib hides a label that begins with an underscore.
+matplotlib is imported when the first figure is made. Names from scenarios are drawn as text and never used as
+matplotlib's own labels, because matplotlib hides a label that begins with an underscore.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def adjust(of: SizedFigure, options: Options) -> None:
 
 
 def _title(of: SizedFigure, text: str) -> None:
-    """Draws a title above everything, wrapped to the width; it replaces the sentence of an overview."""
+    """Draws a title above everything, wrapped to the width; it replaces an overview's sentence."""
     wrapped = "\n".join(textwrap.wrap(text, int(style.WIDTHS[of.width].inches * 72.0 / (of.text * 1.15 * 0.68))))
     styling: Any = {"size": of.text * 1.15, "weight": "bold"}
     if of.figure.legends:

@@ -16,7 +16,7 @@ from bloatlab.tables import answered_pings
 
 Array = NDArray[np.float64]
 
-#: Approximate number of bins of a rate over time: fewer bins hide changes, more bins show single packets.
+#: Approximate number of bins for a rate over time: fewer bins hide changes, more bins show single packets.
 BINS = 150
 
 Quantity = Literal["sojourn", "delay", "rtt"]

@@ -121,7 +121,7 @@ def _subject(of: Result | pl.DataFrame | str | Path, place: int) -> Subject:
 
 
 def _as_flent(of: Subject) -> Subject:
-    """Reduces a result to the quantities that flent measures, for comparison with flent's data."""
+    """Reduces a result to the quantities measured by flent, for comparison with flent's data."""
     if isinstance(of, Sweep) or of.result is None:
         return of
     return _flent(flent.of_result(of.result, of.label))
@@ -186,7 +186,7 @@ def _kept(path: Path) -> Sweep:
 
 
 def _joined(sweeps: Sequence[Sweep]) -> Sweep:
-    """Joins several tables, and adds an axis with the names of the tables."""
+    """Joins several tables, and adds an axis with the tables' names."""
     first = sweeps[0]
     if len(sweeps) == 1:
         return first

@@ -1,4 +1,4 @@
-"""Reports: self-contained HTML pages, readable offline, on paper, in light and dark."""
+"""Reports: self-contained HTML pages, readable offline, on paper, in light and dark themes."""
 
 from bloatlab.report.chart import Drawn, FigureBlock, figure_block
 from bloatlab.report.page import (

@@ -1,4 +1,4 @@
-"""The report of runs or of a sweep: a one-sentence summary and a figure, then charts, tables and provenance."""
+"""The report for runs or a sweep: a one-sentence summary and a figure, then charts, tables and provenance."""
 
 from __future__ import annotations
 

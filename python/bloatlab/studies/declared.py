@@ -131,7 +131,7 @@ class Declared:
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
     def quick(self, cases: Sequence[Any] = (), **names: Any) -> Quick:
-        """Returns the shorter cases and durations of `reproduce --quick`."""
+        """Returns the reduced cases and durations for `reproduce --quick`."""
         found = Quick(**self._file["quick"], cases=cases)
         about = {"seeds": found.seeds, "seconds": found.seconds, **names}
         return replace(found, warning=filled(found.warning, about))

@@ -270,7 +270,7 @@ def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> S
 
 
 def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
-    """Returns the shares per table of the paper.
+    """Returns the share for each of the paper's tables.
 
     A value printed in two tables appears in both, and once in the total.
     """

@@ -40,7 +40,7 @@ class StudyError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a reproduction. Progress is printed on `console`.
+    """The options for a reproduction. Progress is printed on `console`.
 
     `store` keeps runs so that they need not be repeated; without one, everything is run. The runs are made by `executor`, or by
     `jobs` threads of this process. `live` also runs the cases on kernels, in a study with `on_kernels`. `sets` are
@@ -66,7 +66,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The publication that a study reproduces: its title, its citation, and its address on the web ("" if it has none)."""
+    """The publication that a study reproduces: its title, its citation, and its web address ("" if it has none)."""
 
     title: str
     cited: str
@@ -361,7 +361,7 @@ class Results:
 
     @property
     def found(self) -> int:
-        """The number of runs that came from the store."""
+        """The number of runs taken from the store."""
         return sum(ran.gathered.found for ran in self.ran.values())
 
     @property

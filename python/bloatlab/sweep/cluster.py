@@ -41,7 +41,7 @@ BATCH_SECONDS = 0.5
 MOST_RUNS = 500
 #: Number of batches per worker thread: one running and one waiting.
 AHEAD = 2
-#: Seconds between queries for the list of workers, and between progress reports of a run.
+#: Seconds between queries for the list of workers, and between a run's progress reports.
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
@@ -223,7 +223,7 @@ def _reporter(worker: Any, key: str, topic: str, index: int) -> Progress:
     return report
 
 
-#: The stamps computed on this worker, by sweep. They are kept, because computing a stamp takes as long as many runs.
+#: The stamps computed on this worker, by sweep. They are cached, because computing a stamp takes as long as many runs.
 _stamps: dict[str, str] = {}
 
 

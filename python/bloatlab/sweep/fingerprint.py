@@ -43,7 +43,7 @@ def core() -> str:
 
 @functools.cache
 def build() -> str:
-    """Returns the SHA-256 of all of bloatlab in this process.
+    """Returns the SHA-256 of all of bloatlab, as loaded in this process.
 
     It covers the core, the Python files, and the versions that `code` includes.
 
@@ -142,7 +142,7 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
 
 
 def _source(name: str, own: set[str]) -> Path | None:
-    """Returns the source file of a module of bloatlab or the user; None for libraries and for other names."""
+    """Returns the source file of one of bloatlab's or the user's modules; None for libraries and other names."""
     file = getattr(sys.modules.get(name), "__file__", None)
     if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on first use
         spec = _spec(name)

@@ -14,7 +14,7 @@ from bloatlab.sweep.pool import Point
 
 @dataclass(frozen=True)
 class At(Mapping[str, Any]):
-    """A point of a grid: the value of each axis by its name, in the order of the axes. Hashable."""
+    """A point of a grid: the value of each axis by name, in axis order. Hashable."""
 
     items_: tuple[tuple[str, Any], ...]
 

@@ -176,7 +176,7 @@ def abandoned(path: Path) -> Generator[bool]:
 
 
 def records(path: Path) -> tuple[list[tuple[Record, bytes]], bool]:
-    """Returns the complete records of a journal, and whether the file has bytes after them. Raises `OSError`."""
+    """Returns the complete records of a journal, and whether the file contains bytes after them. Raises `OSError`."""
     data = path.read_bytes()
     found: list[tuple[Record, bytes]] = []
     place, end, damaged = 0, 0, False

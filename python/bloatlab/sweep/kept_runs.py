@@ -100,7 +100,7 @@ def unpacked(data: bytes) -> Kept:
 
 
 def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
-    """Makes the tables of parts for these runs. Runs whose measures have the same names and types share a table."""
+    """Makes the part tables for these runs. Runs whose measures have the same names and types share a table."""
     shapes: dict[Any, list[_Shape]] = {}
     for run in kept:
         frames = [(name, *frame.schema.items()) for name, frame in run.measured.frames.items()]

@@ -1,6 +1,6 @@
 """Statistics over the seeds of a sweep: intervals, differences between two arms, points where seeds change nothing.
 
-All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; one row per run.
+All functions take the frame from `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; one row per run.
 """
 
 import math
@@ -59,7 +59,7 @@ def _moments(values: Sequence[float]) -> dict[str, float | int | None]:
 
 
 def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
-    """Returns the ends of the interval by each method (columns of the table); None for fewer than two values."""
+    """Returns the ends of the interval for each method (columns of the table); None for fewer than two values."""
     ends: dict[str, float | None] = {}
     for method in METHODS:
         low, high = interval(values, method).ends if len(values) > 1 else (None, None)

@@ -37,7 +37,7 @@ DIGITS = 32
 
 #: Maximum number of runs in a part joined from other parts, which limits the loss if the part is damaged.
 MOST_RUNS = 16384
-#: A shelf is packed when it is opened, if it has at least `MANY_JOURNALS` journals, or `MANY_RUNS` runs in journals.
+#: A shelf is packed on opening if it contains at least `MANY_JOURNALS` journals, or `MANY_RUNS` runs in journals.
 MANY_JOURNALS = 8
 MANY_RUNS = 4096
 
@@ -111,7 +111,7 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
     """Turns the abandoned journals into parts, joins small parts, and removes files that are no longer needed.
 
-    Without `wait`, does nothing while another process does this work. Raises `OSError`, which loses no run.
+    Without `wait`, does nothing while another process is doing this work. Raises `OSError`, which loses no run.
     """
     if not folder.is_dir():
         return

@@ -61,7 +61,7 @@ class RunError(RuntimeError):
     """A run failed; the message names the point, and the cause is chained."""
 
 
-class Stopped(Exception):  # noqa: N818  not an error of bloatlab
+class Stopped(Exception):  # noqa: N818  not an error in bloatlab
     """A sweep cannot continue: a full disk, a lost machine, a failing user's law. The message is one line."""
 
 
@@ -126,7 +126,7 @@ class Threads:
                 _wait(futures)
                 _raise_first(points, futures)
             except BaseException:
-                # Ctrl-C may also arrive during `submit`, when the futures are not known here yet
+                # Ctrl-C may also arrive during `submit`, when the futures are not yet known here
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 _stop(running)

@@ -45,7 +45,7 @@ CODE = 16
 #: Number of attempts to read a file, which vanishes if another process moves its runs into a part.
 ATTEMPTS = 20
 
-#: The place of a stored run: a record of a journal, or a row of a part.
+#: The place of a stored run: a record in a journal, or a row in a part.
 Place = Record | tuple[Part, int]
 
 
@@ -79,7 +79,7 @@ class Store:
     notice: Notice = warnings.warn
 
     def shelf(self, core: str, measure: str, code: str) -> Shelf:
-        """Returns the shelf of one measure and one core."""
+        """Returns the shelf for one measure and one core."""
         return Shelf(self, self.folder / core[:CODE] / f"{measure}-{code[:CODE]}")
 
     def shelves(self) -> list[Stock]:

@@ -1,4 +1,4 @@
-"""Runs the scenarios of a reference file, and compares our values with a real kernel's values, within tolerances."""
+"""Runs the scenarios of a reference file, and compares our values with a real kernel's, within tolerances."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def validate(
     sets: tuple[Override, ...] = (),
     watch: Watch | None = None,
 ) -> Validated:
-    """Runs every entry with seeds from 1 and judges it. Raises `ScenarioError` if `sets` are not valid."""
+    """Runs every entry with seeds starting at 1, and judges it. Raises `ScenarioError` if `sets` are not valid."""
     points: list[Point[int]] = []
     refused: dict[int, str] = {}
     for index, entry in enumerate(entries):

@@ -283,7 +283,7 @@ PROBABILITY = ("prob", "drop_prob")
 
 
 def law(result: Result, window: Window) -> dict[str, float]:
-    """Returns the state of the discipline, sampled like the queue's length."""
+    """Returns the discipline's state, sampled like the queue length."""
     table = result.tables.get("trace_links")
     if table is None:
         return {}

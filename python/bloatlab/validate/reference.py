@@ -1,7 +1,8 @@
 """Reads files of values measured on a real kernel; errors are one line.
 
-A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. A scenario has
-the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C only for ranking.
+A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. A scenario
+contains the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C only for
+ranking.
 """
 
 import json
@@ -56,7 +57,7 @@ class Udp:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One scenario of a file: its network, its traffic, and the values measured on the kernel."""
+    """One scenario in a file: its network, its traffic, and the values measured on the kernel."""
 
     name: str
     group: str

@@ -71,7 +71,7 @@ class Setup:
     sojourn_both: bool = False
     #: The page to use instead of the paper's.
     page: str | Mapping[str, Any] | None = None
-    #: The limit of the queue; if not None, it replaces the limit in the case.
+    #: The queue's limit; if not None, it replaces the limit in the case.
     limit: str | None = None
     #: CoDel's target.
     target: str = "5ms"

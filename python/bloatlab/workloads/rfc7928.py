@@ -56,7 +56,7 @@ def _bulk(flows: int = 1, tcp: str = "reno", **more: Any) -> Data:
 
 
 def _level(p: Parameters, level: str) -> int:
-    """Returns the number of flows for a level of congestion, with a buffer as large as the bandwidth-delay product."""
+    """Returns the number of flows for a congestion level, with a buffer as large as the bandwidth-delay product."""
     return flows_for(LEVELS[level], 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration")))
 
 

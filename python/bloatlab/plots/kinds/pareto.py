@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Directions that only this plot uses, for measures without a direction in the core.
+#: Directions used only in this plot, for measures without a direction in the core.
 _WAYS = {"utilisation": "more is better"}
 
 

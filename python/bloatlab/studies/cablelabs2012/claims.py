@@ -42,7 +42,7 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 def _retries(runs: Runs) -> float | None:
     """Returns the maximum number of SYN retries in D04/21.
 
-    Only seeds in which all retries were at the paper's times count.
+    Only seeds in which all retries were at the paper's times are counted.
     """
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None

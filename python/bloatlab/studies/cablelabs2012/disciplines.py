@@ -54,7 +54,7 @@ COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
 #: Headings above the columns of the nine cases: the bulk traffic, and the number of columns below the heading. Each
-#: column also has a head with its case and round trip.
+#: column also has a heading with its case and round trip.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 

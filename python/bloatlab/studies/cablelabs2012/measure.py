@@ -139,7 +139,7 @@ def queueing(result: Result) -> Measures:
 
 
 def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) -> float:
-    """Returns the time from the change of rate at `start` until the mean delay over 0.5 s is below CoDel's target, 5 ms."""
+    """Returns the time from the rate change at `start` until the mean delay over 0.5 s is below CoDel's target, 5 ms."""
     after = np.flatnonzero(t > start + 0.2)
     smooth = running_mean(np.nan_to_num(mean), 5)
     calm = [i for i in after if smooth[i] < 5.0]

@@ -1,4 +1,4 @@
-"""The tables and the answer of the study: Tables 3 to 8 with our value beside each published one, and the tables of the experiments.
+"""The tables and the answer of the study: Tables 3 to 8 with our value beside each published one, and the experiment tables.
 
 In the answer, a queue is better for a user under a load if the difference is noticeable (`NOTICED`); otherwise the two
 queues count as equal. The loads are the eight with bulk traffic. A number for all loads is the median over these eight.
@@ -54,7 +54,7 @@ _TABLES = (
     (8, "Summary, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _SUMMARY),
 )
 
-#: For each metric, how Tables 7 and 8 compare CoDel with DropTail: the metric of the comparison, the head of its
+#: For each metric, how Tables 7 and 8 compare CoDel with DropTail: the metric of the comparison, the heading of its
 #: column, and the heading above the metric's three columns.
 _COMPARED = {
     MOS: (MOS_DELTA, "delta", "VoIP MOS"),
@@ -62,7 +62,7 @@ _COMPARED = {
     MEDIAN_AGAIN: (MEDIAN_RATIO, "C/D %", "median page load s"),
 }
 
-#: A column of the paper's tables: its head, and for each row of Table 2 a cell, or None if the paper has no such cell.
+#: A column of the paper's tables: its heading, and for each row of Table 2 a cell, or None if the paper has no such cell.
 Column = tuple[str, Sequence[Cell | None]]
 
 

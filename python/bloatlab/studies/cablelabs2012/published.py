@@ -36,7 +36,7 @@ MEDIAN_AGAIN = "median PLT"
 MEDIAN_RATIO = "median PLT CoDel/DropTail"
 DERIVED = (MOS_DELTA, FTP_RATIO, MEDIAN_AGAIN, MEDIAN_RATIO)
 
-#: The unit, the digits and the head of each metric.
+#: The unit, the number of digits and the heading of each metric.
 UNITS, DIGITS, HEADS = (
     {name: metric[key] for name, metric in DECLARED.table("metrics").items()} for key in ("unit", "digits", "head")
 )
@@ -50,7 +50,7 @@ _DROPTAIL = {"417": Queue.DROPTAIL_417, "21": Queue.DROPTAIL_21}
 
 @dataclass(frozen=True, slots=True)
 class PublishedCell:
-    """A cell of the paper: one value, or the values of the two runs of a CoDel configuration.
+    """A cell in the paper: one value, or the values from the two runs of a CoDel configuration.
 
     `values` are numbers: infinity for ">600", empty for "-" and "N/A". `printed` is the printed text.
     """

@@ -48,13 +48,13 @@ TOLERANCES: Mapping[str, Tolerance] = {
     FTP: Tolerance(least=0.005 * CEILING_KB, unit="kB"),
 }
 
-#: `LONG_LOAD` is the tolerance of a published median page load of more than `LONG_LOAD_S` seconds.
+#: `LONG_LOAD` is the tolerance for a published median page load time of more than `LONG_LOAD_S` seconds.
 LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 
 #: If the paper prints ">600" s as a page load time, at most this many pages may complete.
 NEVER_PAGES = 3.0
 
-#: The tolerance of the difference between DropTail and CoDel in the size of a transfer, in kB.
+#: The tolerance for the difference in transfer size between DropTail and CoDel, in kB.
 DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 
 #: Accepted shares of voice packets lost without any load, in %. The key says whether the buffer is the small one.
@@ -99,7 +99,7 @@ def calibration(case: Case) -> bool:
 
 
 def cells(runs: Runs) -> Sequence[Cell]:
-    """Returns every cell of the paper, with our value and its verdict. `runs` contains all 27 cases."""
+    """Returns every cell in the paper, with our value and its verdict. `runs` contains all 27 cases."""
     spreads = {
         key: {name: found for name in seeds[0] if (found := over_seeds(runs, key, name)) is not None}
         for key, seeds in runs.items()
@@ -270,7 +270,7 @@ def _resolved(key: str) -> Any:
 
 
 def read_back() -> Sequence[Cell]:
-    """Returns every parameter of the paper with its value in the study's scenarios."""
+    """Returns every parameter in the paper with its value in the study's scenarios."""
     printed = {(r.case, r.metric): r for r in rows()}
     found = parameters("cablelabs2012", _resolved)
     return [parameter_cell(printed[key], float(printed[key].value), read()) for key, read in found.items()]

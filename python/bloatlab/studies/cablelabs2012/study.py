@@ -30,7 +30,7 @@ from bloatlab.workloads.cable_loads import grid
 
 QUICK = DECLARED.quick(full=SECONDS)
 
-#: Number of seeds of an experiment without published values.
+#: Number of seeds for an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
 #: Number of seeds assumed by the rules. With fewer, the readings that could explain a difference are not run.

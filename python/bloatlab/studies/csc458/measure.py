@@ -17,7 +17,7 @@ Measures = dict[str, float]
 #: A queue counts as full at or above this share of its maximum length, because the report read "full" from a plot.
 FULL = 0.9
 
-#: Time for a packet to travel from h1 to the queue of s0: the propagation delay of one link (1 ms); transmission is negligible.
+#: Time for a packet to travel from h1 to s0's queue: the propagation delay of one link (1 ms); transmission is negligible.
 INTO_QUEUE_S = 0.001
 
 Floats = NDArray[np.float64]

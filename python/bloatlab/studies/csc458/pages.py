@@ -33,7 +33,7 @@ from bloatlab.tables import TextCell, TextTable, number, row
 
 # ------------------------------------------------------------------------------------------------------------ tables
 
-#: Digits after the point, by metric.
+#: Decimal places, by metric.
 DIGITS = {MEAN: 3, SD: 3, WAITS: 3, LARGEST: 1}
 
 #: The columns of the table of all cases.

@@ -16,7 +16,7 @@ WAITS = "max wait at 100 Mb/s"
 #: The tolerance for values measured in a single run in the report.
 ALONE = Tolerance(factor=2.0)
 
-#: The tolerances of the longest wait by equation (1), in s, and of the round trip by equation (2), in ms.
+#: The tolerances for the longest wait under equation (1), in s, and for the round trip under equation (2), in ms.
 WAIT, ROUND_TRIP = Tolerance(share=0.05, least=0.002, unit="s"), Tolerance(share=0.05, least=2.0, unit="ms")
 
 #: The accepted values by queue and metric.

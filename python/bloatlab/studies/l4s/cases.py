@@ -45,7 +45,7 @@ STEP_AT = 0.5
 #: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous slot, and releases up to 16 packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
-#: TCP stacks, and the queues of our own cases and of the L4S tests, by name.
+#: TCP stacks, and the queues in our own cases and in the L4S tests, by name.
 STACKS, OWN_QUEUES, TEST_QUEUES = (toml("l4s", "parts.toml")[name] for name in ("stacks", "own", "tests"))
 
 #: Names of the Prague versions compared with the version used in the tests.
@@ -133,7 +133,7 @@ class Case:
 
 
 def _row(key: str) -> Case:
-    """Returns the case of a row such as "dualpi2: cubic 10 / prague 10 at 50"."""
+    """Returns the case for a row such as "dualpi2: cubic 10 / prague 10 at 50"."""
     queue, rest = key.split(": ")
     flows, rate = rest.split(" at ")
     loads = tuple(Load(stack, float(rtt)) for stack, rtt in (load.split() for load in flows.split(" / ")))

@@ -48,7 +48,7 @@ class Scheme:
 
 _FILE = toml("mmcn1999", "cases.toml")
 
-#: `PAPER` names the queues of the slides; `SCHEMES` contains all compared queues.
+#: `PAPER` names the queues in the slides; `SCHEMES` contains all compared queues.
 PAPER = ("fifo", "red", "fred", "cbt", "cbq")
 SCHEMES = tuple(
     Scheme(key, **_FILE["schemes"][key])
@@ -63,7 +63,7 @@ LAW = "fifo, blast of fifty flows, smooth sessions"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A queue, and how its workload differs from that of the slides."""
+    """A queue, and how its workload differs from the slides'."""
 
     key: str
     queue: Json
@@ -83,7 +83,7 @@ def main_cases() -> list[Case]:
 
 
 def limited_transmit(key: str) -> str:
-    """Returns the case of a queue whose senders use limited transmit."""
+    """Returns the case for a queue whose senders use limited transmit."""
     return f"{key}, limited transmit"
 
 

@@ -52,7 +52,7 @@ def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = 
 
 
 def slides_table(card: Scorecard) -> TextTable:
-    """Returns a table of every row of the slides."""
+    """Returns a table with every row from the slides."""
     fields: dict[str, tables.Field] = {
         "slide": lambda c: c.case,
         "what": lambda c: c.metric,

@@ -60,7 +60,7 @@ COLLISION_DSCP = 46
 
 
 def lred(min_th_ms: float, p_min: float = 0.01, p_max: float = 0.05, free: Free = OURS) -> dict[str, Any]:
-    """Returns LRED with the curve of Figure 10c and MAXth twice MINth, as in all parameter sets of the paper."""
+    """Returns LRED with the curve of Figure 10c and MAXth twice MINth, as in all parameter sets in the paper."""
     return {
         "curve": "10c",
         "min_th": f"{min_th_ms:g}ms",
@@ -184,7 +184,7 @@ def _links(case: Case) -> dict[str, LinkDict]:
 
 
 def _server(rtt_ms: float) -> str:
-    """Returns the node whose round trip without queues is `rtt_ms`."""
+    """Returns the node whose round trip without queueing is `rtt_ms`."""
     return f"net{rtt_ms:g}"
 
 

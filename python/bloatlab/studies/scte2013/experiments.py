@@ -31,7 +31,7 @@ BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 60
 #: The bandwidth-delay product of the baseline in ms of Tmax, which equals its round trip.
 BDP_MS = 50
 
-#: The series of the figures, and drop-tail series with the other numbers of sessions compared in the text.
+#: The series in the figures, and drop-tail series with the other numbers of sessions compared in the text.
 SERIES: Mapping[str, Case] = {
     "fig2": Case("droptail"),
     "fig2-n1": Case("droptail", sessions=1),

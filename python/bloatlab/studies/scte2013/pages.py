@@ -41,7 +41,7 @@ def unknowns_table() -> TextTable:
 
 # -------------------------------------------------------------------------------------------------------------- answer
 
-#: The buffer of modems at that time, in ms of the line's rate.
+#: The buffer size of modems at the time, in ms of the line's rate.
 LARGE_MS = 960
 
 #: The paper's types of buffer management, in the answer's order: series, name, colour.

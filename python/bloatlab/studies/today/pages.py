@@ -36,7 +36,7 @@ def _with_interval(s: Spread, digits: int) -> str:
 
 
 def lines_table(runs: Runs) -> TextTable:
-    """Makes a table of every equipment with every TCP: the median over the loads, with its interval over seeds."""
+    """Makes a table of all equipment with every TCP: the median over the loads, with its interval over seeds."""
     rows: list[list[TextCell]] = []
     for line, stack in ((line, stack) for line in Equipment for stack in Stack):
         if any(Case(line, stack, n).key in runs for n in LOADED):
