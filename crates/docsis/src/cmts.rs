@@ -317,7 +317,7 @@ mod tests {
         // a grant carries 5.25 Mbit/s x 945 us / 8 = 620.2 B, so it has 13 minislots
         let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
         assert_eq!(at, frames);
-        // MAPs that are not scheduled do not move the grants: frames 105 (15 x 7), 112 and 119 have a grant
+        // unscheduled MAPs do not move the grants: frames 105 (15 x 7), 112 and 119 have a grant
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
     }

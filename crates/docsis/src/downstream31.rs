@@ -118,7 +118,7 @@ impl Downstream31 {
     }
 
     /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads` holds the sizes in bytes of the next IP
-    /// packets of L and C, or 0 for an empty queue. With a single queue that is not empty, the size for C may be any positive
+    /// packets of L and C, or 0 for an empty queue. With a single non-empty queue, the size for C may be any positive
     /// number.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);

@@ -46,7 +46,7 @@ pub struct GrantedLink {
     req: [u64; 2],
     /// Granted bytes not yet used.
     tokens: u64,
-    /// The fragmented packet, and the number of its bytes that are not sent yet.
+    /// The fragmented packet, and the number of its bytes not yet sent.
     fragment: Option<(PacketMeta, u64)>,
     /// Time of the next MAP; `NEVER` while idle.
     next_map: Time,

@@ -41,7 +41,7 @@ pub struct Mac {
     overflow: TransmitOverflow,
     /// Channel rate; `None` is infinite.
     rate: Option<BitRate>,
-    /// Packets that are not fully granted; the first may have been granted in part.
+    /// Packets not fully granted; the first may have been granted in part.
     queue: VecDeque<PacketMeta>,
     /// Bytes of the first packet that have been granted so far.
     sent_of_first: u64,
@@ -217,7 +217,7 @@ impl Mac {
         boundary.since(now) + self.clock.interval * (steps + more)
     }
 
-    /// Changes the rate of the channel.
+    /// Changes the channel's rate.
     pub fn set_rate(&mut self, rate: BitRate) {
         self.rate = Some(rate);
     }

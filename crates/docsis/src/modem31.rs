@@ -59,13 +59,13 @@ pub struct Modem31 {
     request_at: [Time; 2],
     /// Number of the MAP for which `request_at` was drawn, plus 1.
     drawn: u64,
-    /// Granted bursts that are not yet prepared, in time order.
+    /// Granted bursts not yet prepared, in time order.
     bursts: VecDeque<Burst>,
     /// Bytes granted to L and C in `bursts`.
     granted: [u64; 2],
     /// The burst in preparation, and its free bytes.
     burst: Option<(Burst, u64)>,
-    /// Fragmented packets of L and C, and the number of their bytes that are not sent yet.
+    /// Fragmented packets of L and C, and the number of their bytes not yet sent.
     fragments: [Option<(PacketMeta, u64)>; 2],
     /// Packets in a burst, with the end of the burst's frame.
     sent: VecDeque<(Time, PacketMeta)>,
@@ -139,7 +139,7 @@ impl Modem31 {
         }
     }
 
-    /// Draws request times for the service flows that have no burst in this MAP.
+    /// Draws request times for the service flows without a burst in this MAP.
     fn draw(&mut self, map: u64, rng: &mut Rng) {
         let (begin, end) = (self.map_at(map), self.map_at(map + 1));
         self.drawn = map + 1;

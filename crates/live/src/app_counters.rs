@@ -26,7 +26,7 @@ pub(crate) struct Ports {
 /// The application that owns a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Number of the application, in order of name.
+    /// Number of the application, in name order.
     pub app: u16,
     /// Index of the flow's row of counters, over all applications.
     pub row: u32,

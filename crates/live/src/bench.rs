@@ -145,7 +145,7 @@ pub struct Bench<S: Sink = ()> {
     scratch: Vec<PacketMeta>,
     /// Drops that the caller has not yet processed.
     pub drops: Vec<DroppedPacket>,
-    /// Packets that are not addressed to any host.
+    /// Packets not addressed to any host.
     pub foreign: u64,
     /// The receiver of every record.
     pub sink: S,

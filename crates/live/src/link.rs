@@ -143,7 +143,7 @@ impl Exits {
         self.capture(clock, p.side, clock.now(), p.bytes);
     }
 
-    /// Writes the packet that has not yet been written on one side, if there is one.
+    /// Writes the packet not yet written on one side, if there is one.
     fn flush(&mut self, clock: Clock, side: Side) {
         let Exit { packet, parts } = &mut self.exits[side.index()];
         let Some(bytes) = packet.finish() else { return };
@@ -161,7 +161,7 @@ impl Exits {
         }
     }
 
-    /// Writes all packets that have not yet been written.
+    /// Writes all packets not yet written.
     fn flush_all(&mut self, clock: Clock) {
         for side in Side::BOTH {
             self.flush(clock, side);

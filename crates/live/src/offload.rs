@@ -153,7 +153,7 @@ pub(crate) struct Segments<'a> {
     packet: &'a [u8],
     /// The layout of a packet with several segments.
     layout: Option<Layout>,
-    /// Start of the payload that has not been returned.
+    /// Start of the payload not yet returned.
     next: usize,
 }
 

@@ -74,7 +74,7 @@ pub struct Plan {
     pub network: Network,
     /// Side of each node that is a host; `None` for other nodes.
     pub side: Vec<Option<Side>>,
-    /// Applications in the order of their names.
+    /// Applications in name order.
     pub apps: Vec<AppPlan>,
     /// Minimum round-trip propagation delay between two communicating hosts.
     pub rtt: Duration,

@@ -45,7 +45,7 @@ pub struct Band {
 /// A scale: grades in ascending order of their limits. The last grade has no limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Name of the scale; "own" for a scale that is not in [`SCALES`].
+    /// Name of the scale; "own" for a scale not in [`SCALES`].
     pub name: &'static str,
     /// The quantity that the scale's source compares, in one line.
     pub words: &'static str,

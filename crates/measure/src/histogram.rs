@@ -157,7 +157,7 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns the value that is not exceeded for `p` percent of the time, where every value counts for a time equal to itself.
+    /// Returns the value not exceeded for `p` percent of the time, where every value counts for a time equal to itself.
     /// Round trips of probes have this weight if each probe is sent when the previous one is answered. `None` without values. Every
     /// value counts as the middle of its bin.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {

@@ -50,7 +50,7 @@ pub struct VoipMeter {
     runs: Runs,
 }
 
-/// Runs of packets that are not played out, because they are lost or late.
+/// Runs of packets not played out, because they are lost or late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Runs {
     /// Length of the current run.

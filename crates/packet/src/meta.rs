@@ -98,7 +98,7 @@ impl Flags {
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// Returns the flags that are in both sets.
+    /// Returns the flags in both sets.
     #[inline]
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -48,7 +48,7 @@ impl Default for HtbParams {
 }
 
 impl HtbParams {
-    /// Returns the rate of the class on a link of rate `link`.
+    /// Returns the class's rate on a link of rate `link`.
     pub fn rate_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         self.rate.or(link)
     }
@@ -75,7 +75,7 @@ pub(crate) struct Htb {
     at: Time,
     /// True if the class follows the link's rate.
     rate_of_link: bool,
-    /// True if `ceil` follows the rate of the class.
+    /// True if `ceil` follows the class's rate.
     ceil_is_rate: bool,
 }
 

@@ -223,7 +223,7 @@ impl Port {
         self.egress.queue.discipline().head_arrival()
     }
 
-    /// Returns the packets and bytes in the modem's transmit queue that are not yet being sent at `now`.
+    /// Returns the packets and bytes in the modem's transmit queue whose transmission has not begun at `now`.
     pub fn transmit_backlog(&self, now: Time) -> Backlog {
         self.server.transmit_backlog(now)
     }

@@ -172,7 +172,7 @@ impl PortSpec {
         self.validate_service()
     }
 
-    /// Returns the first invalid key of the service, or the first key of the link that is not valid with this service.
+    /// Returns the first invalid key of the service, or the first key of the link that is invalid with this service.
     pub fn validate_service(&self) -> Result<(), Problem> {
         match &self.service {
             Service::Plain => Ok(()),
@@ -237,7 +237,7 @@ pub struct Change {
     pub loss: Option<Prob>,
     /// Maximum Sustained Traffic Rate of a shaper or modem; for HTB, its `rate`.
     pub max_sustained_rate: Option<BitRate>,
-    /// Peak Traffic Rate of a shaper or modem that has a peak rate; for HTB, its `ceil`, if it has a ceil.
+    /// Peak Traffic Rate of a shaper or modem with a peak rate; for HTB, its `ceil`, if it has a ceil.
     pub peak_traffic_rate: Option<BitRate>,
     /// Mean of a modem's maximum grant size.
     pub max_grant: Option<Bytes>,

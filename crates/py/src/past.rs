@@ -21,7 +21,7 @@ pub(crate) fn timeline(resolved: &str) -> PyResult<Option<Acts>> {
     Ok(found.map(|of| (of.always, of.acts.into_iter().map(|(at, act)| (at.0, act)).collect())))
 }
 
-/// A run up to a time. It can continue as any scenario that has the same acts before that time.
+/// A run up to a time. It can continue as any scenario with the same acts before that time.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct Past {
     past: Mutex<sim::Past>,

@@ -64,7 +64,7 @@ pub trait QueueDiscipline: Send {
 pub trait ServiceFlows {
     /// Sets the aggregate's parameters. Called once, before any packet.
     fn aggregate(&mut self, of: &Aggregate);
-    /// Returns the next packet of `flow`, for a modem that has a grant for it.
+    /// Returns the next packet of `flow`, for a modem with a grant for it.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
     /// Returns the backlog of each service flow, for the modem's requests, in bytes of frames with the MAC header.
     fn frames(&self) -> [u64; 2];

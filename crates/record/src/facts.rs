@@ -4,7 +4,7 @@ use packet::{DropReason, Flags, FlowId, FlowTuple, MarkReason, PacketMeta, Point
 use tcp::Segment;
 use units::Duration;
 
-/// Number of a one-way link: its index among all one-way links, in the order of their names.
+/// Number of a one-way link: its index among all one-way links, in name order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
@@ -148,7 +148,7 @@ impl Mask {
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-    /// Returns the kinds that are in at least one of the two sets.
+    /// Returns the kinds in at least one of the two sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -198,7 +198,7 @@ pub enum Subject {
 /// The application and connection that a flow belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowOwner {
-    /// Number of the application, counted in the order of names.
+    /// Number of the application, counted in name order.
     pub app: u16,
     /// Number of the flow within the application. All connections of a user count as one flow.
     pub flow: u32,

@@ -14,7 +14,7 @@ use units::{Duration, Problem};
 
 /// A network, the applications on it, and the duration of the run.
 ///
-/// Tables are keyed by name and processed in the order of names, so the order in a file never matters.
+/// Tables are keyed by name and processed in name order, so the order in a file never matters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -129,7 +129,7 @@ impl Scenario {
         self.record.interval.unwrap_or(Duration((self.duration.0 / 6000).max(1)))
     }
 
-    /// Returns all links as (name, link) in the order of names, with the reverse links of `both_ways` added.
+    /// Returns all links as (name, link) in name order, with the reverse links of `both_ways` added.
     pub fn directed_links(&self) -> Vec<(String, Link)> {
         let mut all = BTreeMap::new();
         for (name, link) in &self.link {

@@ -67,7 +67,7 @@ impl NetworkLink {
     }
 }
 
-/// Returns the maximum queue length, in packets, that has its own bin in the distribution.
+/// Returns the maximum queue length, in packets, with its own bin in the distribution.
 fn queue_bins(queue: &qdisc::Spec) -> u32 {
     let segments = if let qdisc::Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
     match queue.limit() {
@@ -129,11 +129,11 @@ pub enum Task {
 pub struct Network {
     /// Node names, sorted; a name's index is the node's number.
     pub nodes: Vec<String>,
-    /// Links, in the order of names.
+    /// Links, in name order.
     pub links: Vec<NetworkLink>,
     /// The next hops of packets.
     pub routes: Routes,
-    /// Applications, in the order of names.
+    /// Applications, in name order.
     pub apps: Vec<NetworkApp>,
     /// TCP stacks, without duplicates.
     pub stacks: Vec<TcpParams>,

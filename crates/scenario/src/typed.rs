@@ -55,7 +55,7 @@ fn explain(path: &str, message: &str) -> Problem {
     Problem::new(path, one_line(message))
 }
 
-/// Explains a name that is not valid at `path` and resembles no valid name: a key of a modem's service flow, or a discipline
+/// Explains a name that is invalid at `path` and resembles no valid name: a key of a modem's service flow, or a discipline
 /// that only tc has.
 fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
     if !hint(given, known).is_empty() {

@@ -158,7 +158,7 @@ impl Scenario {
             return Packets { all: demand.pieces, together: 0.0, slowest };
         }
         let window = window(client).max(window(server)) as f64 / segment as f64;
-        // transfers that are in progress at `stop` continue
+        // transfers in progress at `stop` continue
         let left = self.duration.0.saturating_sub(start) as f64;
         let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
         let by_window = demand.connections * window * rounds;

@@ -9,7 +9,7 @@
 //! the queues of links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
 //!
 //! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and
-//! applications are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and the port of an application
+//! applications are numbered in name order: 10.0.x.y is node number x * 256 + y, and the port of an application
 //! is its number; both numbers start at 1. TCP has the sequence numbers of the run (the initial number is 0), flags, window,
 //! MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP.
 //! The first [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies contain

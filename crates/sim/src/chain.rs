@@ -201,7 +201,7 @@ impl Chained {
         self.log.get((number - self.front) as usize)
     }
 
-    /// Finds the packets that are waiting at time `at`, which is not before the latest arrival.
+    /// Finds the packets waiting at time `at`, which is not before the latest arrival.
     #[inline]
     fn decide(&mut self, at: Time) {
         // bounded: each iteration removes one of the packets that were waiting

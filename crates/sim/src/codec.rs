@@ -308,7 +308,7 @@ impl Bodies {
         }
     }
 
-    /// Returns a copy of a packet, which has its own slot.
+    /// Returns a copy of a packet, in its own slot.
     #[cold]
     pub(crate) fn copy(&mut self, packet: &PacketMeta) -> PacketMeta {
         let body = if packet.flags.has(Flags::INLINE) {

@@ -58,7 +58,7 @@ pub struct Books {
 pub struct InFlight {
     /// Segments sent and neither acknowledged nor abandoned, including SACKed segments.
     pub segments: u64,
-    /// Bytes reserved for these segments outside the table of connections, including bytes that are not used.
+    /// Bytes reserved for these segments outside the table of connections, including unused bytes.
     pub bytes: u64,
 }
 

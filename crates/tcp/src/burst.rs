@@ -13,7 +13,7 @@
 //! ```
 //!
 //! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024) bytes of the flow.
-//! For a flow that is not paced, the limit is at most 4 MB. Retransmissions have twice this limit. A burst always leaves if
+//! Without pacing, the limit is at most 4 MB. Retransmissions have twice this limit. A burst always leaves if
 //! nothing else is in flight.
 //!
 //! With `paced`, R also paces flows whose controller sets no rate. Linux computes R for every flow.

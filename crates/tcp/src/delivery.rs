@@ -128,7 +128,7 @@ impl Sampler {
         }
     }
 
-    /// Reports newly lost segments, in order. Bound: the length of the scoreboard; called only after a loss.
+    /// Reports newly lost segments, in order. Bound: the scoreboard's length; called only after a loss.
     pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {

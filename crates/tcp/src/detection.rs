@@ -156,7 +156,7 @@ impl Detection {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
 
-    /// Returns true if a recovery uses spare window for holes that are not yet deemed lost: NextSeg (3) and (4).   Source: RFC
+    /// Returns true if a recovery uses spare window for holes not yet deemed lost: NextSeg (3) and (4).   Source: RFC
     /// 6675 §4.
     #[inline]
     pub(crate) fn fills_holes(&self, p: &TcpParams) -> bool {

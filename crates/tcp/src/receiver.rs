@@ -105,7 +105,7 @@ pub(crate) struct Receiver {
     fin_at: u32,
     /// Time of the first SYN sent, microseconds. It gives an RTT sample if the SYN-ACK echoes no time stamp.
     pub(crate) syn_sent: u32,
-    /// State for AccECN and for a receive window that is not constant; `None` without either.
+    /// State for AccECN and for a variable receive window; `None` without either.
     rare: Option<Box<Rare>>,
 }
 

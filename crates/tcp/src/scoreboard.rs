@@ -11,7 +11,7 @@
 //!
 //! Three cursors mark positions in the ring, and never move back to an earlier entry. Entries below `lost_to` have been checked
 //! by IsLost; above it, SACKed data is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC
-//! 6675's HighRxt). `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so
+//! 6675's HighRxt). `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the run's length, so
 //! a repeated SACK block is skipped without visiting every entry.
 //!
 //! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
@@ -145,7 +145,7 @@ impl Scoreboard {
         let first = self.position(start, mss);
         let mut at = first;
         let mut new = 0;
-        // bound: the length of the scoreboard, because every iteration increases `at`
+        // bound: the scoreboard's length, because every iteration increases `at`
         while let Some(e) = self.get(at) {
             if e.has(SACKED) {
                 at += e.skip.max(1) as usize;
@@ -254,7 +254,7 @@ impl Scoreboard {
         self.set_lost(0)
     }
 
-    /// After a timeout, marks as lost all segments that are not SACKed, including retransmissions. `keep_sack` is true if SACK
+    /// After a timeout, marks as lost all segments not SACKed, including retransmissions. `keep_sack` is true if SACK
     /// information is kept.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
@@ -284,7 +284,7 @@ impl Scoreboard {
         Piece { seq, len: u32::from(e.len), fin: e.has(FIN), at }
     }
 
-    /// Returns the lowest lost segment that has not yet been retransmitted.   Source: RFC 6675 NextSeg (1).
+    /// Returns the lowest lost segment not yet retransmitted.   Source: RFC 6675 NextSeg (1).
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<Piece> {
         self.advance(self.lost_to)
@@ -308,7 +308,7 @@ impl Scoreboard {
         None
     }
 
-    /// Returns the highest segment that is not SACKed.   Source: RFC 6675 NextSeg (4).
+    /// Returns the highest segment not SACKed.   Source: RFC 6675 NextSeg (4).
     pub(crate) fn last_hole(&mut self) -> Option<Piece> {
         let at = self.iter().rposition(|e| !e.has(SACKED))?;
         Some(self.piece(at as u32))
@@ -329,7 +329,7 @@ impl Scoreboard {
         true
     }
 
-    /// Returns the number of retransmissions in flight. Bound: the length of the scoreboard.
+    /// Returns the number of retransmissions in flight. Bound: the scoreboard's length.
     pub(crate) fn resent_in_flight(&self) -> u32 {
         self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
     }
@@ -341,7 +341,7 @@ impl Scoreboard {
         (self.len(), self.get(0).map_or(0, |e| e.sent))
     }
 
-    /// Clears all LOST marks. Bound: the length of the scoreboard.
+    /// Clears all LOST marks. Bound: the scoreboard's length.
     pub(crate) fn unmark_lost(&mut self) {
         (self.pipe, self.above, self.runs) = (0, 0, 0);
         let mut in_run = false;
@@ -357,7 +357,7 @@ impl Scoreboard {
         (self.lost_to, self.rtx) = (0, 0);
     }
 
-    /// Clears all marks, so that all outstanding segments count as in flight again. Bound: the length of the scoreboard.
+    /// Clears all marks, so that all outstanding segments count as in flight again. Bound: the scoreboard's length.
     pub(crate) fn forget_marks(&mut self) {
         self.pipe = 0;
         for at in 0..self.len() {

@@ -127,7 +127,7 @@ pub struct Burst {
     next: u64,
     /// Number of the burst that each connection carries.
     conns: Conns<u64>,
-    /// Bursts that are not finished, in numerical order. If there are more than [`TRACKED`] UDP bursts, the oldest are removed.
+    /// Unfinished bursts, in numerical order. If there are more than [`TRACKED`] UDP bursts, the oldest are removed.
     unfinished: VecDeque<Unfinished>,
     sent: u64,
     received: u64,

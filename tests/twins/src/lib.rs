@@ -88,7 +88,7 @@ pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTup
     bench.sink.0.records
 }
 
-/// Returns the simulator's 5-tuple for the flow in slot `slot` of application number `app`, in the order of names.
+/// Returns the simulator's 5-tuple for the flow in slot `slot` of application number `app`, in name order.
 pub fn tuple(slot: usize, app: usize, from: u32, to: u32, dscp: u8) -> FlowTuple {
     FlowTuple {
         src: 0x0a00_0000 | from,

@@ -142,7 +142,7 @@ impl LinkAccount<'_> {
 pub struct Grading {
     /// The scale that the scenario names. `None` selects the first of [`crate::SCALES`], whose name the summary omits.
     pub scale: Option<Scale>,
-    /// Time from the start of the first application that is not a probe to the end of the last such application.
+    /// Time from the start of the first application other than a probe to the end of the last such application.
     pub load: Range<Time>,
     /// Applications whose packets are marked as background traffic.
     pub background: BTreeSet<String>,

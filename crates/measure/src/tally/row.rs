@@ -94,7 +94,7 @@ impl PathSeries {
         self.rt_prop.put(within, model.rt_prop.0);
     }
 
-    /// Returns the controller's phase at the end of a bin that has a sample.
+    /// Returns the controller's phase at the end of a bin with a sample.
     pub(crate) fn mode_at(&self, bin: usize) -> &'static str {
         self.modes[self.mode.get(bin) as usize]
     }

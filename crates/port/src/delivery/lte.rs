@@ -4,7 +4,7 @@
 //! each ms (TTI)      earned += rate / 8000, where a new rate is drawn every `change_every`
 //! at a grant         one block of all earned bytes is sent; it fails with probability `block_error`, and is then sent again
 //!                    `harq` later, at most three times; a block sent twice must be earned twice
-//! in order           RLC delivers blocks in the order of sending: blocks behind a failed block arrive together with it
+//! in order           RLC delivers blocks in sending order: blocks behind a failed block arrive together with it
 //! handover           no service for a time drawn from `handover_min` to `handover_max`
 //!
 //! mean carried = rate / (1 + p + p^2 + p^3) x every / (every + mean gap)
@@ -154,7 +154,7 @@ pub(crate) struct Lte {
     earned: f64,
     grant_at: u64,
     handover_at: u64,
-    /// Delivery time and bytes of each block that is not delivered yet. The times never decrease.
+    /// Delivery time and bytes of each block not yet delivered. The times never decrease.
     blocks: VecDeque<(u64, f64)>,
     whole: Accumulator,
 }

@@ -42,7 +42,7 @@ pub struct DeliveryInfo {
 /// Declares every kind of link with opportunities once, and derives the scenario's enum, the list and the sources from it.
 macro_rules! deliveries {
     ($($name:literal $Variant:ident($Params:ty => $Source:ty), $source:literal, $summary:literal;)+) => {
-        /// The opportunities of a link that has no rate: a recorded trace, or a model.
+        /// The opportunities of a link without a rate: a recorded trace, or a model.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case", remote = "Self")]
         #[schemars(transform = units::words::<Delivery>)]
@@ -116,7 +116,7 @@ deliveries! {
 }
 
 impl Delivery {
-    /// Checks that the link can be built.   Errors: a trace file that has not been read.
+    /// Checks that the link can be built.   Errors: a trace file not yet read.
     pub fn ready(&self) -> Result<(), Problem> {
         match self {
             Self::Trace(p) => p.ready().map_err(|p| p.under("trace")),

@@ -19,7 +19,7 @@ fn send(b: &mut Bench, n: u64) {
     b.run(Time(1 << 60));
 }
 
-/// Returns, for each packet in the order of sending, whether it was lost.
+/// Returns whether each packet was lost, in sending order.
 fn lost(b: &Bench) -> Vec<bool> {
     let mut lost = vec![false; b.seq as usize];
     b.fates.0.iter().for_each(|(seq, _)| lost[*seq as usize] = true);

@@ -82,7 +82,7 @@ pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     shares(p.diffserv).into_iter().map(tin).collect()
 }
 
-/// The tin for code points that are not listed, and a list of the other tins with their code points.
+/// The tin for unlisted code points, and a list of the other tins with their code points.
 ///
 /// Source: RFC 4594's classes; LE (1) and CS1 (8) are bulk.
 type Points = (u8, &'static [(u8, &'static [usize])]);

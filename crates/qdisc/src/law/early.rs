@@ -66,7 +66,7 @@ pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
 /// An arbitrary rate, used to convert thresholds in time to bytes so that they can be compared.
 pub(crate) const ANY_RATE: BitRate = BitRate(8_000_000_000);
 
-/// Refuses thresholds in different measures, and a minimum that is not below the maximum.
+/// Refuses thresholds in different measures, and a minimum not below the maximum.
 pub(crate) fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem> {
     let ((min_name, min), (max_name, max)) = (min, max);
     let same = Measure::of(min) == Measure::of(max);

@@ -12,7 +12,7 @@
 //! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
 //! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
 //! queued in-packets, but a law sees only arrivals, refusals and departures, not packets that a host removes for lack of shared
-//! room. So the number of queued in-packets is an estimate, limited to the length of the queue.
+//! room. So the number of queued in-packets is an estimate, limited to the queue length.
 
 use super::early::{
     self, ANY_RATE, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount,

@@ -1,4 +1,4 @@
-//! The errors for a string that is not a valid discipline or law.
+//! The errors for an invalid discipline or law, given as a string.
 
 use serde::de;
 

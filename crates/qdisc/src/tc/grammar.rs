@@ -308,7 +308,7 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];
 
-/// The tc disciplines that are not modelled, each with advice for the user.
+/// The tc disciplines not modelled, each with advice for the user.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("choke", "nearest: \"red\""),
     ("ets", "nearest: \"cbq\""),

@@ -115,7 +115,7 @@ impl Events {
         key(at, since, number, target)
     }
 
-    /// Schedules a timer at `at`, before all events of the same moment that have no rank or a higher rank.
+    /// Schedules a timer at `at`, before all events of the same moment with no rank or a higher rank.
     pub(crate) fn push_ranked(&mut self, at: Time, rank: usize, target: Target) {
         if at < self.now {
             past(at, self.now);

@@ -110,7 +110,7 @@ impl<T> Rows<T> {
 pub(super) struct Table {
     packets: Rows<Life>,
     legs: Rows<Leg>,
-    /// For each key, the first leg that has not ended; `twin` leads to the other legs with this key.
+    /// For each key, the first open leg; `twin` leads to the other legs with this key.
     open: BTreeMap<Key, u32>,
     /// Row of each packet in flight, by tag.
     by_tag: Vec<u32>,

@@ -108,7 +108,7 @@ fn lengths_checksums_and_counts_are_right() {
         let ours = |l: &&Captured| (l.bytes[19] == 2) == to_c;
         all.iter().filter(ours).map(|l| l.length as f64).sum::<f64>()
     };
-    // destination c is node 2 in the order of names
+    // destination c is node 2 in name order
     assert_eq!(bytes(&left, true), number(&outcome, "links.wire.offered_bytes"));
     assert_eq!(bytes(&right, true), number(&outcome, "links.wire.delivered_bytes"));
     assert_eq!(bytes(&right, false), number(&outcome, "links.~wire.offered_bytes"));

@@ -30,7 +30,7 @@ fn a_ping_measures_the_empty_line_exactly() {
 #[test]
 fn a_ping_sees_the_full_buffer_and_its_drops() {
     // 1500-B datagrams arrive at 6 Mbit/s and leave at 5 Mbit/s, so the queue of 100 packets is full after 1.2 s. From then on, a
-    // ping that is not dropped waits for the packet in service and for up to 99 other packets: 100 x 2.4 ms = 240 ms
+    // ping not dropped waits for the packet in service and for up to 99 other packets: 100 x 2.4 ms = 240 ms
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
                 [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
     let outcome = run(&line(60, apps));

@@ -1,4 +1,4 @@
-//! HyStart++: slows the growth of the window when round trips grow, and resumes slow start after a false alarm.
+//! HyStart++: slows the window's growth when round trips grow, and resumes slow start after a false alarm.
 //!
 //! ```text
 //! round:       ends when all data sent before its start is acknowledged;  N = segments newly acknowledged by an ACK

@@ -40,7 +40,7 @@ struct Recovery {
     beta: f64,
     /// Minimum window, segments.
     least: f64,
-    /// Bytes in flight at the beginning of the recovery that are not yet acknowledged or lost.
+    /// Bytes in flight at the beginning of the recovery and not yet acknowledged or lost.
     left: u64,
 }
 

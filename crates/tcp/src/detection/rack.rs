@@ -11,7 +11,7 @@
 //! ```
 //!
 //! First transmissions are scanned in sequence order. Retransmissions are kept in a queue, in sending order. Both scans go from the
-//! oldest segment to the first that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost retransmission is
+//! oldest segment to the first not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost retransmission is
 //! detected like any other segment, as soon as a segment sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
@@ -237,7 +237,7 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Updates the counters after all segments that are not SACKed were marked lost, including retransmissions.
+    /// Updates the counters after all segments not SACKed were marked lost, including retransmissions.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
@@ -337,7 +337,7 @@ impl Rack {
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
-        // bound: the length of the scoreboard, because every iteration increases `at`
+        // bound: the scoreboard's length, because every iteration increases `at`
         while let Some(&e) = board.get(at) {
             let first = at == board.lost_to as usize;
             if e.has(SACKED) {

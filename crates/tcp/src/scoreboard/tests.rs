@@ -133,7 +133,7 @@ fn three_runs_and_the_order_of_next_seg() {
     b.retransmitted(piece, 1, false);
     assert_eq!(b.pipe, 800);
     assert_eq!(b.next_hole().unwrap().seq, 501);
-    // NextSeg (4): the highest segment that is not SACKed
+    // NextSeg (4): the highest segment not SACKed
     assert_eq!(b.last_hole().unwrap().seq, 901);
     // segment 5 joins the runs of 4 and 6 into one
     s(&mut b, 5);

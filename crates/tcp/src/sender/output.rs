@@ -167,7 +167,7 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records how much of the window a round uses, because a window that is not used must not grow.   Source: RFC 7661 §4.2;
+    /// Records how much of the window a round uses, because an unused window must not grow.   Source: RFC 7661 §4.2;
     /// Linux's cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {

@@ -249,7 +249,7 @@ impl Sender {
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
-        // segments that are not yet overdue are still in flight, so the window covers them and one more segment
+        // segments not yet overdue are still in flight, so the window covers them and one more segment
         self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;

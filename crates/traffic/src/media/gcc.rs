@@ -1,4 +1,4 @@
-//! Google Congestion Control: a delay-based and a loss-based estimate of the rate, of which the smaller is used.
+//! Google Congestion Control: uses the lower of a delay-based and a loss-based estimate of the rate.
 //!
 //! ```text
 //!   groups     packets sent within 5 ms; d = gap of arrivals - gap of departures of two groups, ms

@@ -23,7 +23,7 @@ pub(super) struct FrameSource {
     pub(super) key_size: f64,
     pub(super) spread: f64,
     pub(super) lag: Duration,
-    /// Targets that are not yet in effect, oldest first.
+    /// Targets not yet in effect, oldest first.
     targets: VecDeque<(Time, f64)>,
     /// Rate in effect, bit/s.
     rate: f64,

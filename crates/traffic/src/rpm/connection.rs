@@ -69,7 +69,7 @@ pub(super) struct Connection {
     stage: Stage,
     /// Start of the current handshake, or of the GET.
     since: Time,
-    /// Bytes of the current message that have not arrived.
+    /// Bytes of the current message not yet arrived.
     left: u64,
     /// Bytes received since the load began, by receiving side.
     received: [u64; 2],

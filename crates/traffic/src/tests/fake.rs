@@ -155,7 +155,7 @@ impl Fake {
         }
     }
 
-    /// Returns the number of connections that have not ended.
+    /// Returns the number of open connections.
     pub(crate) fn open_now(&self) -> usize {
         self.opened.iter().filter(|o| o.ended.is_none()).count()
     }

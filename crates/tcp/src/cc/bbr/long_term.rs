@@ -45,7 +45,7 @@ pub(super) struct LongTerm {
 }
 
 impl LongTerm {
-    /// Returns the rate of the policer in bytes per second, if a policer was detected.
+    /// Returns the policer's rate in bytes per second, if a policer was detected.
     pub(super) fn rate(&self) -> Option<f64> {
         self.used.then_some(self.bw)
     }
