@@ -1,4 +1,4 @@
-// Builds the playground: one file that holds the page, its program, the simulator and the presets.
+// Builds the playground: one file that contains the page, its program, the simulator and the presets.
 //
 //     node build.mjs WASM PRESETS OUT
 
@@ -27,10 +27,10 @@ async function bundle(entry) {
   return outputFiles[0].text;
 }
 
-/** Escapes a text so that it cannot end the script that holds it. */
+/** Escapes text so that it cannot end the script that contains it. */
 const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 
-/** Entries of docs/glossary.md by the words that the page uses for them. */
+/** Entries of docs/glossary.md by the words used for them on the page. */
 async function glossary(used) {
   const aliases = { droptail: "drop-tail", codel: "AQM", fq_codel: "fair queueing", "99th percentile": "p99" };
   const rows = (await readFile(here("../docs/glossary.md"), "utf8")).matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm);

@@ -19,7 +19,7 @@
 //     ### Try
 //     What to do next.
 //
-// `set` and `remove` are differences from the scenario of the step before. src/facts.ts says what may stand in braces.
+// `set` and `remove` are differences from the scenario of the step before. src/facts.ts says what may appear in braces.
 
 import { readFile, readdir } from "node:fs/promises";
 
@@ -27,7 +27,7 @@ const FOLDER = new URL("essays/", import.meta.url);
 const PARTS = ["guess", "look", "try"];
 const LOOKS = ["delay", "call", "rate", "cdf", "cards"];
 
-/** Paragraphs as one line each; lists stay lists. */
+/** Paragraphs as one line each; lists remain lists. */
 const paragraphs = (text) => text.split(/\n\s*\n/).map((p) => p.trim()).filter((p) => p !== "");
 const joined = (text) => text.split("\n").map((line) => line.trim()).join(" ");
 
@@ -88,7 +88,7 @@ function guess(text, where) {
   return { question: joined(question.trim()), options };
 }
 
-/** An essay from its text. */
+/** Parses an essay. */
 export function essay(id, text) {
   const [head, ...rest] = text.split(/^## /m);
   const [{ scenario = {}, names = {} }, prose] = settings(head, id);
@@ -101,7 +101,7 @@ export function essay(id, text) {
   return { id, title: title.replace(/^# /, ""), summary: summary.map(joined).join(" "), names, steps };
 }
 
-/** All essays, in the order of their file names (`1-bloat.md`), and the questions for a class (`class.md`). */
+/** All essays, in file name order (`1-bloat.md`), and the questions for a class (`class.md`). */
 export async function essays() {
   const files = (await readdir(FOLDER)).filter((name) => name.endsWith(".md")).sort();
   const read = async (file) => essay(file.replace(/^\d+-|\.md$/g, ""), await readFile(new URL(file, FOLDER), "utf8"));

@@ -1,12 +1,12 @@
 #!/bin/sh
-# A sweep on machines that SSH reaches without a password: the first host runs the scheduler, and all hosts run workers.
+# A sweep on machines reachable by SSH without a password: the first host runs the scheduler, and all hosts run workers.
 #
 #   examples/cluster/ssh.sh "10.0.0.1 10.0.0.2 10.0.0.3" examples/sweeps/home-upload.toml -o runs/upload.csv
 #
 # This machine needs bloatlab, dask, distributed and asyncssh. Every host needs the same versions of bloatlab, dask and distributed,
 # at the same path (PYTHON).
 #
-# Dask runs any code that is sent to port 8786. Use this only if no stranger can reach the hosts (docs/cluster.md, Security).
+# Dask runs any code sent to port 8786. Use this only if no stranger can reach the hosts (docs/cluster.md, Security).
 set -eu
 hosts=$1
 shift

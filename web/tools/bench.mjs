@@ -1,4 +1,4 @@
-// CPU time of a scenario by WebAssembly in Node: the quartiles of some runs, in ms.
+// CPU time of a scenario in WebAssembly under Node: the quartiles of some runs, in ms.
 //
 //     node bench.mjs WASM RUNS < TEXT > {"quartile": ms, "median": ms}
 

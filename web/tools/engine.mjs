@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 
-/** Instantiates the module of `file`; its functions take and give texts. */
+/** Instantiates the module of `file`; its functions take and return strings. */
 export async function engine(file) {
   const { instance } = await WebAssembly.instantiate(await readFile(file));
   const { memory, bl_input, bl_output, bl_output_length, ...functions } = instance.exports;
@@ -32,7 +32,7 @@ export async function engine(file) {
       call("bl_toml");
       return JSON.parse(output());
     },
-    /** Runs a scenario given as JSON text; the answer is text, too: what is refused, or summary and charts. */
+    /** Runs a scenario given as JSON text; the answer is also text: what is refused, or the summary and charts. */
     run(text, points = 400) {
       give(text);
       call("bl_begin");

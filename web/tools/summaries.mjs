@@ -1,8 +1,8 @@
-// The summaries of scenarios by WebAssembly, as the page's worker makes them.
+// The summaries of scenarios in WebAssembly, as made by the page's worker.
 //
 //     node summaries.mjs WASM < [TEXT, ...] > [SUMMARY, ...]
 //
-// In and out are JSON: texts of scenarios (JSON, or TOML as a preset has it), and the texts of their summaries.
+// Input and output are JSON: the text of scenarios (JSON, or TOML as in a preset), and the text of their summaries.
 
 import { readFileSync } from "node:fs";
 import { engine } from "./engine.mjs";

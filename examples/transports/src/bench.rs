@@ -4,7 +4,7 @@ use crate::quic::Quic;
 use crate::smol::Smol;
 use net::{Failure, Network, Outcome};
 
-/// The queues by name, in the syntax of a scenario, with ECN marking where the discipline supports it.
+/// The queues by name, in scenario syntax, with ECN marking where the discipline supports it.
 pub const QUEUES: [(&str, &str); 4] = [
     ("droptail", "{ droptail = { limit = \"100ms\" } }"),
     ("codel", "{ codel = { ecn = true } }"),
@@ -12,7 +12,7 @@ pub const QUEUES: [(&str, &str); 4] = [
     ("dualpi2", "\"dualpi2\""),
 ];
 
-/// A stack of this crate.
+/// A stack in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
     /// quinn-proto with its defaults.
@@ -24,7 +24,7 @@ pub enum Stack {
 /// An experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Bench<'a> {
-    /// The stack of the client and of the server.
+    /// The stack used by the client and the server.
     pub stack: Stack,
     /// The bottleneck's queue, as written in a scenario.
     pub queue: &'a str,
@@ -32,7 +32,7 @@ pub struct Bench<'a> {
     pub mbit: u32,
     /// Duration in seconds.
     pub seconds: u32,
-    /// True to add a transfer by our CUBIC, with ECN, over the same bottleneck.
+    /// Whether to add a transfer by our CUBIC, with ECN, over the same bottleneck.
     pub beside_cubic: bool,
 }
 
@@ -78,7 +78,7 @@ impl Bench<'_> {
     }
 }
 
-/// Returns a number of an application in the summary.
+/// Returns a number for an application from the summary.
 pub fn number(outcome: &Outcome, app: &str, key: &str) -> f64 {
     outcome.summary["apps"][app][key].as_f64().unwrap_or(f64::NAN)
 }

@@ -1,4 +1,4 @@
-//! Transports from other projects, behind the queues of bloatlab.
+//! Transports from other projects, behind bloatlab's queues.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -7,7 +7,7 @@
 //!   Handshake: "done"                   --->
 //! ```
 //!
-//! Packets end in a tag of 16 zero bytes, as long as the tag of AES-GCM, so packets are as long as in a real connection. There is
+//! Packets end with a tag of 16 zero bytes, as long as AES-GCM's tag, so packets are as long as in a real connection. There is
 //! no key exchange, so two runs give the same bytes.
 
 use bytes::BytesMut;
@@ -20,7 +20,7 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 use std::any::Any;
 use std::sync::Arc;
 
-/// Size of a packet's tag, bytes.
+/// Size of a packet's tag, in bytes.
 const TAG: usize = 16;
 
 /// Every key and configuration of the plaintext session.
@@ -59,7 +59,7 @@ impl HeaderKey for Plain {
 }
 
 impl HmacKey for Plain {
-    // a stateless reset is recognised by its last bytes; they must not be zeros, because every packet of this session ends in
+    // a stateless reset is recognised by its last bytes; they must not be zeros, because every packet in this session ends with
     // zeros
     fn sign(&self, data: &[u8], out: &mut [u8]) {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;

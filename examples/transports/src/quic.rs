@@ -37,13 +37,13 @@ pub struct Quic {
     /// The `Instant` that represents virtual time 0. Any value will do, because only differences are used.
     epoch: Instant,
     endpoint: quinn_proto::Endpoint,
-    /// The server that the client connects to at its start.
+    /// The server to which the client connects at its start.
     server: Option<(SocketAddr, ClientConfig)>,
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
     /// Datagrams that the endpoint itself sends in reply.
     answers: VecDeque<Transmit>,
-    /// Bytes that the server has read.
+    /// Number of bytes read by the server.
     pub read: u64,
 }
 
@@ -79,7 +79,7 @@ impl Quic {
         self.epoch + Duration::from_nanos(now.0)
     }
 
-    /// Handles the events of the connection, and writes as much data as there is room for.
+    /// Handles the connection's events, and writes as much data as there is room for.
     fn handle_events(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {

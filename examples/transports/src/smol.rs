@@ -11,9 +11,9 @@ use smoltcp::wire::{HardwareAddress, IpCidr};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Port of the server.
+/// The server's port.
 const PORT: u16 = 80;
-/// Port of the client.
+/// The client's port.
 const CLIENT_PORT: u16 = 49_152;
 /// Size of each buffer in bytes. It limits the window.
 const BUFFER: usize = 1 << 20;
@@ -73,12 +73,12 @@ pub struct Smol {
     interface: Interface,
     sockets: SocketSet<'static>,
     socket: SocketHandle,
-    /// The server that the client connects to at its start.
+    /// The server to which the client connects at its start.
     server: Option<Ipv4Addr>,
     is_client: bool,
-    /// True until the first call. In this call, the stack opens its socket.
+    /// Whether the first call is still to come. In that call, the stack opens its socket.
     is_new: bool,
-    /// Bytes that the server has read.
+    /// Number of bytes read by the server.
     pub read: u64,
 }
 
@@ -132,7 +132,7 @@ impl Smol {
     }
 }
 
-/// Adds `n` bytes to a sum; returns true if there were any.
+/// Adds `n` bytes to a sum; returns whether there were any.
 fn add(sum: &mut u64, n: usize) -> bool {
     *sum += n as u64;
     n > 0

@@ -1,4 +1,4 @@
-//! The qlog file of a TCP sender (docs/qlog.md), opened by the reader of quiche, the crate `qlog`.
+//! The qlog file of a TCP sender (docs/qlog.md), opened by quiche's reader, the crate `qlog`.
 //!
 //! tests/python/test_qlog.py tests that `upload-1.sqlog` is the file of `qlog.toml`.
 
@@ -37,7 +37,7 @@ fn quiche_reads_every_event() {
     // the file has 277 lines with `packet_sent` and 20 with `packet_lost` (grep -c)
     assert_eq!((sent, lost), (277, 20));
     assert!(acked > 200 && acked < 277 - 20, "{acked}");
-    // The first window is ten segments (14 480 bytes). The minimum RTT is 20 ms plus the transmission times of the SYN and of
+    // The first window is ten segments (14 480 bytes). The minimum RTT is 20 ms plus the transmission times of the SYN and
     // the SYN-ACK
     assert!(largest_window > 14_480);
     assert!((20.0..21.0).contains(&least_rtt), "{least_rtt}");

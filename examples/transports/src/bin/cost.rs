@@ -14,7 +14,7 @@ const DELAY: u64 = 20_000_000;
 const END: u64 = 60_000_000_000;
 /// Time to send a byte at 100 Mbit/s, in nanoseconds.
 const BYTE: u64 = 80;
-/// Maximum time that a datagram may wait for the link, in nanoseconds: 100 ms, as in a drop-tail queue of this length. A
+/// Maximum time that a datagram may wait for the link, in nanoseconds: 100 ms, as in a drop-tail queue of that length. A
 /// datagram that would wait longer is dropped.
 const LIMIT: u64 = 100_000_000;
 
@@ -27,7 +27,7 @@ fn cpu() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Runs two endpoints, joined by a loop; returns the bytes that the server has read.
+/// Runs two endpoints, joined by a loop; returns the number of bytes read by the server.
 fn alone() -> u64 {
     let addresses = [1, 2].map(|n| ([10, 0, 0, n], 4433).into());
     let client = Quic::client(addresses[1]);

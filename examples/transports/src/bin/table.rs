@@ -1,4 +1,4 @@
-//! Prints the results of each stack behind each queue: the table of docs/transports.md.
+//! Prints the results for each stack behind each queue: the table in docs/transports.md.
 
 use transports::bench::{Bench, QUEUES, Stack, number};
 
