@@ -1,12 +1,12 @@
 //! Measures the cost of each discipline alone: CPU nanoseconds per packet through `Queue`, for every registered name with its
 //! defaults.
 //!
-//! pass: one packet leaves for each arrival. At first 64 packets wait, and sojourn times stay below every target. Laws that
-//! control the length of the queue (red, ared, wred, fred, cbt, dcbt, cbq) drop until few or no packets wait, and then decay an
-//! average on every arrival. full: two packets arrive for each that leaves, with a limit of 100 packets, so that every second
-//! arrival finds a full queue; the cost is per arrival. Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns,
-//! and the law's timers run. The fastest of several rounds counts, because other processes can only slow a round down.
-//! Disciplines with a separate queue for ECT(1) have a second line for such packets.
+//! pass: one packet leaves for each arrival. At first 64 packets wait, and sojourn times stay below every target. Laws that control
+//! the queue length (red, ared, wred, fred, cbt, dcbt, cbq) drop until few or no packets wait, and then decay an average on every
+//! arrival. full: two packets arrive for each that leaves, with a limit of 100 packets, so that every second arrival finds a full
+//! queue; the cost is per arrival. Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run.
+//! The fastest of several rounds counts, because other processes can only slow a round down. Disciplines with a separate queue for
+//! ECT(1) have a second line for such packets.
 //!
 //! ```text
 //! qdiscs [NAME ...]     all disciplines, or the named disciplines

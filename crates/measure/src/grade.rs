@@ -2,7 +2,7 @@
 //! own.
 //!
 //! ```text
-//!   p99     99th percentile of the round trip under load - smallest round trip    ms, less is better
+//!   p99     99th percentile of the round trip under load - minimum round trip     ms, less is better
 //!   added   mean round trip under load - round trip of the idle path              ms, less is better
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```

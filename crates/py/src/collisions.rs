@@ -8,8 +8,8 @@ use units::Problem;
 /// `sessions`. The counts say in how many of the `trials` any two sessions shared a queue, the first session shared its queue,
 /// and the first session was in an overfull group.
 ///
-/// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: an invalid discipline, or
-/// not fair.
+/// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: a discipline that is invalid or not
+/// fair.
 #[pyfunction]
 #[pyo3(signature = (spec, sessions, trials, seed=1))]
 pub(crate) fn session_queues(

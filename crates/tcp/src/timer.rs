@@ -1,7 +1,7 @@
 //! The expiry of timers: exactly when they are due, or later because of a timer wheel.
 //!
 //! ```text
-//! level n has the timers that expire in less than 63 * 8^n ticks, in buckets of 8^n ticks;  a timer never expires early:
+//! level n holds the timers that expire in less than 63 * 8^n ticks, in buckets of 8^n ticks;  a timer never expires early:
 //! expires = now in whole ticks + wait rounded up to ticks;  fires = (expires / 8^n + 1) 8^n
 //! ```
 //!

@@ -19,7 +19,7 @@
 //! of drops in the summary distinguishes the two. Probes wait in the same queues as all other packets, and are treated like any
 //! packet of their size. For example, a buffer limited in bytes more often has room for a small probe than for a full segment.
 //!
-//! Linux's `ping` puts a packet of 98 bytes on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
+//! On Ethernet, a packet of Linux's `ping` has 98 bytes: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role, cbr};

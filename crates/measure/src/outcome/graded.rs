@@ -1,7 +1,7 @@
 //! The delay added under load in a run, and its grade on the scale chosen by the scenario.
 //!
 //! ```text
-//!   ping      99th percentile of the round trip - smallest round trip, or the quantity of another scale
+//!   ping      99th percentile of the round trip - minimum round trip, or the quantity of another scale
 //!   queue     99th percentile of the sojourn time, or its mean on another scale; a queue has no round trips per minute
 //!   run       the ping with the most added delay or, without pings, the queue with the most;
 //!               in round trips per minute, the responsiveness test or, without one, the slowest ping

@@ -1,7 +1,7 @@
 //! BBR version 3: a model of the path as in version 1, with bounds set by losses.
 //!
 //! ```text
-//! max_bw  = largest delivery rate of the last two ProbeBW cycles       min_rtt = minimum RTT of the last 10 s
+//! max_bw  = maximum delivery rate of the last two ProbeBW cycles       min_rtt = minimum RTT of the last 10 s
 //! bw      = min(max_bw, bw_shortterm)                                  bdp     = bw * min_rtt
 //! pacing  = pacing gain * bw * 0.99
 //! cwnd    = max(cwnd gain * bdp + extra_acked, 3 send quanta, 4 segments), not above the bounds

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Control's calls --> Foreign --> Box<dyn ForeignController>     one for each end of a connection
-//!                        + the time of each call, and a timer, which controllers of the core do not have
+//!                        + the time of each call, and a timer, which the core's controllers lack
 //! ```
 //!
 //! Source: none; users write their own controllers. Nothing here depends on the language of the controller.

@@ -1,7 +1,7 @@
 //! SCReAM version 2: a window that responds to losses, ECN marks and queueing delay, and an encoder's target computed from it.
 //!
 //! ```text
-//!   qdelay = one-way delay - its least value in ten minutes;   once per R = min(V, s_rtt), V = 25 ms:
+//!   qdelay = one-way delay - its minimum over ten minutes;   once per R = min(V, s_rtt), V = 25 ms:
 //!     qavg falls to qdelay at once, otherwise qavg = qdelay / 4 + 3 qavg / 4
 //!   alpha: every min(10 ms, s_rtt), F = marked / delivered bytes:   F > alpha: alpha += (F - alpha) / 8;   else alpha -= alpha / 128
 //!   cut, at most once per R:   loss w *= 0.7;   classic CE w *= 0.8;   L4S w *= 1 - b alpha / 2;   else delay w *= 1 - b a / 2

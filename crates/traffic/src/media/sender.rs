@@ -1,4 +1,4 @@
-//! The sender of a media flow: the queue of the pacer, the packets in flight, and the evaluation of reports.
+//! The sender of a media flow: the pacer's queue, the packets in flight, and the evaluation of reports.
 //!
 //! ```text
 //!   a packet of b bytes leaves at the earliest at next_at;   then  next_at = max(next_at, now - burst_interval) + 8 b / rate
