@@ -14,7 +14,7 @@ export interface Desk {
   tree: Tree;
   /** The directed link whose queue is shown in the charts. */
   link: string;
-  /** Called after a change of `tree`. `rebuild` is true if the change needs other controls. */
+  /** Called after a change of `tree`. `rebuild` is true if the change needs different controls. */
   changed(rebuild: boolean): void;
 }
 

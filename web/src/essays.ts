@@ -12,7 +12,7 @@ interface Guess {
   options: { text: string; claim: string }[];
 }
 
-/** The part of a run that the stage of moving packets shows: times are written as in a scenario, and speed 1 is real time. */
+/** The part of a run shown on the stage of moving packets: times are written as in a scenario, and speed 1 is real time. */
 export interface StageWindow {
   from: string;
   until: string;

@@ -18,7 +18,7 @@ export interface Shown extends Run {
 
 /** Events that parts of the page can listen to. */
 export interface Events {
-  /** The scenario has changed. `rebuild` is true if it needs other controls. */
+  /** The scenario has changed. `rebuild` is true if it needs different controls. */
   changed(rebuild: boolean): void;
   /** Another run or link is shown, or the pinned run has changed. `ms` is the duration of a new run, null if there is no new run. */
   shown(ms: number | null): void;
@@ -36,7 +36,7 @@ export class Lab implements Desk, Watch {
   /** Whether the current scenario was refused, so that `shown` belongs to an earlier one. */
   stale = false;
   engine!: Engine;
-  /** True until the current scenario has been run, refused or stopped. */
+  /** Whether the current scenario has yet to be run, refused or stopped. */
   busy = false;
   /** Whether the visitor stopped the current scenario's run. */
   stopped = false;

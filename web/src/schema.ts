@@ -1,4 +1,4 @@
-// The parts of the scenario's JSON Schema that a form needs.
+// The parts of the scenario's JSON Schema needed by a form.
 
 import { isTable } from "./paths";
 import { isKind, type Kind } from "./quantities";
@@ -17,7 +17,7 @@ interface Common {
   nullable: boolean;
 }
 
-/** The kind of control that a value needs, and the data for it. */
+/** The kind of control needed for a value, and the data for it. */
 export type Shape = Common &
   (
     | { is: "quantity"; kind: Kind }

@@ -13,9 +13,9 @@ export interface Script {
   set(path: string, value?: Json): void;
   /** Runs the given or the current scenario; returns its summary.   Errors: a scenario that is refused. */
   run(scenario?: Tree): Promise<Summary>;
-  /** The summary of the run that the page shows; null before the first. */
+  /** The summary of the run shown on the page; null before the first. */
   summary(): Summary | null;
-  /** The data of the charts of the run that the page shows. */
+  /** The data of the charts for the run shown on the page. */
   charts(): Charts | null;
   /** The list of presets and essays, as in the element #index. */
   index(): Json;

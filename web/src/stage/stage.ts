@@ -224,7 +224,7 @@ export class Stage {
   }
 
   /** Sets the clock for a new experiment to the moment at which its queue begins to fill or, with reduced motion, at which the queue is already
-   * long; and sets the speed. Returns true if no packet waits. The speed is then so low that single packets are seen crossing the link. */
+   * long; and sets the speed. Returns whether no packet waits. If so, the speed is so low that single packets are seen crossing the link. */
   private begin(now: Shown): boolean {
     const { result, link } = now;
     const queue = result.charts.links[link]?.queue_packets ?? [];
