@@ -509,7 +509,7 @@ def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list
     Returns a tuple for each number of sessions from 1 to `sessions`: the numbers of trials in which any two sessions
     shared a queue, in which the first session shared its queue, and in which the first session was in a group with more
     sessions than queues. `spec` is a fair discipline as JSON: its name in quotes ('"sfq_hss"') or a table ('{"sfq_hss":
-    {"groups": 32}}'). Raises `ScenarioError` for a discipline that is not valid or not fair.
+    {"groups": 32}}'). Raises `ScenarioError` for an invalid discipline, or one that is not fair.
     """
 
 @final
@@ -548,7 +548,7 @@ class DrivenRun:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
-    """Return a text of all that affects a run from its start, and every later action in order, as (time in ns, text).
+    """Return a string of all that affects a run from its start, and every later action in order, as (time in ns, string).
 
     None if the run depends on more than the scenario: on code in Python, or on endpoints.
     """

@@ -68,7 +68,7 @@ impl AppTally {
 /// Counters and measures of all end hosts.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Applications in the order of their names.
+    /// Applications, by name.
     pub apps: Vec<AppTally>,
     /// Flows, in the order of applications.
     pub rows: Vec<Row>,

@@ -67,7 +67,7 @@ pub struct Lateness {
     pub p95: Duration,
     /// 99th percentile.
     pub p99: Duration,
-    /// 99.9th percentile, which is also the largest delay.
+    /// 99.9th percentile, which is also the maximum delay.
     pub p99_9: Duration,
 }
 

@@ -56,7 +56,7 @@ pub struct Link {
     #[serde(flatten, with = "crate::service")]
     #[schemars(with = "crate::service::Keys<'static>")]
     pub service: Service,
-    /// Scheduled changes, in the order of time.
+    /// Scheduled changes, in chronological order.
     #[serde(default)]
     pub changes: Vec<Change>,
 }

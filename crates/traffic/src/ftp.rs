@@ -64,7 +64,7 @@ pub struct FtpParams {
     /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Limits of the rate at which the application writes, in the order of time; before the first, the rate has no limit.
+    /// Limits of the rate at which the application writes, in chronological order; before the first, the rate has no limit.
     /// Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,

@@ -64,7 +64,7 @@ pub struct GameParams {
     pub updates_per_s: Option<f64>,
     /// Mean packet rate of the server, per second; omitted: 66.1, as in the source.
     pub snapshots_per_s: Option<f64>,
-    /// A packet is late if its delay exceeds the shortest delay of its direction by more than this time. Default 50ms.
+    /// A packet is late if its delay exceeds the minimum delay in its direction by more than this time. Default 50ms.
     pub late_after: Duration,
 }
 

@@ -44,7 +44,7 @@ pub enum Size {
 
 units::word_or_table!(Size);
 
-/// A Pareto distribution, truncated at a largest size.
+/// A Pareto distribution, truncated at a maximum size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pareto {

@@ -161,7 +161,7 @@ pub struct Account<'a> {
     pub warm_up: Duration,
     /// Number of events handled.
     pub events: u64,
-    /// All links, in the order of their names.
+    /// All links, by name.
     pub links: Vec<LinkAccount<'a>>,
     /// The grading of the run.
     pub grading: Grading,

@@ -88,7 +88,7 @@ params! {
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
-        /// Serves both queues in the order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
+        /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
         /// 50ms); null: serves them by shares (`classic_protection`).
         time_shift: Option<Duration> = None,
         /// Method of drawing the marks and drops with a given probability; null: independent, recur (rfc9332).
