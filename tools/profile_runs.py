@@ -1,8 +1,8 @@
-"""Runs that show the compiler which code simulations use most, for the PGO build of `tools/release.py`.
+"""Training runs of the PGO build (`tools/release.py`): they show the compiler which code is hot.
 
     python tools/profile_runs.py
 
-They use most queue disciplines and several TCP stacks at three rates, a call and pages, and take about 4 s of CPU time.
+They cover most queue disciplines, several TCP stacks at three rates, a call and page loads, in about 4 s of CPU time.
 """
 
 from __future__ import annotations

@@ -548,7 +548,7 @@ class DrivenRun:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
-    """Return a string of all that affects a run from its start, and every later action in order, as (time in ns, string).
+    """Return what affects a run from its start as a string, and each later action in order, as (time in ns, string).
 
     None if the run depends on more than the scenario: on code in Python, or on endpoints.
     """

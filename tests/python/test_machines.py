@@ -75,7 +75,7 @@ def test_a_probe_tells_codels_state():
         queue.dequeue(step * MS)
     state = queue.probe()
     assert state["dropping"] is True
-    # the next drop is in the future, an interval / sqrt(count) after the last drop
+    # the next drop is in the future, interval / sqrt(count) after the last drop
     assert state["count"] > 5
     assert 2.999 <= state["drop_next_s"] <= 2.999 + 0.1 / math.sqrt(state["count"])
 

@@ -51,7 +51,7 @@ def test_lost_and_late_add_up():
 
 
 def test_mos_follows_from_loss_alone():
-    """In CableLabs 2012, every printed MOS equals the E-model's value for the loss of run 1 and no delay."""
+    """In CableLabs 2012, every printed MOS equals the E-model's value with the loss rate of run 1 and without delay."""
     for c in grid():
         loss = p.by_key()[c.key, p.PLR].values[0] / 100.0
         r = 94.2 - 30.0 * math.log(1.0 + 15.0 * loss)

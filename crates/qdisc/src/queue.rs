@@ -89,7 +89,7 @@ impl<D: QueueDiscipline> Queue<D> {
         self.counters.refused() == refused
     }
 
-    /// Fills an empty queue with the packets `waiting`, which are in order of arrival and keep their stamps. None of these
+    /// Fills an empty queue with the packets in `waiting`, which are in order of arrival and keep their stamps. None of these
     /// packets may be refused. `counters` counts all packets so far, including these.
     pub fn refill(&mut self, waiting: &[PacketMeta], counters: Counters, cx: &mut Context<'_>) {
         for packet in waiting {

@@ -276,7 +276,7 @@ impl Options {
         }
     }
 
-    /// Returns all options, padded to a whole word by NOPs.
+    /// Returns all options, padded to a whole word with NOPs.
     fn padded(&mut self) -> &[u8] {
         self.align(0);
         &self.bytes[..self.length]

@@ -111,7 +111,7 @@ pub trait Application {
     fn start<H: Host>(&mut self, host: &mut H);
     /// Handles a timer set by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
-    /// Handles the completed handshake of `conn` at its end `role`.
+    /// Called when the end `role` of `conn` has completed its handshake.
     fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
     /// Handles the arrival of `bytes` more bytes in order at `role`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}

@@ -1,4 +1,7 @@
-"""A figure that notebooks show as a cell's value. Imports matplotlib, so only functions that draw import this file."""
+"""A figure that notebooks show as a cell's value.
+
+This module imports matplotlib, so import it only inside functions that draw.
+"""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ pub trait Law: Send {
     /// Runs the update that is due at `next_tick`.
     #[inline]
     fn tick(&mut self, _view: &View<'_>) {}
-    /// Reports the state under the names of the law's source: always the same names, in the same order.
+    /// Reports the state variables, named as in the law's source: always the same names, in the same order.
     fn probe(&self, out: &mut Reading<'_>);
 }
 

@@ -69,7 +69,7 @@ fn forward_ack_counts_the_distance_and_not_what_was_sacked() {
     assert_eq!((b.head_lost(), b.pipe), (false, 9000));
     b.mark_lost(3, MSS, true);
     b.check(3, MSS, false);
-    // segments 0 and 1 lie four and three below segment 4, so they are lost. Segments 2 and 3 may merely
+    // segments 0 and 1 are at least three segments behind segment 4, so they are lost. Segments 2 and 3 may merely
     // have been reordered
     assert_eq!((b.head_lost(), b.pipe), (true, 7000));
 }

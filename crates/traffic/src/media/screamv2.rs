@@ -54,7 +54,7 @@ const HEADROOM: f64 = 1.5;
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
 /// Pacing rate as a multiple of the target.   Source: §4.3.2.
 const PACING: f64 = 1.5;
-/// Minimum target from which the pacing rate is computed, bit/s.   Source: §4.3.2.
+/// Lower bound of the target in the formula of the pacing rate, bit/s.   Source: §4.3.2.
 const LEAST_PACING: f64 = 50e3;
 /// Share of the maximum rate above which pacing is relaxed.   Source: §4.3.2.
 const RELAXED_FROM: f64 = 0.8;

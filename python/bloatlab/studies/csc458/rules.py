@@ -88,5 +88,5 @@ RULES = DECLARED.tolerances(
     {"ALONE": ALONE, "BANDS": BANDS, "MEAN": MEAN, "SD": SD, "WAIT": WAIT, "ROUND_TRIP": ROUND_TRIP}
 )
 
-#: The claims from the report's sentences and pictures, from other runs of the kit, and from both together.
+#: Claims of the report's text and figures, claims from other runs of the kit, and claims that combine the two.
 CLAIMS = DECLARED.claims({"below": _below, "MOSTLY": MOSTLY, "PACKET_MS": Lab().packet_ms()})

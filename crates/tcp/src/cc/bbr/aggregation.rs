@@ -113,7 +113,7 @@ mod tests {
         // the second ACK comes after 1.95 ms: 1.95 segments are expected, rounded down to one. Two segments had been
         // acknowledged before, and four now, so the excess is three
         assert_eq!(after(&[10_000, 11_950]), 3.0);
-        // five ACKs at once after an idle period: all their ten segments are in excess. The window limits the excess of 15 such
+        // five ACKs at once after an idle period: all ten of their segments are excess. The window limits the excess of 15 such
         // ACKs to 20 segments
         assert_eq!(after(&[10_000, 30_000, 30_000, 30_000, 30_000, 30_000]), 10.0);
         assert_eq!(after(&[10_000; 15]), 20.0);
