@@ -131,7 +131,7 @@ def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
 
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (16, 2), (256, 1)])
 def test_the_discipline_s_own_classifier_agrees_with_the_exact_chance(groups: int, ways: int):
-    """The 99.9 % intervals from random 5-tuples in the classifier of sfq_hss contain the exact probability."""
+    """Random 5-tuples are put through the classifier of sfq_hss; the 99.9 % intervals contain the exact probability."""
     counted = machines.session_queues("sfq_hss", 60, 50_000, seed=3, groups=groups, ways=ways)
     exact = collision(groups, ways, 60)
     for n, (some, shares, first) in enumerate(counted, start=1):

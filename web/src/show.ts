@@ -1,4 +1,4 @@
-// Shows a run: sentences, charts, cards and the call; or the problems of its scenario.
+// Shows a run: sentences, charts, cards and the call; or the problems with its scenario.
 
 import { drawCall } from "./call";
 import { cardsOf, sentence, span, why } from "./cards";

@@ -244,7 +244,7 @@ impl<S: Sink> Bench<S> {
 
     /// Runs virtual time until no packet moves. Returns the number of packets left, which wait at a stopped link.
     ///
-    /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
+    /// Asserts that every remaining packet is in a queue, so no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
         // no packet enters, so every deadline either serves a packet or is a timer. On a stopped link, timers may keep firing

@@ -46,7 +46,7 @@ pub struct Direction {
 pub struct Flow {
     /// The flow's 5-tuple.
     pub key: Key,
-    /// Counters forward and back.
+    /// Counters of the forward and the reverse direction.
     pub directions: [Direction; 2],
 }
 

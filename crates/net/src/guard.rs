@@ -8,7 +8,7 @@ use units::Time;
 /// Maximum number of timeouts for an endpoint at one moment. A correct stack needs only a few calls to handle all timers that
 /// are due.
 pub const MOST_TIMEOUTS: u32 = 1000;
-/// Maximum number of datagrams that an endpoint sends at one moment: a window of about 80 MB.
+/// Maximum number of datagrams that an endpoint sends at once: a window of about 80 MB.
 pub const MOST_SENT: u32 = 65_536;
 /// Maximum number of characters of a panic message in a [`Failure`].
 const MOST_TEXT: usize = 200;

@@ -91,7 +91,7 @@ def _study(name: str) -> Study:
 
 @contextlib.contextmanager
 def _errors_of(name: str) -> Generator[None]:
-    """Turns an exception in the file of a user's study into a `BadInput` that names the file and line."""
+    """Turns an exception in a user's study file into a `BadInput` that names the file and line."""
     try:
         yield
     except LiveError as error:

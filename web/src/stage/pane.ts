@@ -192,7 +192,7 @@ export class Pane {
     positions(table, at, t, motion, this.scene);
     this.painter.frame(this.scene, at, table, t, ink, chosen);
     if (now - this.wroteAt < 150) return;
-    // a stopped clock passes Infinity, so that every change is written; the next frame of a moving clock is then also written
+    // a stopped clock passes Infinity: every change is then written, and so is the first frame after the clock starts again
     this.wroteAt = now === Infinity ? 0 : now;
     this.write(t);
   }

@@ -67,7 +67,7 @@ params! {
         top: Prob = Prob::constant(0.5),
         /// Lower bound of max_p.
         bottom: Prob = Prob::constant(0.01),
-        /// Factor by which max_p is multiplied at an adaptation while the average is below the target band (floyd2001).
+        /// Factor by which max_p is multiplied on each adaptation while the average is below the target band (floyd2001).
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

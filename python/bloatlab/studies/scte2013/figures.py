@@ -226,7 +226,7 @@ def _said_collisions() -> Series:
 
 
 def _said_overfull() -> Series:
-    """Returns the text's probability that some group of four is overfull, by number of sessions."""
+    """Returns the probability that some group of four is overfull, as stated in the text, by number of sessions."""
     said = _rows("set-assoc 64x4, ")
     sessions = [_numbers(row.case)[-1] for row in said]
     return Series("the text (Monte Carlo)", sessions, [float(row.value) for row in said], "points", PAPER, hollow=True)

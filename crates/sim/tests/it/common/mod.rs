@@ -8,8 +8,8 @@ use sim::{Column, Outcome, World};
 use std::fmt::Write;
 use units::{Duration, Rng, Time};
 
-/// Parses a scenario. Start times and pauses that the text does not set are fixed. If the scenario is invalid, panics with all
-/// problems.
+/// Parses a scenario. Start times and pauses that the text does not set are fixed. If the scenario is invalid, panics with a
+/// list of its problems.
 pub(crate) fn read(toml: &str) -> Scenario {
     let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
     read.start_spread.get_or_insert(Duration::ZERO);
