@@ -2,7 +2,7 @@
 
     .venv/bin/python tools/past_saving.py [GRID.toml]
 
-The sweep is run with and without common pasts, in turn, by one thread. The tables must be equal.
+The sweep is run alternately with and without common pasts, on one thread. The tables must be equal.
 """
 
 from __future__ import annotations

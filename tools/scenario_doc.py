@@ -412,7 +412,7 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
 
 
 def named_parts(value: Any) -> dict[str, str]:
-    """For a default that is a list of tables with names, returns the other keys of each table by its name."""
+    """For a default that is a list of named tables, returns a dict from each table's name to its other keys."""
     if not isinstance(value, list) or not all(isinstance(one, dict) and "name" in one for one in value):
         return {}
     return {

@@ -289,7 +289,7 @@ def libraries() -> list[Path]:
 def _library(name: str) -> bool:
     """Returns whether a module that a class imports belongs to Python, to bloatlab or to an installed package.
 
-    A module that is missing counts as installed, because Python then reports it.
+    A missing module counts as installed, because Python itself reports it on import.
     """
     if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
         return True

@@ -229,7 +229,7 @@ class Simulation:
 
 
 def _whole(value: object, kind: str, scale: float = 1) -> int | None:
-    """Converts a number (multiplied by `scale`) or a string with a unit of this kind to an integer; otherwise None."""
+    """Converts a number (times `scale`) or a string with a unit of this kind to an integer; None for other values."""
     if isinstance(value, str):
         found = amount(value)
         return int(found[1]) if found is not None and found[0] == kind else None

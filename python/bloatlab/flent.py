@@ -263,9 +263,9 @@ class Measured:
     tables: Mapping[str, pl.DataFrame]
 
     def measures(self) -> dict[str, float]:
-        """Returns the numbers to compare, from the first TCP payload to the last.
+        """Returns the numbers to compare, measured from the first TCP payload to the last.
 
-        Without TCP payload, they are from all data.
+        If there is no TCP payload, they cover all data.
         """
         found: dict[str, float] = {}
         for way, app in self.summary["apps"].items():

@@ -220,7 +220,7 @@ def _check_methods(endpoint: object) -> None:
 
 
 def _place(of: type, method: str, error: BaseException | None) -> str:
-    """Returns the file and line of a failure: of the exception, otherwise of the method; empty if unknown."""
+    """Returns the file and line of the exception, or of the method if there is none; empty if unknown."""
     code = getattr(getattr(of, method, None), "__code__", None)
     if code is None:
         return ""

@@ -1,5 +1,5 @@
-"""Simulations driven step by step: without changes they give the bytes of `bloatlab.run`; changes act as in a
-scenario.
+"""Simulations driven step by step: without changes, they give the same bytes as `bloatlab.run`; changes act
+as in a scenario.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def test_what_acts_when():
 def test_runs_share_what_comes_before_their_first_difference():
     rates = [[("link.up.changes.0.rate", f"{n}mbit")] for n in (1, 2, 3)]
     assert plan(*rates) == [(0, 3.0), (1, 3.0), (2, 3.0)]
-    # the load differs from 2 s on, so runs with the same load share a longer past
+    # from 2 s onwards, the loads differ, so runs with the same load share a longer past
     ping, voip = ("app.load.traffic", "{ ping = {} }"), ("app.load.traffic", "{ voip = {} }")
     assert plan([*rates[0], ping], [*rates[0], voip], [*rates[1], voip], [*rates[1], ping]) == [
         (0, 3.0), (3, 3.0), (1, 3.0), (2, 3.0)

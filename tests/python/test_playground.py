@@ -61,7 +61,7 @@ def in_node(tool: str, given: str = "") -> Any:
 
 @pytest.fixture(scope="module")
 def by_wasm() -> dict[str, str]:
-    """Returns each preset's summary as text, from WebAssembly in Node. TOML is read and then run, as in the page."""
+    """Returns each preset's summary as text, from WebAssembly in Node. TOML is read and then run, as on the page."""
     return dict(zip(PRESETS, in_node("summaries.mjs", json.dumps(list(PRESETS.values()))), strict=True))
 
 

@@ -162,7 +162,7 @@ def test_every_number_of_a_text_is_computed(name: str):
         guess = step.get("guess", {"question": "", "options": []})
         texts = [*step["text"], *step.get("look", []), *step.get("try", []), guess["question"]]
         texts += [o["text"] for o in guess["options"]]
-        # the right answer would be recognisable if it were the only one with a number of the run
+        # the right answer would be recognisable if it were the only one with a number from the run
         assert not any(HOLE.search(o["text"]) for o in guess["options"]), step["title"]
         for text in texts:
             assert not re.search(r"\d", NAMES.sub("", HOLE.sub("", text))), (step["title"], text)

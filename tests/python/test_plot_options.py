@@ -93,7 +93,7 @@ def test_what_a_person_asks_of_a_figure_is_in_it(pair: tuple[Result, Result], ki
 
 
 def test_no_label_is_cut_in_the_file_that_is_written(pair: tuple[Result, Result]):
-    """Hinting can make text wider at the resolution of the file, but every text still lies within the figure."""
+    """Hinting can make text wider at the resolution of the file, but every label still lies within the figure."""
     name = "fq_codel 10240p"
     rows = [{"queue": f"{name}{n}", "rate": r, "seed": 1, "links.up.sojourn_ms.p99": 1.0 + n * len(r)}
             for n in range(3) for r in ("1mbit", "50mbit")]  # fmt: skip

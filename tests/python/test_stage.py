@@ -67,7 +67,7 @@ def at(found: Opened, second: float) -> dict[str, Any]:
 
 def at_each(found: Opened, seconds: list[float]) -> list[dict[str, Any]]:
     """Returns the packets on the stage at each of these seconds. They are returned as text, which takes a tenth of the
-    time of objects.
+    time that objects would take.
     """
     script = """async (seconds) => { const { stage } = document.getElementById('stage'), all = [];
         for (const s of seconds) { await stage.seek(s); all.push(stage.read()); }

@@ -265,8 +265,8 @@ def table(store: Store) -> pl.DataFrame:
 
 
 def test_two_writers_killed_thirty_times_lose_nothing(tmp_path: Path):
-    """A short form of `tools/kill_sweep.py`: two writers share a store, and one or the other is killed and started
-    again.
+    """A short version of `tools/kill_sweep.py`: two writers share a store, and one or the other is killed and
+    restarted.
 
     They are forks of a process that has already loaded the package, so that 30 restarts take only seconds.
     """

@@ -273,7 +273,7 @@ def test_the_answer_is_computed_from_the_runs():
     runs |= {Case(Equipment.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
     runs |= {Case(Equipment.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
-    # the sentence names the line with the smallest worst delay over all TCPs: with CAKE the delays are 14 to 25 ms,
+    # the sentence names the line whose worst delay over all TCPs is the smallest: with CAKE the delays are 14 to 25 ms,
     # with Low Latency 11 ms
     assert said.sentence.startswith(
         "DOCSIS 3.1, Low Latency (CUBIC, BBRv3 or Prague): 99 of 100 packets of a game take 11 instead of 805 ms"

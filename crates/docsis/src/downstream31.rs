@@ -1,4 +1,5 @@
-//! The CMTS's downstream to a modem of DOCSIS 3.1: a shaper, deficit round robin between two service flows, and OFDM symbols.
+//! The CMTS's downstream to a DOCSIS 3.1 modem: a shaper, deficit round robin between two service flows, and OFDM
+//! symbols.
 //!
 //! ```text
 //! flow      a service flow may send if it has a packet and, with rates of its own, enough tokens;  if both may, the flow with a
@@ -9,8 +10,8 @@
 //!           last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
-//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts). The quanta differ: in docsis-ns3, a weight of 230 gives
-//! a ratio of 230 to 256 between L and C, here a share of 230/256 for L.
+//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts). The quanta differ: in docsis-ns3, a weight of
+//! 230 gives a ratio of 230 to 256 between L and C; here it gives L a share of 230/256.
 //! Units: rates and weights count Ethernet frames without the MAC header; the channel's rate includes it.
 //! Departs: packets are not fragmented; codewords, their padding and the CMTS's traffic to other modems are not modelled.
 

@@ -162,7 +162,7 @@ pub(crate) fn end_all(namespaces: &[u64]) {
 
 /// Terminates the processes whose tag names a dead owner in this PID namespace; returns their number.
 ///
-/// Namespaces and devices need no cleaning: the kernel removes them with the last process that uses them.
+/// Namespaces and devices need no cleanup: the kernel removes them when the last process that uses them ends.
 pub fn clean() -> usize {
     let Some(here) = pid_namespace() else { return 0 };
     end(|p| p.tag.as_deref().is_some_and(|tag| owner_is_dead(tag, here)))
@@ -183,7 +183,7 @@ fn owner_is_dead(tag: &str, here: u64) -> bool {
 /// Terminates the processes that `wanted` selects; returns their number.
 fn end(wanted: impl Fn(&Tagged) -> bool) -> usize {
     let mut first = None;
-    // bound: one second of SIGTERM, then SIGKILL and one more pass
+    // bound: SIGTERM first; one second later, SIGKILL for the processes that are left, and one more pass
     for turn in 0..=GRACE {
         let left: Vec<u32> = processes().into_iter().filter(&wanted).map(|p| p.pid).collect();
         let count = *first.get_or_insert(left.len());

@@ -15,7 +15,7 @@ use scenario::Scenario;
 use serde_json::{Value, json};
 use units::{Duration, Time};
 
-/// Highest valid lateness for any round trip.
+/// Maximum lateness of a valid run, whatever its round trip.
 const LATE: Duration = Duration::from_millis(1);
 
 /// Highest valid lateness as a percentage of the round trip.

@@ -20,7 +20,7 @@ pyo3::create_exception!(
     "This machine cannot run the bench now: no TUN device, no rights, no socket, or a build without the bench."
 );
 
-/// Builds a `ScenarioError` from all problems. Its argument is the list of their lines.
+/// Builds a `ScenarioError` from all problems. The exception's argument is a list with one string for each problem.
 pub(crate) fn refuse(source: &str, problems: &[Problem]) -> PyErr {
     let lines: Vec<String> =
         problems.iter().map(|p| if source.is_empty() { p.to_string() } else { format!("{source}: {p}") }).collect();

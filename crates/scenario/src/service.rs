@@ -14,7 +14,7 @@ const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 /// The services with their own rate; their link has no `rate`.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
-/// Adds a rule to the schema of a link: a link has at most one of the keys of services.
+/// Adds a rule to the schema of a link: a link has at most one of the service keys.
 pub(crate) fn one_service(schema: &mut schemars::Schema) {
     let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
     let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });

@@ -42,7 +42,7 @@ const LOOKAHEAD: usize = 8;
 /// A link's role in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// Every packet that reaches the far end of this link enters a link that only this link feeds.
+    /// Every packet that reaches the far end continues over a link whose only feeder is this link.
     pub onward: bool,
     /// Only one link feeds this link, and that link is onward.
     pub fed: bool,

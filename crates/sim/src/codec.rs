@@ -274,7 +274,7 @@ impl Bodies {
         (segment, now.since(sent))
     }
 
-    /// Removes a packet of several segments (GSO); returns a packet for each segment, with the segment.
+    /// Removes a packet of several segments (GSO); returns each segment with a packet of its own.
     #[cold]
     pub(crate) fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
         let Body { mut segment, sent } = self.whole.take(packet.body);

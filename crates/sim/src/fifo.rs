@@ -36,8 +36,8 @@ const LOOKAHEAD: usize = 8;
 /// Number of cached serialisation times.
 const SIZES: usize = 32;
 
-/// Cache of transmission times, because a link carries few packet sizes, and a division costs more than a look-up. An entry's index
-/// is the size / 4, modulo 32. The usual sizes (52, 64, 72, 80, 1500) map to different entries.
+/// Cache of transmission times: the packets on a link have only a few sizes, and a look-up is cheaper than a division.
+/// The index of an entry is the size / 4, modulo 32. The usual sizes (52, 64, 72, 80, 1500) map to different entries.
 #[derive(Clone, Debug)]
 pub(crate) struct TxTime {
     pub rate: Option<BitRate>,

@@ -202,9 +202,10 @@ mod tests {
         };
         assert_eq!([14_999, 15_000].map(|local| full(&mut b, local, 5, false)), [false, true]);
         assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
-        // if a burst is one segment, two bursts are less than the 7324 bytes of 1/1024 s, which are the limit
+        // if a burst is one segment, two bursts are smaller than the 7324 bytes of 1/1024 s, so the limit is 7324 bytes
         assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
-        // the first departure reports that a segment was waiting. The second does not, because no segment waits any more
+        // the first departure reports that a segment was waiting. The second does not, because no segment is waiting
+        // any more
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
         // at 100 Gbit/s, 12.2 MB leaves in 1/1024 s, but an unpaced flow is limited to 4 MB

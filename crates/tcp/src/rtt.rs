@@ -66,7 +66,8 @@ impl Rtt {
         }
     }
 
-    /// Ends the backoff, with `backoff_until_new_data`, if data sent after the last timeout is acknowledged. `una` is SND.UNA.
+    /// With `backoff_until_new_data`, ends the backoff if data sent after the last timeout is acknowledged. `una` is
+    /// SND.UNA.
     #[inline]
     pub(crate) fn acknowledged(&mut self, una: u64) {
         if self.backoff > 0 && ((una as u32).wrapping_sub(self.sent_to) as i32) > 0 {

@@ -149,7 +149,7 @@ impl Segment {
         if self.flags.has(Flags::ACCECN_OPTION) { self.sack.kept() } else { AccEcnOption::default() }
     }
 
-    /// Returns the receive window in bytes from `ack` on, if the segment has [`Flags::WINDOW`].
+    /// Returns the receive window, in bytes counted from `ack`, if the segment has [`Flags::WINDOW`].
     pub fn window(&self) -> Option<u32> {
         self.flags.has(Flags::WINDOW).then_some(self.sack.window)
     }

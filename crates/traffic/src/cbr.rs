@@ -128,7 +128,7 @@ impl Spacing {
         self.bits as f64 * 1e9 / self.rate as f64
     }
 
-    /// Returns the duration of `k` spacings and of the fraction `shift` of another spacing, in nanoseconds, rounded down.
+    /// Returns the duration of `k + shift` spacings in nanoseconds, rounded down. `shift` is a fraction of a spacing.
     fn at(self, k: u64, shift: f64) -> u64 {
         // the fraction is converted to 32 bits, so that all later arithmetic uses integers
         let part = (shift * 4_294_967_296.0) as u128;

@@ -66,7 +66,7 @@ impl Params for EndpointParams {
     }
 }
 
-/// The application with [`EndpointParams`].
+/// The application that [`EndpointParams`] configures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint;
 

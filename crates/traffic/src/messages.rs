@@ -1,6 +1,6 @@
 //! Messages over TCP: one every few seconds over one connection, as a chat, a sensor or a slow game sends them.
 //!
-//! Source: ARRIS 2013, Simulation Baseline (the game in it: 10 KB every 2 s; the document plots the latency of the
+//! Source: ARRIS 2013, Simulation Baseline (its game sends 10 KB every 2 s; the document plots the latency of the
 //! game's packets).
 //!
 //! Message k is written at start + k * interval, even if the previous message has not arrived. A message *starts* when it is

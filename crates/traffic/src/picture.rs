@@ -1,4 +1,4 @@
-//! The picture of a video call at its receiver: frames of several datagrams, and freezes.
+//! The picture that the receiver of a video call sees: frames of several datagrams each, and freezes.
 //!
 //! A frame is whole when its last datagram has arrived; a frame that arrives after a later frame is not shown. The picture
 //! freezes if no whole frame arrives for more than max(3 T, T + 150 ms), where T is the time between frames.

@@ -127,8 +127,8 @@ pub extern "C" fn bl_finish(points: usize) {
     });
 }
 
-/// Begins a run of the input, a scenario as JSON, that records the packets between `from` and `until`, nanoseconds. If there
-/// are more than `most` packets, the window ends early. Answer: `{}`.
+/// Begins a run that records the packets between `from` and `until`, nanoseconds. The input is the scenario as JSON. If
+/// there are more than `most` packets, the window ends early. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
     let scenario = face::scenario(&input());

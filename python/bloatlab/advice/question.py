@@ -13,8 +13,8 @@ from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
 from bloatlab.scenario import ScenarioError, problems
 
-#: Numbers of seeds per setting: by default, at most, and for a quick look. `MOST_RUNS` is the maximum number of
-#: runs.
+#: Number of seeds per setting: the default, the maximum, and the number for a quick look. `MOST_RUNS` is the maximum
+#: number of runs.
 SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 
 
@@ -107,6 +107,6 @@ class Asked:
 def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:
     """Makes the question from the arguments of `recommend`, without running anything.
 
-    Raises `AdviceError`, and `OSError` for a file.
+    Raises `AdviceError`, and `OSError` if a file cannot be read.
     """
     return Asked(**words).question(weights or {})

@@ -26,8 +26,8 @@ from bloatlab.statistics import CONFIDENCE, Interval
 
 Verdict = Literal["behind", "tied", "not separated"]
 
-#: The default run limit is `RUNS`, or with many settings the number of runs in `FIRST_LOOKS` rounds. A round has
-#: one run per setting and round trip.
+#: The default run limit is `RUNS` or the number of runs in `FIRST_LOOKS` rounds, whichever is larger. A round has one
+#: run per setting and round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
 #: Two settings with equal points in this many seeds are tied, because they behave alike: in a short
@@ -89,7 +89,7 @@ def race(
     runs: int,
     kept: Option | None = None,
 ) -> Raced:
-    """Races settings. `judge` runs settings with n seeds and returns each by name, with its points for these seeds.
+    """Races settings. `judge` runs settings with n seeds; it maps each setting's name to its points for these seeds.
 
     The setting `kept` is not dropped before it has two seeds.
     """

@@ -90,7 +90,8 @@ class Tried:
 class Judged:
     """A suite's verdicts on one controller, queue or transport.
 
-    A transport's scenarios lack its flows, because its code is not part of a scenario.
+    The scenarios of a transport do not contain the judged flows, because the transport's code is not part of a
+    scenario.
     """
 
     suite: Suite

@@ -122,7 +122,7 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
 def whole_steps(width: float, step: float) -> float:
     """Returns the smallest multiple of `step` that is at least `width`.
 
-    Otherwise bins would hold unequal numbers of steps, and sums over bins would go up and down.
+    With any other width, bins would hold unequal numbers of steps, and sums over bins would go up and down.
     """
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 

@@ -136,7 +136,8 @@ Value = tuple[str, str] | Callable[[Runs], Any]
 class Claim:
     """A claim about several values: `holds` is an expression over the values, `ours` a sentence that states them.
 
-    Both take the values in order. If `ours` is a string, `str.format` inserts the values. A value of None was not run.
+    Both take the values in order. If `ours` is a string, `str.format` inserts the values. None stands for a value
+    that was not run.
     """
 
     ident: str

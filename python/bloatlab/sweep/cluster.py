@@ -4,7 +4,7 @@
         gather(points, measure, store=store, executor=Dask(client))
 
 A batch takes about half a second, so that even 10 ms runs are worth sending; the last batches are smaller, so that
-all workers finish together. The cluster need only run each function on some worker, at least once.
+all workers finish together. The cluster may run a function on any worker, but must run it at least once.
 Dask gives the batch of a dead worker to another worker. Results of a worker with a different build are refused, and
 that worker gets no more batches. `done` is called in this process, with the index of each point, so results do not
 depend on the worker that computed them.

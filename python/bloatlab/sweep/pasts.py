@@ -82,7 +82,7 @@ def _alone(index: int) -> Timeline:
 
 
 def _timeline(index: int, scenario: Scenario) -> Timeline:
-    """Returns the timeline of a scenario; if the run can share nothing, a timeline shared with no other run."""
+    """Returns the timeline of a scenario, or a timeline shared with no other run if the run can share nothing."""
     try:
         found = _core.timeline(scenario.text)
     except ScenarioError:  # the run itself raises it

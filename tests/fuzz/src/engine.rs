@@ -294,8 +294,8 @@ const WORDS: &[&str] = &[
     "1979-05-27",
 ];
 
-/// Makes one mutation: changes bits, bytes or numbers (to their limits); moves, doubles or removes a piece; or inserts a piece
-/// of another input.
+/// Makes one mutation: flips a bit; sets a byte to a random or extreme value; removes or copies a piece; inserts a
+/// piece of another input, or random bytes; or, in text, replaces a piece with a word.
 fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     let at = |rng: &mut Rng, n: usize| rng.below(n as u64 + 1) as usize;
     let n = input.len();

@@ -190,7 +190,7 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if pattern.starts_with("^(none|") {
         return (*s.pick(qdisc::LawSpec::NAMES)).to_owned();
     }
-    // the pattern of a discipline matches its name, or a fair discipline together with a law
+    // a discipline's pattern matches either its name alone, or the name of a fair discipline followed by a law
     let names: Vec<&str> = qdisc::QDISCS.iter().map(|q| q.name).collect();
     let (host, law) = (*s.pick(&names.iter().collect::<Vec<_>>()), s.pick(qdisc::LawSpec::NAMES));
     if s.chance(64) { format!("{host} + {law}") } else { host.to_owned() }

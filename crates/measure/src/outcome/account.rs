@@ -15,7 +15,7 @@ pub enum Column {
     U64(Vec<u64>),
     /// Real numbers.
     F64(Vec<f64>),
-    /// Texts.
+    /// Strings.
     Text(Vec<String>),
     /// A column of nulls with this many rows, for a counter that this run did not have.
     Unknown(usize),

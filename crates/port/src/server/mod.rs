@@ -295,8 +295,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Returns true for a granted server, which does not take packets when the link becomes free; this call notifies it of
-    /// waiting packets instead.
+    /// Returns true for a granted server, after notifying it of any waiting packets: such a server does not take packets
+    /// when the link becomes free.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

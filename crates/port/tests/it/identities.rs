@@ -82,8 +82,8 @@ fn modem_ceiling() {
     let mut b = modem("droptail = { limit = '417p' }", "");
     b.saturate(Time::ZERO, Time(60_000_000_000), 2);
     let c = b.port.counters();
-    // the flow admits 10 MB + 5e6/8 B/s x 60 s = 47.5 MB. At the end, the bytes of 4 to 6 ms (request loop) and 1 ms
-    // (propagation) have not arrived yet
+    // the flow admits 10 MB + 5e6/8 B/s x 60 s = 47.5 MB. At the end, the data of the last 4 to 6 ms (request loop)
+    // plus 1 ms (propagation) is still on its way
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
     assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leaves 12 packets of 1500 B in a 6 ms loop");
 }
@@ -111,8 +111,8 @@ fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // when packets arrive together, the small queue accepts at most 1 + 21 of them, and the transmit queue has room for all of
-    // these
+    // when packets arrive together, the small queue accepts at most 1 + 21 of them, and the transmit queue has room for
+    // all of them
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));

@@ -146,7 +146,7 @@ fn count_on_reentry_is_each_versions_own() {
     assert_eq!(count(Variant::Linux, 10, 200.0), 9);
     assert_eq!(count(Variant::Draft01, 10, 200.0), 8);
     assert_eq!(count(Variant::Kmn, 10, 200.0), 8);
-    // if count - 2 exceeds 126, kmn resumes with 0.9844 count, in this case 0.9844 x 200 = 196.88
+    // if count - 2 exceeds 126, kmn resumes with 0.9844 x count, in this case 0.9844 x 200 = 196.88
     assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
     // The window is 16 intervals after drop_next in RFC 8289, and 8 in draft-01. drop_next is at most 100/sqrt(10) = 32 ms ahead
     // when the dropping state ends.

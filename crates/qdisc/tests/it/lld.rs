@@ -150,8 +150,8 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
     let of = Aggregate { msr: [mbit(10), mbit(20)], peak_c: mbit(25), request_loop: None };
     let mut q = Script::with("{}", &of);
-    // MAX_RATE = min(50, 10) Mbit/s. The ramp begins at the time that two packets of 2000 B take, 3.2 ms, and ends 0.524288 ms
-    // later.
+    // MAX_RATE = min(50, 10) Mbit/s. The ramp begins at a delay of 3.2 ms, the transmission time of two packets of
+    // 2000 B, and ends 0.524288 ms above that.
     q.c(20);
     q.until(16_000);
     close(q.read("min_th"), 3.2);

@@ -38,7 +38,7 @@ pub struct StackFacts {
     pub initial_window: f64,
     /// True if the window is a whole number of segments.
     pub whole_segments: bool,
-    /// True if segments are paced whatever the controller.
+    /// True if segments are paced regardless of the controller.
     pub paced: bool,
     /// True if ACKs report the number of marks.
     pub counts_marks: bool,

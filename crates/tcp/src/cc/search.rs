@@ -6,25 +6,26 @@
 //! each ACK:            cwnd += N, the segments newly acknowledged
 //! at the end of a bin: curr_delv = bytes delivered in the last W bins
 //!                      prev_delv = bytes delivered in W bins that ended one round trip (the newest sample) earlier;
-//!                                  a round trip that is not a whole number of bins takes a fraction of both outer bins
+//!                                  if a round trip is not a whole number of bins, only a part of each outer bin counts
 //!                      norm_diff = (2 prev_delv - curr_delv) / (2 prev_delv)
 //!                      norm_diff >= 0.35 --> cwnd -= bytes delivered in the last floor(2 INITIAL_RTT / bin) bins;  ssthresh = cwnd
 //! ```
 //!
 //! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, it is 1/2. With a
-//! constant round trip, it reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the samples of the round
-//! trip grow by half of the time since the link was full. Then prev_delv covers an earlier time, and norm_diff reaches 0.35 only
-//! after 5.3 INITIAL_RTT. A drop-tail buffer below about 2.2 bandwidth-delay products overflows earlier, and the loss ends slow
-//! start. At the exit, cwnd returns to its value of about two INITIAL_RTT earlier. No test runs before there are enough bins, or if
-//! the round trip is longer than 15 bins (5.25 INITIAL_RTT).
+//! constant round trip, it reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the
+//! round-trip samples exceed INITIAL_RTT by half of the time since the link became full. Then prev_delv covers an
+//! earlier time, and norm_diff reaches 0.35 only after 5.3 INITIAL_RTT. A drop-tail buffer below about 2.2
+//! bandwidth-delay products overflows earlier, and the loss ends slow start. At the exit, cwnd returns to the value
+//! that it had about two INITIAL_RTT earlier. No test runs before there are enough bins, or if the round trip is longer
+//! than 15 bins (5.25 INITIAL_RTT).
 //!
 //! Source: draft-chung-ccwg-search, SEARCH 3.0 (June 2024), §3. Later versions of the draft compare curr_delv with bytes sent,
 //! instead of bytes delivered, and replace the single reduction with a phase that drains the queue. Later versions are not
 //! modelled.
 //! Departs: the draft's listing clears the newest complete bin whenever a bin ends, so only one bin would hold data. Here, as in
 //! the draft's text, only bins that ended without an ACK are cleared. One more bin is stored, because otherwise the oldest bin
-//! would be overwritten if the round trip has 15 bins. As with HyStart++, only the first slow start is observed. The draft does
-//! not say whether the reduction may go below the initial window. Here it does not.
+//! would be overwritten if the round trip is 15 bins long. As with HyStart++, only the first slow start is observed.
+//! The draft does not say whether the reduction may go below the initial window. Here it does not.
 
 use super::control::{AckSample, Stack, Window};
 use packet::{Reading, Unit};

@@ -113,8 +113,8 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
 
 #[test]
 fn a_tuned_window_does_not_limit_slow_start() {
-    // the data read at most doubles per round trip. So the window is 2 copied (1 + 2 x 1), which is six times the data read in
-    // the last round trip
+    // The data read at most doubles per round trip. If it doubles, the window is 2 x `copied` x (1 + 2 x 1), or six
+    // times the data read in the last round trip.
     for delay in [5, 50, 150] {
         let run = |p: TcpParams| {
             let mut n = Net::new(&p, delay, pass);

@@ -346,7 +346,7 @@ impl Gcc {
                     self.delay_based * math::pow(self.p.increase, dt.min(1.0))
                 };
                 let most = received.map_or(f64::INFINITY, |r| 1.5 * r);
-                // the limit only stops growth, but does not reduce the rate
+                // the limit only stops growth; it does not reduce the rate
                 self.delay_based = grown.min(most).max(self.delay_based);
             }
         }

@@ -478,7 +478,7 @@ mod tests {
         queue.add(ms(4), Duration::from_millis(25));
         queue.average(ms(4));
         assert!((queue.avg - 0.005).abs() < 1e-12);
-        // after ten minutes with a delay of 30 ms, this is the minimum delay
+        // after ten minutes with a delay of 30 ms, the minimum delay is 30 ms
         for minute in 1..=10 {
             queue.add(ms(60_000 * minute), Duration::from_millis(30));
         }

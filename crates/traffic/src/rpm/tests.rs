@@ -1,4 +1,4 @@
-//! Tests of the whole application on a network that only delays.
+//! Tests of the whole application on a network that adds only delay.
 
 use super::*;
 use crate::Params;

@@ -59,7 +59,7 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns and whose values vary. Of several rates, the largest comes first."""
+    """Returns the matching columns whose values vary. If a pattern matches several rates, the largest comes first."""
     found: list[str] = []
     for pattern in patterns:
         try:

@@ -182,7 +182,10 @@ def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A reading of the paper that may explain differences, and shell patterns of the cells (case key, metric) that it may explain."""
+    """A reading of the paper that may explain differences, and shell patterns that match the cells it may explain.
+
+    One pattern matches a cell's case key, the other its metric.
+    """
 
     reading: str
     cases: str

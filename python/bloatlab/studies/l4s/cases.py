@@ -155,8 +155,8 @@ def of_queue(name: str) -> tuple[Case, ...]:
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
-#: Experiments that explain ratios that differ. `OTHER_FORMS` uses other Prague versions, `JITTERED` has arrivals that
-#: jitter by up to one packet's transmission time, and `OWN_CUBIC` uses CUBIC without its Reno region.
+#: Experiments that explain why some ratios differ. `OTHER_FORMS` uses other Prague versions, `JITTERED` has arrivals
+#: that jitter by up to one packet's transmission time, and `OWN_CUBIC` uses CUBIC without its Reno region.
 _PRAGUE = tuple(case for case in of_queue("dualpi2") if any(x.stack == "prague" for x in case.loads))
 OTHER_FORMS = tuple(case.of_version(form) for form in FORMS for case in _PRAGUE)
 JITTERED = tuple(replace(case, jittered=True) for case in of_queue("pfifo"))

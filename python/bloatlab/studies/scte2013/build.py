@@ -99,7 +99,7 @@ DISCIPLINES: Mapping[str, Discipline] = {
 
 
 def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
-    """Returns the bytes drained at Tmax in `buffer_ms`; 960 ms of 5 Mbit/s is 600 kB."""
+    """Returns the bytes drained at Tmax in `buffer_ms`; 960 ms at 5 Mbit/s is 600 kB."""
     return round(buffer_ms * tmax_mbit * 125.0)
 
 

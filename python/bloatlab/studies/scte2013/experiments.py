@@ -24,8 +24,8 @@ from bloatlab.studies.scte2013.theory import peak_rate_mbit
 from bloatlab.sweep import Grid
 from bloatlab.workloads.build import ns, pareto_mean
 
-#: The 20 buffer sizes of each series in ms of Tmax (SCTE 2013 varies "ONLY buffer size", 20 times; of the sizes it states
-#: only 200 and 960).
+#: The 20 buffer sizes of each series in ms of Tmax. SCTE 2013 varies "ONLY buffer size", 20 times, but states only two
+#: of the sizes, 200 and 960.
 BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 600, 700, 800, 900, 960, 1000)
 
 #: The bandwidth-delay product of the baseline in ms of Tmax, which equals its round trip.

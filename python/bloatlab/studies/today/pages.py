@@ -1,4 +1,4 @@
-"""The tables, figure and answer of the study: all equipment with every TCP, over all loads and for each; and the considerations."""
+"""The study's tables, figure and answer: equipment and TCPs, over all loads and by load; and the considerations."""
 
 from __future__ import annotations
 

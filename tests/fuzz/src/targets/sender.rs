@@ -78,7 +78,7 @@ struct Bench {
     sent_to: u64,
     /// Highest ACK that the sender has accepted.
     acked: u64,
-    /// Whether the receiver has each byte. Byte 0 is the SYN.
+    /// For each byte, whether the receiver has it. Byte 0 is the SYN.
     here: Vec<bool>,
     /// Segments in flight, oldest first.
     flying: VecDeque<Segment>,

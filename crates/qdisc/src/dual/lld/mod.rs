@@ -282,7 +282,7 @@ impl DocsisLld {
         virtually && self.l.ethernet().bytes < rates.l_buffer.saturating_sub(MAX_FRAME)
     }
 
-    /// Removes an arrival that does not stay in L from the virtual queue, if there is one.
+    /// Removes from the virtual queue, if there is one, an arrival that does not stay in L.
     fn take_back(&mut self, packet: &PacketMeta) {
         if let Some(queue) = &mut self.virtual_queue {
             queue.take_back(ethernet_frame(packet.bytes()));

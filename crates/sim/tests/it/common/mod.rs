@@ -312,8 +312,9 @@ impl Dice {
         hosts
     }
 
-    /// Writes n hosts, a bottleneck, and n hosts behind it, with a router between each host and the bottleneck. Packets sent
-    /// together by several hosts may reach the bottleneck together, after different times on the two links.
+    /// Writes n hosts, a bottleneck, and n hosts behind it, with a router between each host and the bottleneck. Packets
+    /// that several hosts send at the same time may reach the bottleneck at the same time, even if their times on each
+    /// link differ.
     fn two_links_each(&mut self, text: &mut String) -> Vec<String> {
         let (n, access) = self.bottleneck(text);
         let mut hosts = Vec::new();

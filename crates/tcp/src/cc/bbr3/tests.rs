@@ -107,8 +107,8 @@ fn the_bound_is_where_losses_passed_two_percent() {
     };
     assert!((inflight_at_loss(&s) - 98_979.6).abs() < 0.1);
     assert!(is_inflight_too_high(3000, 100_000) && !is_inflight_too_high(2000, 100_000));
-    // during a probe, such a loss sets inflight_longterm to the bytes in flight at 2 % lost, but to at least 0.7 of the BDP of 50
-    // segments. ProbeBW_DOWN follows
+    // during a probe, such a loss sets inflight_longterm to the bytes in flight when the loss reached 2 %, or to 0.7 of
+    // the BDP of 50 segments if that is more. ProbeBW_DOWN follows
     for (tx_in_flight, bound) in [(100_000, 98_979.6), (20_000, 35_000.0)] {
         let mut b = on_path(5e6, 10_000);
         (b.phase, b.bounds.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
