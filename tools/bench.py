@@ -5,8 +5,8 @@ Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/R
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
 ratio to the floor. Cases with a thousand flows or more also show the memory counted by the allocator: bytes per flow
 without its segments in flight, bytes kept by both ends for each segment in flight, and bytes per flow in total. If
-ns-2 and ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratio is to our result in the
-same run. Every line is also written as JSON to the file given with -o.
+ns-2 and ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratios are relative to our
+results in the same run. Every line is also written as JSON to the file given with -o.
 
 The limits of --check are 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, and 2048 bytes per
 flow plus its segments in flight.

@@ -401,7 +401,7 @@ def felt(result: Result) -> str:
 
 
 def example(folder: Path, page: Page, playground: Path | None) -> str:
-    """Returns a figure that compares a discipline with a plain buffer, a paragraph, and a playground link to both."""
+    """Returns a figure that compares a discipline with a plain buffer, then a paragraph and a playground link."""
     name = page.title
     if name == "python":
         return f"{page.about}. It has no defaults to show: [a law in Python](../adding-a-law-in-python.md) is yours."

@@ -124,7 +124,7 @@ def _ours(pid: int) -> bool:
 
 
 def differences(before: State, after: State) -> list[str]:
-    """Returns one line per difference between two states. A namespace may disappear (another program's), not appear."""
+    """Returns one line per difference between two states. Namespaces and processes may disappear, but not appear."""
     lines: list[str] = []
     for what in before:
         was, is_ = set(before[what]), set(after[what])

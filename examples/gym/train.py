@@ -59,7 +59,7 @@ TASKS = {
 
 
 def made(name: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
-    """Makes an environment whose observation is a vector of its last `FRAMES` observations."""
+    """Makes an environment that combines its last `FRAMES` observations into one vector."""
     return FlattenObservation(
         FrameStackObservation(gymnasium.make(name, disable_env_checker=True, **arguments), FRAMES)
     )

@@ -51,7 +51,7 @@ def _known(n: int, scatter: float, error: float) -> float:
 def _unknown(n: int, seen: float, error: float) -> float:
     """Returns half the width of the interval for an unknown scatter, estimated as `seen`.
 
-    It is infinite for too few values.
+    The result is infinite if there are too few values.
     """
     if n < 2:
         return math.inf

@@ -248,7 +248,8 @@ def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
     """Parses the source of a Python file. Raises `SyntaxError`, and `ValueError` for null bytes.
 
     CPython 3.11 may raise SystemError if threads parse at the same time (gh-106905), and formatting a traceback also
-    parses. Another thread can only run during the parse if the garbage collector calls Python code, so it is off.
+    parses. Another thread can only run during the parse if the garbage collector calls Python code, so the
+    collector is off.
     """
     with _PARSING:
         collects = gc.isenabled()

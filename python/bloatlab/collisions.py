@@ -56,7 +56,10 @@ def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
 
 
 def given_session(groups: int, ways: int, sessions: int) -> Fraction:
-    """Returns the exact probability that a given session of `sessions` is in an overfull group. Raises `ValueError`."""
+    """Returns the exact probability that a given one of `sessions` sessions is in an overfull group.
+
+    Raises `ValueError`.
+    """
     _refuse(groups, ways, sessions)
     others, here = max(0, sessions - 1), Fraction(1, groups)
     few = (math.comb(others, j) * here**j * (1 - here) ** (others - j) for j in range(min(ways, others + 1)))

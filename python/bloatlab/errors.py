@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Bad input; the message is one line, printed as it is by the command line."""
+    """Bad input; the message is one line, which the command line prints as is."""
 
 
 def nearest(word: str, known: Iterable[object]) -> str:

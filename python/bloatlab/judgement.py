@@ -1,7 +1,8 @@
 """Verdicts on values (within tolerance or outside), and the share within tolerance.
 
-Comparisons with published values (`studies`) and with kernels (`validate`, `simulated_and_live`) and expectations
-(`expectations`) define their own tolerances. A verdict is True for within, False for outside, None for not judged.
+Each kind of comparison defines its own tolerances: with published values (`studies`), with kernels (`validate`,
+`simulated_and_live`), and with expectations (`expectations`). A verdict is True for within, False for outside,
+None for not judged.
 """
 
 import math

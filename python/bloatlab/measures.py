@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from bloatlab.scenario import measures
 
-#: The better direction of a measure.
+#: The direction in which a measure improves.
 Direction = Literal["more is better", "less is better"]
 
 
@@ -177,7 +177,7 @@ def least(path: str) -> float:
 
 
 def importance(path: str) -> int:
-    """Returns the rank of a measure if it is reported first; all other measures share one higher rank."""
+    """Returns the rank of a measure among those reported first; all other measures share the rank after the last."""
     measure = _looked_up(path)[1]
     return (measure.rank if measure else None) or _LAST + 1
 

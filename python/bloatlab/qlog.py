@@ -62,7 +62,7 @@ class QlogError(InputError):
 
 
 def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None) -> list[Path]:
-    """Writes one file for each TCP sender of `result` into `folder`, which is made if necessary; returns the files.
+    """Writes one file for each TCP sender of `result` into `folder`, which is created if necessary; returns the files.
 
     `result` needs the flow trace, preferably with the interval "change". `packets` is the packet trace of its folder
     (`bloatlab.traces.packets`); without it, the files contain no packet events. Equal results give equal bytes. A

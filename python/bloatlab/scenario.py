@@ -94,7 +94,7 @@ class Scenario:
         return _core.tc_commands(self.text, link)
 
     def with_seed(self, seed: int) -> Scenario:
-        """Returns `with_sets(("seed", str(seed)))`, several hundred times faster, as sweeps need it for every run."""
+        """Returns `with_sets(("seed", str(seed)))`, but several hundred times faster: sweeps call it for every run."""
         found = _SEED.match(self.text)
         if found is None or type(seed) is not int or not 0 <= seed < 2**63:
             return self.with_sets(("seed", str(seed)))
@@ -205,7 +205,10 @@ def toml_value(value: Any) -> str:
 
 
 def amount(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
-    """Parses a string with a unit to its kind and a number of ns, bit/s, bytes or packets, or a fraction; else None."""
+    """Parses a string with a unit. Returns its kind and its value; None if the string is not valid.
+
+    The value is a number of ns, bit/s, bytes or packets, or a fraction.
+    """
     return _core.quantity(text)
 
 

@@ -223,10 +223,10 @@ def frames(
 ) -> Mapping[str, pl.DataFrame]:
     """Returns the core's tables as frames.
 
-    Columns are typed even without rows or values, so frames of two runs concatenate. A column given as a list contains
-    strings, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A frame is
-    made on first access, which saves time in a sweep that needs only the summary. `made` contains additional frames,
-    made by the caller. Numbers are rounded to the resolution of their unit.
+    Columns are typed even without rows or values, so frames of two runs can be concatenated. A column given as a list
+    contains strings, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A
+    frame is made on first access, which saves time in a sweep that needs only the summary. `made` contains additional
+    frames, made by the caller. Numbers are rounded to the resolution of their unit.
     """
     fine = {
         name: frame.with_columns(

@@ -1,4 +1,4 @@
-"""Controllers in Python: Reno and Westwood+ send the packets of the core; an error is one line with its location."""
+"""Controllers in Python: Reno and Westwood+ send the core's packets; an error is one line with its location."""
 
 from __future__ import annotations
 

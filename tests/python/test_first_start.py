@@ -46,8 +46,8 @@ def drops(run: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("control", ["cubic", "reno"])
 def test_search_ends_slow_start_when_the_closed_form_says(control: str):
-    # by the closed form in SEARCH's module, slow start ends 5.30 round trips after the link is full, and up to one bin
-    # of 0.35 later
+    # according to the closed form in SEARCH's module, slow start ends 5.30 round trips after the link is full, or up to
+    # one bin (0.35 round trips) later
     run = start_of("search", 8.0, congestion_control=control, ack_every=1)
     flow = run["result"].trace("flows").filter(pl.col("direction") == "forward")
     cwnd = flow["cwnd_bytes"].to_numpy() / 1448

@@ -48,8 +48,8 @@ def test_closed_forms_by_hand():
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
     assert theory.floor_wait(10, 5.0, 0.6) == pytest.approx(7.0)
-    # half of the arrivals find a packet of C in transmission, which takes 3 ms. The rest of this time is distributed
-    # uniformly, so 1 % of all arrivals wait longer than x, where 0.01 = 0.5 (1 - x / 3)
+    # half of the arrivals find a packet of C in transmission. A transmission takes 3 ms, and the time that remains of
+    # it is uniformly distributed, so 1 % of all arrivals wait longer than x, where 0.01 = 0.5 (1 - x / 3)
     assert theory.under_way(3.0) == pytest.approx(2.94)
 
 

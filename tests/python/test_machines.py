@@ -96,7 +96,7 @@ def test_addresses_and_dscp_reach_the_discipline():
             queue.enqueue(n, 1500, flow=flow, addresses=(source, "10.9.9.9"))
     sent = [queue.dequeue((1 + n) * MS)[0] for n in range(200)]
     assert 90 <= sum(packet is not None and packet.flow == 0 for packet in sent) <= 110
-    # by RFC 4594, expedited forwarding (46) is for telephony
+    # according to RFC 4594, expedited forwarding (46) is for telephony
     queue = machines.discipline("cake", diffserv="diffserv4")
     queue.enqueue(0, 200, dscp=46)
     assert {q["queue"]: q["backlog_packets"] for q in queue.probe()["queues"]}["voice"] == 1

@@ -19,7 +19,7 @@ from bloatlab.results import open_result, save
 ROOT = Path(__file__).resolve().parents[2]
 VIDEO = ROOT / "examples" / "media" / "video.toml"
 
-#: An encoder whose frames have the same size.
+#: An encoder whose frames all have the same size.
 FLAT = {"start_rate": "3mbit", "size_spread": "0", "key_size": "1"}
 
 #: Share of payload in a packet of 1200 bytes.

@@ -46,8 +46,8 @@ def scenario(*sets: tuple[str, str]) -> Scenario:
 
 
 def plan(*sets: Sequence[tuple[str, str]]) -> list[tuple[int, float | None]]:
-    """Returns runs with these values, in the order in which they are made, each with the time in s up to which its past
-    is shared.
+    """Plans runs with these values. Returns the index of each run, in the order in which they are made, and the time in
+    s up to which its past is shared.
     """
     found = pasts.planned([scenario(*given) for given in sets])
     return [(index, None if past is None else past.at_ns / 1e9) for index, past in found]

@@ -1,5 +1,5 @@
-"""The first minute in the playground: a call, an upload that spoils it, and the setting that repairs it; by eye, ear
-and keyboard.
+"""The first minute in the playground: a call, an upload that spoils it, and the setting that repairs it; how it looks,
+sounds, and works from the keyboard.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plots draw the values of the tables, which the tests compute in another way, and no texts overlap."""
+"""Plots draw the values of the tables, which the tests compute in another way, and no text overlaps another."""
 
 from __future__ import annotations
 

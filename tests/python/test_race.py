@@ -67,7 +67,7 @@ def test_the_sequence_narrows_and_knows_no_scatter_for_many_values():
     widths = [b.high - b.low for n in (1, 2, 5, 20, 100, 400) for b in [bounds(values[:n], ERROR, 1.5)]]
     assert widths == sorted(widths, reverse=True)
     # the assumed standard deviation is three times the true one; even after many values, at least half of the assumed
-    # one is used
+    # value is used
     assert widths[-1] < 9.0 * 0.75 / math.sqrt(400)
     assert widths[0] > 2.0 * 1.96 * 1.5
 

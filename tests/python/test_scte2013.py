@@ -232,8 +232,8 @@ def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
 
 
 def test_table_1_by_tcp_runs():
-    """The rate is that of Table 1, window / round trip = 8 x 64 kB / 100 ms = 5.12 Mbit/s, and also with a buffer of
-    one BDP.
+    """The rate is that of Table 1: window / round trip = 8 x 64 kB / 100 ms = 5.12 Mbit/s. With a buffer of one BDP, a
+    link with the rate in the table is almost fully used.
     """
     assert told("table1", limit="window", buffer_kb=64, rtt_ms=100)["goodput_mbit"] == pytest.approx(5.12, rel=0.01)
     assert told("table1", limit="window", buffer_kb=8, rtt_ms=20)["goodput_mbit"] == pytest.approx(3.2, rel=0.01)

@@ -194,7 +194,7 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """Space is reserved ahead, so the run during which the disk becomes full is stored, and so are other runs in
+    """Space is reserved in advance, so the run during which the disk becomes full is stored, and so are other runs in
     progress.
     """
     one = shelf(store)

@@ -133,8 +133,8 @@ def _in_a_namespace(script: str) -> str:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
-    """tc(8) itself parses the commands. If the kernel lacks a discipline, tc has parsed the whole command before the
-    kernel refuses it.
+    """tc(8) itself parses the commands. Even if the kernel lacks a discipline, tc has parsed the whole command by the
+    time the kernel refuses it.
     """
     sets = {"link.up.queue": queue, "link.up.jitter": "4ms", "link.up.loss": "1%"}
     text = bloatlab.load(scenario_file, sets).tc("up")

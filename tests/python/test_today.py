@@ -166,7 +166,7 @@ PRAGUE = {"tcp.sender.preset": "prague"}
 
 
 def fifty(changes: dict[str, str], seed: int = 1) -> dict[str, Any]:
-    """Returns the measures of the applications in the example, some of whose values are changed."""
+    """Returns the measures of the applications in the example, with some of its values changed."""
     return run(load(FIFTY, [("seed", str(seed)), *changes.items()])).summary["apps"]
 
 

@@ -1,9 +1,9 @@
 """A wheel as users install it: in an empty environment without Rust, the README's commands give the results shown
 there.
 
-By itself, this test uses the build of `make venv` and the packages of its environment. `make test-wheel` uses the wheel
-that `make wheel` wrote to dist/ (BLOATLAB_DIST) and installs it with its packages from the package index, in an
-environment for every Python of this machine; then it builds the sdist.
+When run on its own, this test uses the build of `make venv` and the packages of its environment. `make test-wheel` uses
+the wheel that `make wheel` wrote to dist/ (BLOATLAB_DIST) and installs it with its packages from the package index, in
+an environment for every Python on this machine; then it builds the sdist.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def test_the_wheel_has_the_live_bench(place: Place):
 
 
 def blocks(section: str) -> list[str]:
-    """Returns the indented blocks of a section of README or of a page after it, without their indent."""
+    """Returns the indented blocks of a section of the README, or of a page that follows it, without their indent."""
     (text,) = [s for s in re.split(r"^## ", SHOWN, flags=re.MULTILINE) if s.startswith(section)]
     found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, flags=re.MULTILINE)
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]

@@ -193,7 +193,7 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Memory at the largest sample of a run: the heap bytes allocated since the start, and the part of them that is for segments in
+/// Memory at the largest sample of a run: the heap bytes allocated since the start, and the part used by segments in
 /// flight.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
@@ -201,7 +201,7 @@ struct Fullest {
     in_flight: sim::InFlight,
 }
 
-/// Makes one run in this process, and prints its packets and its largest memory sample.
+/// Performs one run in this process, and prints its number of packets and its largest memory sample.
 fn one(args: &[String]) -> Result<(), String> {
     let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;

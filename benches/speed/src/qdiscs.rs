@@ -106,7 +106,7 @@ fn main() {
     println!("|---|---|---|---|---|---|---|");
     let names: Vec<String> = std::env::args().skip(1).collect();
     for info in QDISCS.iter().filter(|info| names.is_empty() || names.iter().any(|name| name == info.name)) {
-        // in `pass`, all waiting packets have room; in `full`, only 100 packets
+        // `pass` has room for all waiting packets; `full` has room for only 100
         let (Some(pass), Some(full)) = (limited(info.name, 1000), limited(info.name, 100)) else {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);
             continue;

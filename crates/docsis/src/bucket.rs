@@ -72,7 +72,8 @@ impl Bucket {
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
     }
 
-    /// Returns the number of whole bytes for which the bucket holds tokens `dt` after it was last filled; 0 if it is in debt.
+    /// Returns the number of whole bytes for which the bucket has tokens at time `dt` after the last fill; 0 if it
+    /// is in debt.
     #[inline]
     pub fn bytes_after(&self, dt: Duration) -> Bytes {
         Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
@@ -131,7 +132,7 @@ impl Buckets {
         self.each().for_each(|bucket| bucket.charge(bytes));
     }
 
-    /// Returns the tokens for `bytes` to the buckets.
+    /// Puts the tokens for `bytes` back into the buckets.
     pub(crate) fn refund(&mut self, bytes: u64) {
         self.each().for_each(|bucket| bucket.refund(bytes));
     }

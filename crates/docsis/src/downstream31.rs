@@ -119,8 +119,8 @@ impl Downstream31 {
     }
 
     /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads` holds the sizes in bytes of the next IP
-    /// packets of L and C, or 0 for an empty queue. With a single non-empty queue, the size for C may be any positive
-    /// number.
+    /// packets of L and C, or 0 for an empty queue. Without a low-latency flow there is only C's queue, and any
+    /// positive number shows that it is not empty.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
@@ -300,7 +300,7 @@ mod tests {
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
-        // without packets of C the channel is idle at times, because L never sends more than its burst and rate allow
+        // without packets of C, the channel is sometimes idle, because L never sends more than its burst and rate allow
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, false], s);
         assert!((out.len() as f64 - 16_471.0).abs() < 3.0, "{}", out.len());

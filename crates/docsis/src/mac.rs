@@ -129,8 +129,8 @@ impl Mac {
         }
     }
 
-    /// Returns true if the managed queue must keep its packets. With a limit in bytes, the last packet that enters may exceed the
-    /// limit by part of its size.
+    /// Returns true if the managed queue must keep its packets. The last packet may exceed a limit in bytes by part of
+    /// its size.
     pub fn holds_back(&mut self, now: Time) -> bool {
         self.update_waiting(now);
         self.overflow == TransmitOverflow::BackPressure && self.full(1)

@@ -1,4 +1,4 @@
-//! A DOCSIS 3.1 modem, which sends requests, and bursts in the granted frames.
+//! A DOCSIS 3.1 modem: it sends requests, and sends its bursts in the granted frames.
 //!
 //! ```text
 //! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received so far

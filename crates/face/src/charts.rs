@@ -1,7 +1,7 @@
 //! The charts of a result: series reduced to as many bins as a screen can show, and distributions as curves.
 //!
-//! All data comes from the result's tables. Merging bins keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean without values
-//! is null.
+//! All data comes from the result's tables. Merging bins keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean over
+//! no values is null.
 
 use crate::calls::calls;
 use crate::tables::{counts, numbers, runs, table, texts};
@@ -75,7 +75,7 @@ impl Bins {
         (0..self.drawn).map(|i| i as f64 * self.width_s).collect()
     }
 
-    /// Splits `values`, one per series bin, by drawn bin.
+    /// Splits `values`, which holds one value per series bin, into one chunk per drawn bin.
     fn chunks<'a, T>(&self, values: &'a [T]) -> impl Iterator<Item = &'a [T]> {
         let (group, drawn, all) = (self.group, self.drawn, values.len());
         (0..drawn).map(move |i| {

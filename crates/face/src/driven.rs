@@ -36,7 +36,7 @@ impl Driven {
         self.now
     }
 
-    /// Returns the scenario, with the changes of links made so far.
+    /// Returns the scenario, with the link changes made so far.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }

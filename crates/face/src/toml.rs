@@ -93,7 +93,7 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// Returns the tree of a scenario without defaults, which is read back as the same scenario.
+/// Returns the tree of a scenario without default values. Reading it back gives the same scenario.
 ///
 /// Each key is removed in turn, from the outermost to the innermost, and is left out if the scenario is the same without it. So
 /// no list of defaults is needed.

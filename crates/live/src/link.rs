@@ -143,7 +143,7 @@ impl Exits {
         self.capture(clock, p.side, clock.now(), p.bytes);
     }
 
-    /// Writes the packet not yet written on one side, if there is one.
+    /// Writes the pending packet of one side, if there is one.
     fn flush(&mut self, clock: Clock, side: Side) {
         let Exit { packet, parts } = &mut self.exits[side.index()];
         let Some(bytes) = packet.finish() else { return };
@@ -270,7 +270,7 @@ impl<S: Sink> LinkThread<S> {
         Ok(true)
     }
 
-    /// Counts the drops of the bench for their applications.
+    /// Counts each packet that the bench dropped for the application to which the packet belongs.
     fn count_drops(&mut self) {
         for drop in self.bench.drops.drain(..) {
             self.exits.app_counters.dropped(drop.flow, drop.back, drop.at);

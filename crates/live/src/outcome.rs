@@ -18,7 +18,7 @@ use units::{Duration, Time};
 /// Maximum lateness of a valid run, whatever its round trip.
 const LATE: Duration = Duration::from_millis(1);
 
-/// Highest valid lateness as a percentage of the round trip.
+/// Maximum lateness of a valid run, as a percentage of the round trip.
 const LATE_PERCENT: u64 = 5;
 
 /// The parts of a finished run.
@@ -80,7 +80,7 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     }
 }
 
-/// Explains why a run with this median of the time since a device was empty is invalid; `None` if it is valid.
+/// Explains why a run is invalid, given the median time since a device was last empty; `None` if the run is valid.
 fn overload(median: Option<Duration>) -> Option<String> {
     let median = median.filter(|m| *m > LATE)?.millis();
     Some(format!(
@@ -137,7 +137,7 @@ fn conversations(flows: &[Flow]) -> Table {
     Table { name: "conversations", columns }
 }
 
-/// Removes the bins of a series that begin after the end of the run, which a command may end early.
+/// Removes the bins of a series that begin after the end of the run. (A command may end the run early.)
 fn cut(table: &mut Table, ended: Time) {
     if !table.name.ends_with("_series") {
         return;

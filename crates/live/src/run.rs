@@ -110,7 +110,7 @@ pub fn run(
     tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // a shell may stay open for a day, so bins are longer, to limit the size of the series
+    // a shell may stay open for a day, so the bins are made longer to limit the size of the series
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];

@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use units::Duration;
 
-/// The idle round trip, from which the added delay is counted.
+/// The idle round trip, relative to which the added delay is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
     /// The minimum RTT of the run.

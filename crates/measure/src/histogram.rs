@@ -181,8 +181,8 @@ impl Histogram {
         Some(Duration((mean * (1.0 + cv * cv) + 0.5) as u64))
     }
 
-    /// Returns the share of values that are certainly at most `limit`: the values in bins that end at or below `limit`, or all
-    /// values if none exceeds it.
+    /// Returns the share of values that are certainly at most `limit`. These are the values in bins that end at or
+    /// below `limit`, or all values if none exceeds it.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;

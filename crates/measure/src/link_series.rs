@@ -2,7 +2,7 @@
 
 use units::{Duration, Problem, Time};
 
-/// One bin: a cache line, because a packet changes most of it.
+/// One bin. It fills one cache line, because a packet changes most of its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(64))]
 struct Bin {

@@ -35,7 +35,7 @@ impl Rows {
         self.first + free.unwrap_or(self.used.len().saturating_sub(1)) as u32
     }
 
-    /// Releases the row of a flow that ended. A shared last row counts as free as soon as one of its flows ends.
+    /// Releases the row of a flow that has ended. A shared last row counts as free as soon as one of its flows ends.
     pub fn release(&mut self, row: u32) {
         let row = (row - self.first) as usize;
         if let Some(used) = self.used.get_mut(row) {

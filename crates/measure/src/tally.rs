@@ -189,8 +189,8 @@ impl Tally {
         }
     }
 
-    /// Counts `packets` of a row as dropped. In the series, they count in the bin that contains `now`, or in the bin that ends
-    /// at `now`.
+    /// Counts `packets` of a row as dropped. In the series, they count in the bin that contains `now`; if a bin ends at
+    /// `now`, they count in that bin.
     pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
@@ -269,7 +269,7 @@ impl Tally {
         }
     }
 
-    /// Records a complete file of `app` with `bytes` bytes that began at `started`.
+    /// Records the completion of a file transfer of `app`: `bytes` bytes, begun at `started`.
     pub fn file_done(&mut self, app: usize, started: Time, bytes: u64, now: Time) {
         self.apps[app].files.done(FileDone { started, took: now.since(started), bytes });
     }

@@ -50,7 +50,7 @@ pub struct VoipMeter {
     runs: Runs,
 }
 
-/// Runs of packets not played out, because they are lost or late.
+/// Runs of packets that were not played out because they were lost or late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Runs {
     /// Length of the current run.
@@ -115,7 +115,7 @@ pub(crate) struct VoipSummary {
 }
 
 impl VoipMeter {
-    /// Returns a meter with `late_after`, `network_delay` and the codec's `ie` and `bpl` of `traffic::VoipParams`.
+    /// Returns a meter. `late_after`, `network_delay` and the codec's `ie` and `bpl` come from `traffic::VoipParams`.
     pub(crate) fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
         Self {
             late_after,
@@ -321,11 +321,11 @@ mod tests {
             numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
             m.summary(100).burst_ratio
         };
-        // Packets 3-6 and 8-9 of 0-11 are lost, which are runs of 4 and 2 packets, with a mean of 3. At a loss of 1/2, random
-        // runs would have a mean length of 2.
+        // Packets 3-6 and 8-9 of 0-11 are lost, in runs of 4 and 2 packets, so the mean length is 3. At a loss of 1/2,
+        // random runs would have a mean length of 2.
         assert_eq!(burst_ratio(&[0, 1, 2, 7, 10, 11]), 1.5);
-        // Packets 1, 3 and 5 of 0-6 are lost, which are three runs of 1 packet. At a loss of 3/7, random runs would have a mean
-        // length of 7/4.
+        // Packets 1, 3 and 5 of 0-6 are lost, in three runs of 1 packet. At a loss of 3/7, random runs would have a
+        // mean length of 7/4.
         assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
         assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
         // independent losses of 10 % give a ratio near 1

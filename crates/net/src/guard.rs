@@ -52,7 +52,7 @@ impl Misbehaviour {
     }
 }
 
-/// The calls of one endpoint at one moment.
+/// Counts of one endpoint's timeouts and datagrams at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
     now: Time,

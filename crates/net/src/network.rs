@@ -200,7 +200,7 @@ impl<S: Sink> Network<S> {
 
     /// Runs until `t`, or until the end of the scenario if that is earlier. All events up to `t` are processed.
     ///
-    /// Errors: the misbehaviour of an endpoint, which has ended the run. Every later call returns the same error.
+    /// Errors: an endpoint misbehaved, which ended the run. Every later call returns the same error.
     ///
     /// Panics if the network cannot be built. [`Network::build`] returns the problem instead.
     pub fn run_until(&mut self, t: Time) -> Result<(), Failure> {

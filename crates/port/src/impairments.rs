@@ -198,7 +198,7 @@ impl Impaired {
         self.spec.duplicates.get() > 0.0
     }
 
-    /// Returns true if the packet that has just arrived arrives once more.
+    /// Returns true if the packet that has just arrived is to arrive a second time.
     pub(crate) fn duplicates(&mut self) -> bool {
         self.duplicates_rng.chance(self.spec.duplicates.get())
     }

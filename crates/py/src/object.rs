@@ -23,7 +23,7 @@ pyo3::create_exception!(
 /// A user's class with its parameters, for one table of a scenario.
 #[derive(Clone)]
 pub(crate) struct Class {
-    /// Makes an object.
+    /// The callable that makes the objects.
     make: Arc<Py<PyAny>>,
     /// The key of the table, for example "link.up".
     pub(crate) key: Arc<str>,

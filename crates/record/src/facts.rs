@@ -39,7 +39,7 @@ pub enum Record {
         packet: PacketId,
         /// Packets in the queue.
         backlog_packets: u32,
-        /// Bytes on the wire in the queue.
+        /// Bytes in the queue, as counted on the wire.
         backlog_bytes: u64,
     },
     /// A packet left a queue for transmission; the backlog no longer includes it.

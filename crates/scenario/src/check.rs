@@ -29,7 +29,7 @@ impl Scenario {
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check_names();
         if !problems.is_empty() {
-            // if names are invalid, only these are reported, because all other messages contain names
+            // if any names are invalid, only those problems are reported, because all other messages contain names
             return problems;
         }
         if self.duration.is_zero() {

@@ -1,8 +1,8 @@
 //! Scenarios: a description of what to build, as plain data.
 //!
-//! From one declaration come the TOML and JSON reader, the validation, the JSON Schema, and the canonical form that is hashed
-//! and stored with every result. This crate has no behaviour: [`Scenario`] declares *what* to run, [`Network`] resolves its
-//! names, and `sim` and `live` implement *how*.
+//! One declaration provides the TOML and JSON reader, the validation, the JSON Schema, and the canonical form that is
+//! hashed and stored with every result. This crate has no behaviour: [`Scenario`] declares *what* to run, [`Network`]
+//! resolves its names, and `sim` and `live` implement *how*.
 //!
 //! The steps for a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::tree`]) ->
 //! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step returns

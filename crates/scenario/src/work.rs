@@ -27,7 +27,7 @@ use units::{BitRate, Bytes, Duration, Problem};
 const MOST_PACKETS: u64 = 100_000_000_000;
 /// Maximum number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
-/// Maximum memory in bytes that a scenario may take before it starts.
+/// Maximum memory in bytes that may be allocated for a scenario before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
 /// Packets of a transfer other than its data: handshake, request, close.

@@ -31,7 +31,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Removes and returns a value. Panics if the value is missing, because a packet was then delivered twice.
+    /// Removes and returns a value. Panics if the value is missing, which means that a packet was delivered twice.
     #[inline]
     pub(crate) fn take(&mut self, index: u32) -> T {
         let value = self.slots[index as usize].take().expect("a body is taken once");
@@ -56,7 +56,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Returns the value at `index`, if there is a value.
+    /// Returns the value at `index`, if there is one.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.as_ref()
     }

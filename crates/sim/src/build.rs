@@ -30,7 +30,8 @@ impl World<()> {
         World::with_sink(scenario, ())
     }
 
-    /// Builds a world that computes measures only, for a run that its caller pauses to change.   Errors: those of [`World::build`].
+    /// Builds a world that computes only measures, for a run that its caller may pause and change.   Errors: those of
+    /// [`World::build`].
     pub fn build_driven(scenario: &Scenario) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, (), false)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);
@@ -71,7 +72,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Builds a world in which no tasks and no starts of applications are scheduled yet. With `chains`, the links of the world
+    /// Builds a world in which no tasks or application starts are scheduled yet. With `chains`, the links of the world
     /// cannot be changed.
     pub(crate) fn unscheduled(scenario: &Scenario, sink: S, chains: bool) -> Result<(Self, Schedule), Problem> {
         let network = scenario.network()?;

@@ -31,7 +31,7 @@ use std::net::Ipv4Addr;
 use tcp::{AccEcnOption, Recovery, Segment, TcpParams};
 use units::{BitRate, Problem, Time};
 
-/// Bytes kept of each packet, more than any header.
+/// Number of bytes of each packet that are kept: more than any header has.
 pub const KEPT: u32 = 128;
 
 /// Size of a datagram's headers, bytes: IPv4 (20) with UDP (8) or ICMP echo (8).

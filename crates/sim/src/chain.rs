@@ -42,14 +42,14 @@ const LOOKAHEAD: usize = 8;
 /// A link's role in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// Every packet that reaches the far end continues over a link whose only feeder is this link.
+    /// True if every packet that reaches the far end continues over a link that only this link feeds.
     pub onward: bool,
-    /// Only one link feeds this link, and that link is onward.
+    /// True if only one link feeds this link, and that link is onward.
     pub fed: bool,
 }
 
-/// Returns the role of every link. Only links for which `plain` returns true can be part of a chain, and no link that leaves a node
-/// in `counted`, because its departures must be reported.
+/// Returns the role of every link. Only links for which `plain` returns true can be part of a chain. A link that leaves
+/// a node in `counted` cannot, because its departures must be reported.
 pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&NetworkLink) -> bool) -> Vec<Role> {
     let can_be = |link: &NetworkLink| {
         let takes_time = !link.port.delay.is_zero() || link.port.rate.is_some_and(|rate| rate <= FASTEST);
@@ -145,7 +145,7 @@ pub(crate) struct Chained {
     delivered: Count,
     /// Packets that were dropped and have left the log.
     dropped: Count,
-    /// Number of the first packet whose arrival has not been added to the meter and the flows' drops.
+    /// Number of the first packet whose arrival is not yet included in the meter and in the flows' drop counts.
     entered: u64,
     /// Number of drops in the log from `entered` on.
     drops: u32,

@@ -31,7 +31,7 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Receives a datagram of an endpoint that has reached its host.
+    /// Receives an endpoint's datagram at its destination host.
     #[cold]
     pub(crate) fn deliver_bytes(&mut self, packet: &PacketMeta, row: u32, path: Path) {
         let now = self.net.now();

@@ -53,8 +53,8 @@ impl<'a> World<Sinks<'a>> {
 /// The type of [`World::send_bytes`].
 pub type SendBytes<S> = fn(&mut World<S>, u16, usize, (u16, u16), Ecn, u16, Vec<u8>);
 
-/// The functions of a world that a network of foreign transports calls for every packet, as pointers. The code is compiled in
-/// the crate that makes this value.
+/// Pointers to the functions of a world that a network of foreign transports calls for every packet. Their code is
+/// compiled in the crate that makes this value.
 pub struct Steps<S: Sink> {
     /// [`World::with_sink`]
     pub build: fn(&Scenario, S) -> Result<World<S>, Problem>,

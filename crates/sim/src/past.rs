@@ -10,7 +10,7 @@
 //! [`Timeline::of`] alone decides what two runs share. It is conservative: everything that is not listed as an act takes effect
 //! at the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
 //! acts at its start, with all its parameters. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so
-//! whether a link has changes takes effect at the start.
+//! the presence or absence of `changes` takes effect at the start.
 //!
 //! Continuing replaces the applications that have not started, and keeps everything else. The events of acts have ranks
 //! instead of sequence numbers, so their order does not depend on when they were scheduled.

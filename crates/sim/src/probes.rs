@@ -40,7 +40,8 @@ fn controlled(app: &App, state: &AppState) -> Option<Subject> {
 }
 
 impl<S: Sink> Engine<S> {
-    /// Makes the readings that the sink requests, at each requested time up to `now`. No event lies between these times and `now`.
+    /// Takes the readings that the sink requests, at each requested time up to `now`. No event lies between these times
+    /// and `now`.
     #[inline(never)]
     pub(crate) fn read_probes(&mut self, now: Time, apps: &[App]) {
         while self.net.sink.next_reading() <= now {

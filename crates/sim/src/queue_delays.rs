@@ -1,8 +1,8 @@
 //! Queueing delays in the L and C queues of dual-queue disciplines, at the end of each bin of the series.
 //!
-//! The series of a link has one mean over the packets of both queues; here, each queue has its own series. Delays are sampled
-//! at the same bins as congestion windows, so sampling adds no events. Sampling is off unless a plot needs it. A discipline has
-//! two queues if its probe reports [`Sample::QueueDelays`].
+//! The series of a link has one mean over the packets of both queues; here, each queue has its own series. Delays are
+//! sampled at the same times as congestion windows, so sampling adds no events. Sampling is off unless a plot needs it.
+//! A discipline has two queues if its probe reports [`Sample::QueueDelays`].
 
 use packet::{Reading, Sample};
 use record::Probed;

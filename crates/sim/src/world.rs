@@ -71,7 +71,8 @@ pub enum Ended {
     Cancelled,
 }
 
-/// Work in a slice of a run: events, and packets that arrive together in one event. A slice takes a few milliseconds.
+/// Maximum work in a slice of a run, in events; packets that arrive together in one event are counted individually. A
+/// slice takes a few milliseconds.
 pub const WORK_PER_SLICE: u32 = 65_536;
 /// Interval at which an idle link counts the delivery opportunities that it missed. An LTE link has 10 000 of them in this time,
 /// about a millisecond of work.
@@ -98,7 +99,7 @@ impl<S: Sink> World<S> {
         self.engine.net.sink
     }
 
-    /// Returns the number of bodies in the arena: one for each packet in flight or in a queue that needs a body.
+    /// Returns the number of bodies in the arena: one for each packet, in flight or in a queue, that needs one.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
     }

@@ -166,8 +166,8 @@ impl Counts {
         self.unreported >= MARKS[usize::from(!waits)]
     }
 
-    /// Returns true if a data segment with this ECN field changes the CE state: one of this segment and the last data segment
-    /// has CE, the other does not.
+    /// Returns true if a data segment with this ECN field changes the CE state: either this segment or the last data
+    /// segment has CE, but not both.
     pub(crate) fn changes(&self, ecn: Ecn) -> bool {
         self.last_ce != (ecn == Ecn::Ce)
     }

@@ -88,7 +88,7 @@ pub(crate) struct Bursts {
     min_rtt_us: u32,
     /// Time of the last transmission.
     last: Time,
-    /// For TCP small queues: the flow's bytes on the wire that are in the host's queue and device.
+    /// For TCP small queues: the flow's bytes in the host's queue and device, as counted on the wire.
     local: u64,
     /// True if a segment waits for the flow's bytes to leave the host.
     throttled: bool,

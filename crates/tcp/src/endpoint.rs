@@ -133,7 +133,7 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a pure ACK without SACK and ECE. Its ACK number and its echoed time stamp describe it fully.
+    /// Processes a pure ACK without SACK or ECE, which its ACK number and echoed time stamp describe fully.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };

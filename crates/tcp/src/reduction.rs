@@ -78,7 +78,7 @@ impl ReductionState {
         }
     }
 
-    /// Returns the number of bytes that may be sent for this ACK.   Source: RFC 9937 §6.
+    /// Returns the number of bytes that may be sent in response to this ACK.   Source: RFC 9937 §6.
     fn prr(&self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
         let sndcnt = if pipe > ssthresh {
             ((self.delivered * ssthresh).div_ceil(u64::from(self.flight)).div_ceil(mss) * mss).saturating_sub(self.out)

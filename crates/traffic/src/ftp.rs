@@ -15,7 +15,7 @@
 //! sender closes right after writing (its FIN follows the last byte), and the receiver closes when it has received everything.
 //!
 //! With `length` (netperf's -l), a transfer without a size ends at the time `length` after the start of its flow. From then on,
-//! only retransmissions are sent and no new data, and both ends close.
+//! no new data is sent, only retransmissions, and both ends close.
 //!
 //! With `rates`, the application limits a transfer without a size. Every [`TICK`], it writes whole blocks:
 //!

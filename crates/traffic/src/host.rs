@@ -93,7 +93,7 @@ pub trait Host {
     fn datagram_ecn(&self) -> Ecn;
     /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
-    /// Reports that no transfer of the web page requested at `started` is in progress any more. If
+    /// Reports that the web page requested at `started` needs no further transfers. If
     /// `objects` is less than the number of objects in the page, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// Reports a finished file transfer, whose `bytes` have all arrived at the other side.

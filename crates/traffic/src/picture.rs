@@ -16,7 +16,7 @@ const TRACKED: usize = 1024;
 struct Frame {
     /// Number of the frame's first datagram, and the number of its last datagram plus 1.
     numbers: [u64; 2],
-    /// Number of datagrams not yet arrived.
+    /// Number of datagrams that have not yet arrived.
     missing: u64,
     captured: Time,
 }

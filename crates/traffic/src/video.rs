@@ -169,9 +169,9 @@ impl Player {
 pub struct Video {
     params: VideoParams,
     conn: Option<ConnId>,
-    /// Bytes of the GET not yet arrived at the server.
+    /// Bytes of the GET that have not yet arrived at the server.
     request_left: u64,
-    /// Bytes of the segment not yet arrived at the client.
+    /// Bytes of the segment that have not yet arrived at the client.
     left: u64,
     /// Time at which the GET was written.
     requested_at: Time,

@@ -33,7 +33,7 @@ impl Time {
 }
 
 impl Duration {
-    /// The empty duration.
+    /// A duration of zero.
     pub const ZERO: Self = Self(0);
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
@@ -80,7 +80,7 @@ impl Duration {
     }
 }
 
-/// Implements operators (`+`) and their assignments (`+=`).
+/// Implements operators (`+`) and their assignment forms (`+=`).
 macro_rules! operators {
     ($($Op:ident::$op:ident, $Assign:ident::$assign:ident: |$a:ident: $A:ty, $b:ident: $B:ty| $result:block)+) => {$(
         impl $Op<$B> for $A {

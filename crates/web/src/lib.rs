@@ -23,7 +23,7 @@ static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 thread_local! {
     /// The current run.
     static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
-    /// The current recording of a window, or search for a landmark.
+    /// The window recording or landmark search in progress.
     static WINDOW: RefCell<Option<Window>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-"""The settings that a device offers on a line: disciplines with buffers, each as a scenario's queue.
+"""The settings that a device offers on a line: disciplines with buffers, each given as a scenario's queue.
 
     around      1/4 of the minimum BDP, doubled until 8 times the maximum is reached, and the BDP of each round trip
     4bdp        four times the maximum BDP
@@ -94,13 +94,13 @@ def option(device: Device, discipline: Discipline, size: int, line: Line, given:
 
 
 def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, Any]:
-    """Fills {bytes}, {packets} and {rate} in a queue, for a buffer of `size` bytes and a rate in bit/s."""
+    """Fills in {bytes}, {packets} and {rate} in a queue, for a buffer of `size` bytes and a rate in bit/s."""
     values = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(rate)}
     return json.loads(re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(values[m[1]]), json.dumps(queue)))
 
 
 def bytes_of(text: str, line: Line) -> int:
-    """Parses a size such as "50ms", "417p", "4bdp" or "60KB" to bytes. Raises `AdviceError`."""
+    """Parses a size such as "50ms", "417p", "4bdp" or "60KB" into bytes. Raises `AdviceError`."""
     if found := re.fullmatch(r"([0-9.]+)bdp", text):
         return _least(float(found[1]) * line.bdp(line.rtts[-1]))
     if found := re.fullmatch(r"([0-9]+)p", text):

@@ -27,7 +27,7 @@ _HOW = (
 
 
 def bind(of: Recommendation, folder: Path, command: str) -> Path:
-    """Writes report, data, settings table, figures, and the choice as a scenario; returns the report's path.
+    """Writes the report, its data, settings table and figures, and the choice as a scenario; returns the report's path.
 
     Raises `OSError`.
     """

@@ -10,7 +10,7 @@ separated, at the seed limit, or before a round that would exceed the run limit.
 
 The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. With k
 settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So
-the best setting is called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the
+the best setting is judged behind in at most one race in twenty, whichever setting leads (multiple comparisons with the
 best, Hsu 1984).
 """
 

@@ -1,4 +1,4 @@
-"""A recommendation: the question, the choice, and both as text, with the reason and how certain it is."""
+"""A recommendation: the question, the choice, and a text with both, the reason, and how certain it is."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bloatlab.advice.score import Judged, Value
 from bloatlab.scenario import Scenario
 from bloatlab.tables import counted, listed, number
 
-#: A setting not separated from the best in the race may be chosen if its mean is lower by fewer points than this.
+#: A setting that the race did not separate from the best may be chosen if its mean is at most this many points lower.
 CLOSE = 5.0
 
 #: Size of a file whose upload time illustrates the line's use, in bytes.

@@ -16,7 +16,7 @@ from bloatlab.advice.question import Question
 from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged
 
-#: Share of the line's rate to which a router in front of a modem shapes, so that the queue is in the router.
+#: Share of the line's rate to which a router in front of a modem shapes traffic, so that the queue is in the router.
 SHAPED = 0.95
 
 #: Number of seeds for each remedy.
@@ -33,7 +33,7 @@ class Remedy:
 
 
 def fails(objective: Objective, wanted: Sequence[Wanted], of: Judged) -> list[Wanted]:
-    """Returns the measures of applications in which a setting fails, judged by its mean value."""
+    """Returns the application measures in which a setting fails, judged by their mean values."""
     means = {name: None if value.of is None else value.of.mean for name, value in of.values.items()}
     return [m for m in wanted if m.kinds and m.points(means[m.name]) < objective.floor]
 

@@ -1,4 +1,4 @@
-"""Makes the runs of a recommendation on demand, and keeps their results."""
+"""Runs the simulations of a recommendation on demand, and keeps their results."""
 
 from collections.abc import Callable, Sequence
 
@@ -33,7 +33,7 @@ class Runs:
         self.ran = self.found = 0
 
     def run(self, line: Line, device: Device, load: Load, wanted: Sequence[tuple[Option, float]], seeds: int) -> None:
-        """Runs settings at round trips until each has this many seeds."""
+        """Runs each wanted setting at its round trip until it has been run with this many seeds."""
         places = {_place(line, device, o, rtt): o for o, rtt in wanted}
         points = [
             Point(place, line_of.build(line, device, load, o.queues, rtt=place[-1], seed=seed), seed)
@@ -51,7 +51,7 @@ class Runs:
             self._rows.setdefault(place, []).extend(rows)
 
     def judged(self, question: Question, of: Option, rtts: Sequence[float]) -> Judged:
-        """Judges a setting over these round trips, by the seeds run at each of them."""
+        """Judges a setting over these round trips, using only the seeds that were run at all of them."""
         rows = {rtt: self._rows[_place(question.line, question.device, of, rtt)] for rtt in rtts}
         seeds = min(map(len, rows.values()))
         common = {rtt: runs[:seeds] for rtt, runs in rows.items()}

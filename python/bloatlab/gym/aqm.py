@@ -54,7 +54,7 @@ class _Dial:
 
 
 def _law(dial: _Dial) -> type:
-    """Returns a law's class that reads `dial`."""
+    """Returns a law class whose laws read `dial`."""
 
     class Agent:
         """Drops or marks arrivals with the dial's probability."""

@@ -1,4 +1,4 @@
-"""Compares agents with built-in controllers and laws: the same episodes, the same reward."""
+"""Compares agents with built-in controllers and laws, in the same episodes and with the same reward."""
 
 from __future__ import annotations
 

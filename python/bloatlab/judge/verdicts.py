@@ -32,7 +32,7 @@ Row = Mapping[str, Any]
 class Ruling:
     """The verdict on one criterion, the figure, and the reason if there is no figure.
 
-    `parts` are the means of the two numbers of a ratio: the judged subject's and the other subject's.
+    If the figure is a ratio, `parts` are the means of its two terms: the judged subject's and the other subject's.
     """
 
     criterion: Criterion

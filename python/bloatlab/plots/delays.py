@@ -28,7 +28,10 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
-    """Returns the distributions to draw, in order; `of` is a link, an application, or sojourn, delay or rtt."""
+    """Returns the distributions to draw, in order.
+
+    `of` is a link, an application, or a quantity: sojourn, delay or rtt.
+    """
     if len(runs) == 1:
         return _labelled(_of_run(runs[0], of))
     every = [distributions(run) for run in runs]

@@ -51,7 +51,7 @@ class Run:
 
     @property
     def begin(self) -> float:
-        """The time when measuring began, in s."""
+        """The time when measurement began, in s."""
         return float(self.summary.get("warm_up_s", 0.0))
 
     @property

@@ -179,7 +179,7 @@ class Live:
     invalid: Mapping[str, str]
 
     def as_data(self) -> dict[str, Any]:
-        """Measures and verdicts as JSON."""
+        """Returns the measures and the verdicts as plain data for JSON."""
         return {
             case: {
                 "valid": case not in self.invalid,

@@ -81,13 +81,13 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
 
 
 def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
-    """Returns the main effect of an axis: the mean of `column` over all runs with each of its values."""
+    """Returns the main effect of an axis: for each of its values, the mean of `column` over the runs with it."""
     of = frame.group_by(axis, maintain_order=True).agg(pl.col(column).cast(pl.Float64).mean().alias("mean"))
     return {str(value): mean for value, mean in of.iter_rows() if mean is not None}
 
 
 def _p(squares: float, columns: int, within: float, freedom: int) -> float:
-    """Returns the probability (F test) that seeds alone give at least these squares.
+    """Returns the probability (F test) that seeds alone would give a sum of squares at least this large.
 
     The result is NaN if seeds make no difference.
     """

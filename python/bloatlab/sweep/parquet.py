@@ -153,7 +153,7 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """Returns, once each, the runs in the journals that are not among `known`.
+    """Returns the runs in the journals that are not among `known`, each only once.
 
     The second value lists the journals with damaged or incomplete data.
     """

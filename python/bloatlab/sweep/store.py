@@ -42,7 +42,7 @@ VARIABLE = "BLOATLAB_STORE"
 #: Number of hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
-#: Number of attempts to read a file, which vanishes if another process moves its runs into a part.
+#: Number of attempts to read a file. A file vanishes if another process moves its runs into a part.
 ATTEMPTS = 20
 
 #: The place of a stored run: a record in a journal, or a row in a part.

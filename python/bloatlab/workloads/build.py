@@ -39,7 +39,7 @@ class Parameters:
         return self.values[name].strip().strip("\"'")
 
     def quantity(self, name: str, kind: Literal["duration", "rate"]) -> float:
-        """Reads a duration in s, or a rate in bit/s, more than 0. Raises `WorkloadError`."""
+        """Reads a duration in s or a rate in bit/s, which must be greater than 0. Raises `WorkloadError`."""
         found = _core.quantity(self.text(name))
         if found is None or found[0] != kind or found[1] <= 0:
             example = "60s" if kind == "duration" else "10mbit"

@@ -4,7 +4,7 @@
 //! the start of the run. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant. This
 //! past is simulated once, in steps, and then continued as each variant.
 //!
-//! `BLOATLAB_FORKS=1000` sets the number of scenarios, `cargo test` runs 60.
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios; without it, `cargo test` runs 60.
 
 use fuzz::schema::Range;
 use fuzz::source::Source;

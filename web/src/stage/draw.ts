@@ -1,4 +1,5 @@
-// Draws a pane on two canvases. The lower one shows links and queues and is drawn once per size; the upper one shows packets, in every frame.
+// Draws a pane on two canvases. The lower one shows links and queues, and is drawn once per size. The upper one shows
+// packets, and is drawn in every frame.
 
 import { isDark } from "../dom";
 import { nameHeight, type Hop, type Layout } from "./layout";

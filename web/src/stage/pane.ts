@@ -192,7 +192,8 @@ export class Pane {
     positions(table, at, t, motion, this.scene);
     this.painter.frame(this.scene, at, table, t, ink, chosen);
     if (now - this.wroteAt < 150) return;
-    // a stopped clock passes Infinity: every change is then written, and so is the first frame after the clock starts again
+    // while the clock is stopped, `now` is Infinity, so every change is written; the first frame after the clock starts
+    // again is written too
     this.wroteAt = now === Infinity ? 0 : now;
     this.write(t);
   }

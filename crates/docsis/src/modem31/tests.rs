@@ -70,8 +70,9 @@ fn a_lonely_packet_takes_the_whole_loop() {
     assert_eq!((out.len(), modem.inside()), (4000, 0));
     let ms: Vec<f64> = out.iter().map(|o| o.2.millis()).collect();
     let (least, most) = ms.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
-    // the minimum delay is MinReqGntDelay plus one frame. In the maximum, the request is sent at the end of the next MAP, after 2
-    // x 2.025 ms, and the grant lies at the end of the second MAP after MinReqGntDelay, 1.62 + 2 x 2.025 ms later
+    // the minimum delay is MinReqGntDelay plus one frame. The delay is longest if the request is sent at the end of the
+    // next MAP, after 2 x 2.025 ms, and the grant is at the end of the second MAP after MinReqGntDelay, another
+    // 1.62 + 2 x 2.025 ms later
     assert!((1.755..2.3).contains(&least) && (7.0..9.72).contains(&most), "{least} {most}");
     // the mean delay is the sum of five times: 7/12 of a MAP until the request (drawn uniformly in the current MAP, or in the
     // next MAP if the time drawn has already passed); MinReqGntDelay; the time to the start of a MAP, which depends on the

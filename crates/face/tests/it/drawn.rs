@@ -52,8 +52,8 @@ fn rates_add_up_to_the_bytes() {
             let last = 7.0 - (starts - 1) as f64 * width;
             assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
             let lines = drawn["flows"].as_array().expect("lines");
-            // the uploads have a curve per direction, either for each of two flows or for all twenty flows together; the call
-            // adds one curve
+            // each direction of the uploads has a curve for each of two flows, or a single curve for all twenty flows;
+            // the call adds one curve
             let expected = if flows == 2 { 5 } else { 3 };
             assert_eq!(lines.len(), expected);
             let bytes = |line: &Value| {

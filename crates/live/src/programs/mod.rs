@@ -1,10 +1,11 @@
 //! The scenario's applications over kernel sockets.
 //!
 //! The applications are the state machines of `traffic`, as in the simulator, but their host is the kernel. `open` is a
-//! non-blocking connect from the client's address in its namespace to the server's in the other. `write` adds to a byte counter,
-//! which is sent as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP packet with
-//! its number and time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of the other side; its
-//! round-trip time is the time between the system calls, not the time that the application measures.
+//! non-blocking connect from the client's address in its namespace to the server's in the other. `write` queues bytes,
+//! which are sent as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP
+//! packet with its number and time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of
+//! the other side; its round-trip time is the time between the system calls, not the time that the application
+//! measures.
 //!
 //! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created, whichever
 //! namespace the thread is in.

@@ -11,11 +11,11 @@ pub(super) const BACKLOG: i32 = 4096;
 /// The object that an epoll event concerns. Packed into 64 bits: the kind in the top byte, the index below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The listener for a pair of application and server.
+    /// The listener of a service (one server of one application).
     Listener(usize),
     /// A connection and one of its ends.
     Conn(usize, usize),
-    /// The datagram socket for a pair of application and server, and its end.
+    /// The datagram socket of a service, and the end to which it belongs.
     Datagram(usize, usize),
     /// A page server's listener.
     PageListener(usize),

@@ -8,7 +8,8 @@ use packet::{Better, Kind, Measure, Unit};
 pub struct Declared {
     /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.
     pub path: String,
-    /// Human-readable name without the unit; each `*` stands for a name that the path matches after its first `*`.
+    /// Human-readable name without the unit; each `*` stands for a name matched by a `*` of the
+    /// path other than the first.
     pub words: String,
     /// Unit of the values.
     pub unit: Unit,

@@ -270,8 +270,8 @@ mod tests {
         let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
         let all = opportunities(&p, 100_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        // a block that fails once arrives 8 ms late, which is 9 ms after its predecessor, together with the blocks behind it. A
-        // block that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
+        // a block that fails once arrives 8 ms late, and so 9 ms after its predecessor; the blocks behind it arrive
+        // with it. A block that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
         // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so a link of 20 Mbit/s carries 18.0 Mbit/s

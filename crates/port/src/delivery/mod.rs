@@ -132,8 +132,8 @@ impl Delivery {
         }
     }
 
-    /// Writes the opportunities within `span` of link `name` with this seed, in mahimahi's format. The format cannot express a
-    /// varying delay.
+    /// Returns the opportunities of link `name` within `span`, drawn with `seed`, as text in mahimahi's format. The
+    /// format cannot express a varying delay.
     ///
     /// Errors: invalid parameters; no opportunity in `span`, or more lines than a trace may have.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {

@@ -112,10 +112,10 @@ impl Opportunities {
         }
     }
 
-    /// Counts the drop of a packet that arrived at `arrived`, if the packet waited in a long gap.
+    /// Counts the drop of a packet that arrived at `arrived`, if the packet waited during a long gap.
     ///
-    /// Only the most recent long gap matters: a packet that waited in an earlier gap also arrived before the end of the most
-    /// recent gap.
+    /// Only the most recent long gap matters: a packet that waited during an earlier gap also arrived before the end of
+    /// the most recent gap.
     pub(super) fn dropped(&mut self, now: Time, arrived: Time) {
         if self.idle {
             self.pass(now + Duration(1));

@@ -109,7 +109,7 @@ fn a_lateness_has_its_percentiles() {
         b.burst(Time(i * 20_000_000), 1, 1500);
         b.run(Time((i + 1) * 20_000_000));
     }
-    // the delay of a packet without 12 us of transmission and 10 ms of propagation, in us
+    // the delay of each packet in us, minus 12 us of transmission and 10 ms of propagation
     let late: Vec<f64> =
         (0u64..).zip(arrivals(&b)).map(|(i, at)| at.0 as f64 / 1e3 - (i * 20_000 + 10_012) as f64).collect();
     assert!(late.iter().all(|l| (1.0..=1640.0).contains(l)));

@@ -1,4 +1,5 @@
-//! Tests of the bottleneck through its public interface. They are one binary because each binary links the whole core again.
+//! Tests of the bottleneck through its public interface. They form a single binary, because each
+//! additional binary would link the whole core again.
 
 mod changes;
 mod common;

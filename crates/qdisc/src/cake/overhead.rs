@@ -28,7 +28,7 @@ pub enum Framing {
 pub(crate) struct Overhead {
     /// Bytes added to every packet: the overhead, minus the bytes before the IP header that the packet's size already includes.
     pub add: i64,
-    /// Minimum bytes of a frame.
+    /// Minimum size of a frame, bytes.
     pub mpu: u64,
     /// The framing of the line.
     pub framing: Framing,

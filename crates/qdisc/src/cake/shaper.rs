@@ -88,7 +88,7 @@ impl Shaper {
         }
     }
 
-    /// Charges sent `bytes`.
+    /// Charges `bytes` that were sent.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         let span = self.pace.exact(bytes);

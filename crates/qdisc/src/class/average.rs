@@ -52,8 +52,8 @@ impl Average {
         self.avg
     }
 
-    /// Adds the sample of an arrival, the occupancy set by [`Average::now_queued`], and returns the average. `packet` is the
-    /// size of a typical packet in bytes.
+    /// Adds the sample for an arrival, and returns the average. The sample is the occupancy set by
+    /// [`Average::now_queued`]; `packet` is the size of a typical packet in bytes.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);

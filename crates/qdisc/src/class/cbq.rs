@@ -200,7 +200,7 @@ impl Cbq {
         self.in_turn = false;
     }
 
-    /// Removes the front class's head.
+    /// Removes and returns the packet at the head of the front class.
     fn send(&mut self, cx: &Context<'_>) -> Option<PacketMeta> {
         let leaf = &mut self.leaves[usize::from(*self.turns.front()?)];
         let packet = leaf.fifo.pop()?;
@@ -242,8 +242,8 @@ impl QueueDiscipline for Cbq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.wake = None;
-        // bound: a class that may send has credit for its head, at most 65 535 bytes, after 44 turns of 1500 bytes or more; the
-        // loop ends after a round in which no class may send
+        // bound: a head has at most 65 535 bytes, so a class that may send has enough credit for it after at most 44
+        // turns of 1500 bytes or more; the loop ends after a round in which no class may send
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
             let leaf = &mut self.leaves[usize::from(front)];

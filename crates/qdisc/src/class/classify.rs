@@ -199,8 +199,8 @@ impl Classifier {
         found.map_or(0, |(class, _)| *class)
     }
 
-    /// Returns the first problem of named matches: a duplicate name, a code point above 63, an ambiguity, or packets without a
-    /// class.
+    /// Returns the first problem in named matches: a duplicate name, a code point above 63, an ambiguity, or packets
+    /// without a class.
     pub(crate) fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
         let classes: Vec<(&str, &Match)> = classes.collect();
         let n = classes.len();

@@ -279,7 +279,7 @@ mod tests {
         // every second draw raises the sum to 1.5 and is a hit.
         assert_eq!(hits, [3, 5, 7]);
         let mut recur = Recur::default();
-        // the probabilities of 10 000 packets add up to 10 000 / 32 = 312.5, which makes 312 hits
+        // the probabilities of 10 000 packets add up to 10 000 / 32 = 312.5, so there are 312 hits
         assert_eq!((0..10_000).filter(|_| recur.hit(1.0 / 32.0)).count(), 312);
     }
 

@@ -311,7 +311,7 @@ impl Classifier {
         self.sessions.get(index(flow, reverse)).map(|s| s.queue).filter(|q| *q != NONE)
     }
 
-    /// Returns the group of queue `i` if there is serial search, otherwise `i` itself.
+    /// Returns the group of queue `i` if the classifier uses serial search, otherwise `i` itself.
     pub(crate) fn group_of(&self, i: u32) -> u32 {
         match &self.spec {
             ClassifierSpec::SerialSearch(p) => {

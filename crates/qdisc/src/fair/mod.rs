@@ -12,9 +12,9 @@
 //! Every registered discipline of this module is one choice of the four parts, with the defaults of its source. In `fair`, all
 //! four parts are parameters. A string such as `"sfq_hss + pie"` combines a discipline and a law by name.
 //!
-//! Source: McKenney 1990; ARRIS 2013; RFC 8290. Bounds: enqueue and dequeue take constant time, except to find the longest
-//! queue (`Queues::longest`, only on overflow), to search a group, to pass over queues without credit (`Scheduler::turn`),
-//! and for the law's timer, which visits each active queue.
+//! Source: McKenney 1990; ARRIS 2013; RFC 8290. Bounds: enqueue and dequeue take constant time, except for finding the
+//! longest queue (`Queues::longest`, only on overflow), searching a group, passing over queues without credit
+//! (`Scheduler::turn`), and running the law's timer, which visits each active queue.
 
 mod classifier;
 mod collisions;

@@ -1,4 +1,4 @@
-//! The classifier into bands for strict priority, as in tc's prio and pfifo_fast.
+//! The classifier that sorts packets into bands for strict priority, as in tc's prio and pfifo_fast.
 //!
 //! ```text
 //! priority = TOS2PRIO[(tos & 0x1e) / 2]                band = priomap[priority], unless a filter matches the packet

@@ -153,7 +153,7 @@ impl CodelState {
         let soon = now.since(self.drop_next) < p.soon();
         let resumed = match p.reentry() {
             Reentry::Delta => self.count.saturating_sub(self.lastcount),
-            // if this is 0, it is raised to 1 below
+            // this may be 0; it is raised to 1 after the match
             Reentry::MinusTwo => self.count.saturating_sub(2),
             Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => {
                 (KMN_KEEP * f64::from(self.count)) as u32

@@ -235,7 +235,8 @@ pub enum Spacing {
 }
 
 impl Spacing {
-    /// Computes p_a. `count` is the number of packets since the last drop, or, in byte mode, of mean packet sizes.
+    /// Computes p_a. `count` is the number of packets since the last drop; in byte mode, it is the number of mean
+    /// packet sizes.
     #[inline]
     pub fn spread(self, p: f64, count: f64) -> f64 {
         let (cp, whole) = (
@@ -290,7 +291,7 @@ pub(crate) enum Early {
     Forced,
 }
 
-/// The rules of early drops, apart from the average and the ramp.
+/// The rules for early drops, except for the average and the ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rules {
     /// Distribution of the gaps between drops.

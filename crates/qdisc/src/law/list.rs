@@ -161,7 +161,7 @@ macro_rules! law_enums {
 
 laws! { law_enums }
 
-/// Adds `texts` to the choices of a schema in which strings are valid besides tables.
+/// Adds `texts` to the choices of a schema in which strings are valid as well as tables.
 pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Value>) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
         choices.extend(texts);

@@ -250,8 +250,8 @@ impl Lred {
         if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }
     }
 
-    /// Updates the integral term for a head at `now` for which the curve's input is `x`. The time step is at most
-    /// [`LONGEST_STEP`].
+    /// Updates the integral term for the head at `now`; `x` is the curve's input for this head. The time step is at
+    /// most [`LONGEST_STEP`].
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
         self.seen = Some(now);

@@ -104,7 +104,8 @@ impl LawSpec {
     #[inline]
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // only one law is valid here, so a string with another + is looked up as a whole, and is then an unknown name
+        // only one law is valid here. A string with another + is looked up as a whole, so it is refused as an unknown
+        // name
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {

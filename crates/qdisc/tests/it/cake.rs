@@ -435,8 +435,8 @@ fn what_does_not_fit_is_refused_with_its_path() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Departures are never faster than the rate: the time between two departures is at least the time that the first packet's
-    /// cost takes at the rate.
+    /// Departures are never faster than the rate: the time between two departures is at least the first packet's cost
+    /// divided by the rate.
     #[test]
     fn spacing_holds_for_any_arrivals(
         arrivals in prop::collection::vec((0u64..4_000_000, 0u32..6, 40u16..1500, 0u8..64), 1..300),

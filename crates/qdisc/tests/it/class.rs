@@ -223,9 +223,9 @@ fn the_script_of_a_cbq_round() {
     for flow in [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] {
         assert!(bench.offer(flow));
     }
-    // the credits are: `rest` has 1500 B, sends 1 packet and keeps 500 B; `tcp` has 4500 B, sends 4 packets and keeps 500 B;
-    // `rest` has 2000 B and sends 2 packets; `tcp` has 5000 B and sends 5; `rest` has 1500 B and sends 1; `tcp` sends its last
-    // 3
+    // turn by turn: `rest` has a credit of 1500 B, sends 1 packet and keeps 500 B; `tcp` has 4500 B, sends 4 packets
+    // and keeps 500 B; `rest` has 2000 B and sends 2 packets; `tcp` has 5000 B and sends 5; `rest` has 1500 B and
+    // sends 1; `tcp` sends its last 3
     assert_eq!(bench.take(16), [1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
 }
 

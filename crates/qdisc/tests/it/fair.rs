@@ -29,7 +29,7 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
-    /// Number of drops that a test has already replaced with new packets.
+    /// Number of drops for which a test has already offered new packets.
     offered_for_drops: usize,
 }
 
@@ -272,7 +272,7 @@ fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
     assert_eq!(b.queue_of('c'), 0);
     b.offer("a", 1500);
     assert_eq!(b.queue_of('a'), 0);
-    // b's queue is free now, but a keeps the shared queue while a packet of a waits
+    // b's queue is now free, but flow a keeps the shared queue while one of its packets waits
     assert_eq!(b.take(1), "b");
     b.offer("a", 1500);
     assert_eq!(b.queue_of('a'), 0);
@@ -460,10 +460,10 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
 fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
     // if CoDel uses the queue's own backlog, it drops nothing, because only one packet is behind each head
     assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
-    // If CoDel uses the total backlog, as in Linux, every head is above target from the second round on, at 48 ms. So each flow
-    // has drops at 148 ms + 100 ms x sum 1/sqrt(k), or at its next turn. Until 600 ms, there is time for a sum of up to 4.52.
-    // The sum is 4.37 for k = 1 ... 8, and 4.70 for k = 1 ... 9. So each flow has nine drops, or eight if its last turn comes
-    // too late.
+    // If CoDel uses the total backlog, as in Linux, every head is above target from the second round on, at 48 ms. So a
+    // flow's drops are due at 148 ms + 100 ms x sum 1/sqrt(k), and each happens at the flow's next turn. By 600 ms, the
+    // sum can reach 4.52. The sum is 4.37 for k = 1 ... 8, and 4.70 for k = 1 ... 9. So each flow has nine drops, or
+    // eight if its last turn comes too late.
     let drops = drops_of_ten_small_flows(r#""fq_codel""#, 600);
     assert!((80..=90).contains(&drops.len()), "{}", drops.len());
     assert!(drops.iter().all(|d| *d == DropReason::EarlyHead));

@@ -47,7 +47,7 @@ fn corners_of_lred_s_curves() {
     }
 }
 
-/// Returns the share of 100 000 equal heads that `law` drops.
+/// Returns the share of 100 000 identical heads that `law` drops.
 fn share(law: &mut Lred, sojourn_ms: u64, behind: u32) -> f64 {
     let mut rng = Rng::named(1, "q");
     let n = 100_000;

@@ -136,7 +136,8 @@ fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
     close(after(PieVariant::Draft2013, 200), (0.125 * 0.180 + 0.25) / 8.0);
 }
 
-/// Creates PIE after 60 updates with a delay of 135 ms, so its probability is positive and no burst allowance is left.
+/// Returns a bench whose PIE has made 60 updates with a delay of 135 ms, so its probability is positive and no burst
+/// allowance is left.
 fn congested(params: &PieParams) -> Bench<Pie> {
     let mut b = Bench::new(params.law());
     b.arrive(0, 0);

@@ -184,8 +184,8 @@ fn the_average_by_hand() {
             assert!((at(&mut a, 2.0, 9000) - (expected / 2.0 + 1.0)).abs() < 1e-12);
         }
     }
-    // While the last packet is being sent, the queue is empty. Floyd & Jacobson count this time as idle, ns-2 does not. In this
-    // case, the link has not found the queue empty, so a sample 9 ms later only halves the average.
+    // While the last packet is being sent, the queue is empty. Floyd & Jacobson count this time as idle, but ns-2
+    // does not. Here, the link has not yet found the queue empty, so a sample 9 ms later only halves the average.
     let mut a = Average::default();
     let half = Weight::new(0.5);
     a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);

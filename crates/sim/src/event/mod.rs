@@ -49,7 +49,8 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Returns an empty set for a world with a link for each entry of `first`, which is true for links whose arrivals have number 0.
+    /// Returns an empty set for a world with one link for each entry of `first`. An entry is true if the link's
+    /// arrivals have number 0.
     pub(crate) fn new(first: Vec<bool>) -> Self {
         Self {
             arrivals: Tournament::new(first.len()),
@@ -184,7 +185,7 @@ impl Events {
         let arrival = self.arrivals.top();
         let key = lesser(arrival, self.other);
         let at = time_of(key);
-        // if the set is empty, `at` is this time; events that no run reaches also have it
+        // `at` is `LATEST` if the set is empty, and also for events that no run reaches
         if at > until || at == LATEST {
             return None;
         }

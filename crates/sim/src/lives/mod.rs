@@ -57,7 +57,7 @@ enum Task {
     Find(Landmark),
 }
 
-/// The phase of the run: before the window, inside or after it.
+/// The phase of the run: before, inside or after the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Before,

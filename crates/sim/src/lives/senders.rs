@@ -7,7 +7,7 @@ use units::Time;
 /// The state of a sender from one moment on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
-    /// Time from which on the sender has this state.
+    /// Time at which the sender enters this state.
     pub at: Time,
     /// Row of the sender's flow and direction.
     pub flow: u32,

@@ -191,8 +191,8 @@ fn segments_say_what_a_real_stack_would() {
         stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
         if payload == 0 && !h(0x03) {
             stream.pure += 1;
-            // the left capture has a's packets before the link can lose them. So the sequence number of a's pure ACKs, the next new
-            // byte, is one past a's highest byte in the capture
+            // the left capture contains a's packets before the link can lose them. So a pure ACK of a, whose sequence
+            // number is that of the next new byte, is numbered one past a's highest byte in the capture
             if p[15] == 0 {
                 assert_eq!(u64::from(seq), stream.next);
             }

@@ -95,7 +95,7 @@ fn delays_and_drops_of_a_flow_over_time() {
     let of = |column| series(&outcome, "flow_series", column, "app", "cbr");
     let dropped = of("dropped_packets");
     assert_eq!(dropped[2..].iter().sum::<f64>(), number(&outcome, "apps.cbr.dropped_packets"));
-    // a second has 1000 / 12 = 83.3 pairs of packets, and one packet of each pair is lost
+    // 1000 / 12 = 83.3 pairs of packets are sent per second, and one packet of each pair is lost
     assert!(dropped[1..].iter().all(|n| (n - 83.3).abs() < 1.0), "{dropped:?}");
     for (mean, max) in of("delay_ms_mean").iter().zip(of("delay_ms_max")).skip(1) {
         assert!(*mean <= max && (125.0..=137.0).contains(mean) && (125.0..=137.0).contains(&max), "{mean} {max}");

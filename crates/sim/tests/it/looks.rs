@@ -8,8 +8,8 @@ fn scenario(text: &str) -> Scenario {
     read::scenario(text, Format::Toml, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// A slice of a run is limited in packets, because on links without a rate whole windows arrive together: every 10 us, one event
-/// brings thousands of packets.
+/// The number of packets in a slice of a run is limited, because on links without a rate whole windows arrive together:
+/// every 10 us, one event brings thousands of packets.
 #[test]
 fn packets_that_arrive_together_count() {
     let run = scenario(

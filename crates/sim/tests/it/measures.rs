@@ -378,8 +378,8 @@ fn chosen_packets_are_lost() {
     // that are left
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
-    // `lose` does not count packets that the queue drops: from a burst of five, one is sent at once, two wait (limit 2p) and two
-    // are dropped. So the third packet is the last packet sent, and it is lost
+    // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p)
+    // and two are dropped. So the third packet is the last packet sent, and it is lost
     let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
     let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")
         + "[link.down]\nfrom = \"b\"\nto = \"a\"\n";

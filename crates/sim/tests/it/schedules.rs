@@ -2,7 +2,7 @@
 
 use crate::common::{number, run, series};
 
-/// Returns the bytes whose transmission link `up` began in [from, to) seconds.
+/// Returns the number of bytes that link `up` began to transmit in [from, to) seconds.
 fn sent(outcome: &sim::Outcome, from: f64, to: f64) -> f64 {
     let t = series(outcome, "queue_series", "t_s", "link", "up");
     let bytes = series(outcome, "queue_series", "sent_bytes", "link", "up");

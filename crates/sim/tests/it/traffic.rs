@@ -59,7 +59,7 @@ fn a_transfer_of_a_length_leaves_the_line_idle() {
         );
         let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
         let outcome = run(&net);
-        // the transfers end at 6 s. Sending a full queue (at most 240 ms) and retransmissions takes less than another 3 s, so no
+        // the transfers end at 6 s. Draining a full queue (at most 240 ms) and retransmitting take less than 3 s, so no
         // packets are sent from 9 s on
         let (bins, sent) = (
             series(&outcome, "queue_series", "t_s", "link", way),
@@ -243,7 +243,7 @@ fn ledbat_yields_to_reno() {
 #[test]
 fn a_file_is_faster_beside_ledbat_than_beside_reno() {
     // the stack `linux-6` sends 1 MB every 30 s beside an upload. LEDBAT's standing queue is a tenth of the one that Reno builds
-    // in the buffer of one second
+    // in the one-second buffer
     let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
                  traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
     let took = ["ledbat", "rfc"].map(|preset| {

@@ -265,7 +265,7 @@ pub(crate) enum Feedback {
     Any,
     /// ACKs must report the number of marked packets. `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
     Counted,
-    /// ACKs must report the number of marked packets by AccECN. If the peer does not support AccECN, ECN is off.
+    /// ACKs must report the number of marked packets through AccECN. If the peer does not support AccECN, ECN is off.
     Accecn,
 }
 
@@ -385,8 +385,8 @@ pub(crate) trait Control: Sized {
     /// decides how the window is reduced to ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// Processes a timeout, after which the window is one segment. If there was no response to this loss yet, `on_congestion`
-    /// is called first.
+    /// Processes a timeout, after which the window is one segment. If there has been no response to this loss yet,
+    /// `on_congestion` is called first.
     fn on_rto(&mut self, _w: Window) {}
 
     /// Processes a segment declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and

@@ -52,9 +52,9 @@ pub struct ForeignNeeds {
     pub rates: bool,
     /// The time stamps of ACKs. Needs `timestamps`.
     pub one_way: bool,
-    /// Calls to `on_ack` after the sender has responded to the losses of an ACK, not before.
+    /// Calls to `on_ack` that come after, not before, the sender's response to the losses that the ACK shows.
     pub repair: bool,
-    /// The response to CE marks, so that the sender does not respond to them itself. Needs ACKs that count marks.
+    /// CE marks: the controller responds to them instead of the sender. Needs ACKs that count marks.
     pub marks: bool,
     /// A timer.
     pub timer: bool,

@@ -240,8 +240,8 @@ mod tests {
         let at = |cwnd: f64, ms: u64| change(&p, 0.25, cwnd, Duration::from_millis(ms));
         // up to the target, the window grows by GAIN whatever the delay
         assert_eq!([0, 30, 60].map(|ms| at(80.0, ms)), [0.25; 3]);
-        // at 66 ms, a tenth above the target, a window of 80 loses 8 segments less GAIN. At 90 ms, half above the target, it
-        // loses 40 less GAIN. Far above the target, it loses half
+        // at 66 ms, 10 % above the target, a window of 80 gains GAIN and loses 8 segments. At 90 ms, 50 % above the
+        // target, it gains GAIN and loses 40. Far above the target, it loses half
         assert!((at(80.0, 66) + 7.75).abs() < 1e-9);
         assert_eq!([at(80.0, 90), at(80.0, 600)], [-39.75, -40.0]);
         // at 66 ms, two windows of 20 and 80 lose 1.75 and 7.75, so their difference shrinks by a tenth

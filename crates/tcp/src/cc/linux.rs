@@ -33,8 +33,8 @@ pub(super) struct RenoEstimate {
 }
 
 impl RenoEstimate {
-    /// Returns the maximum number of segments (or ACKs in 2.6) per segment of growth for which `cwnd` grows as fast as Reno's
-    /// window.
+    /// Returns the maximum number of segments (or ACKs in 2.6) that `cwnd` may need per segment of growth to keep up
+    /// with Reno's window.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
         // eight times the number of segments acknowledged per segment of growth, divided by the window, and truncated as in the
         // kernel: 23 for beta 0.8 (819/1024), 15 for 0.7

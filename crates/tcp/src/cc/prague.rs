@@ -18,7 +18,7 @@
 //! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms.
 //! Unlike in Linux's DCTCP, the window also grows in rounds with marks.
 //!
-//! Without AccECN, Prague does not send ECT, and behaves as Reno.
+//! Without AccECN, Prague does not send ECT, and behaves like Reno.
 //!
 //! Source: the authors' description of version 0.7 (L4STeam, tcp_prague.c); RFC 9331 §4;
 //! draft-briscoe-iccrg-prague-congestion-control-04.

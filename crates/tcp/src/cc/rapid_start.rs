@@ -159,7 +159,7 @@ mod tests {
     fn the_factors_are_those_of_the_draft() {
         let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() + (a.1 - b.1).abs() < 1e-12;
         assert!(near(factors(0.5), (1.0 / 3.0, 5.0 / 6.0)) && near(factors(0.7), (1.0 / 5.0, 9.0 / 10.0)));
-        // below a min_rtt of 40 ms, a tenth of it is less than 4 ms, so the tolerance is the tenth
+        // if min_rtt is below 40 ms, a tenth of it is less than 4 ms, so the tolerance is a tenth of min_rtt
         assert_eq!([20_000, 40_000, 100_000].map(queue_buildup_thresh), [22_000, 44_000, 104_000]);
     }
 

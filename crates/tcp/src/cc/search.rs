@@ -266,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_link_that_is_always_full_ends_slow_start_at_the_first_test() {
-        // at a constant rate, norm_diff is 1/2. The first test needs W bins that ended a round trip (1 / 0.35 = 2.86 bins)
-        // before the newest bin, so it runs at the end of the 13th bin, with an ACK at most 1 ms later
+        // at a constant rate, norm_diff is 1/2. For the first test, W bins must have ended one round trip (1 / 0.35 =
+        // 2.86 bins) before the newest bin ends, so it runs at the end of the 13th bin, with an ACK at most 1 ms later
         let (t, before, after) = run(&mut search(), 0.0, 1e6, 3.0).unwrap();
         assert!((t - 13.0 * 0.035).abs() < 0.0021, "{t}");
         // the reduction is the 175 segments delivered in the last five bins

@@ -42,7 +42,7 @@ pub(crate) struct Fack {
 }
 
 impl Fack {
-    /// Begins to process an ACK.
+    /// Begins processing an ACK.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.found = false;

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! First transmissions are scanned in sequence order. Retransmissions are kept in a queue, in sending order. Both scans go from the
-//! oldest segment to the first not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost retransmission is
-//! detected like any other segment, as soon as a segment sent later is delivered.
+//! oldest segment to the first that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost
+//! retransmission is detected like any other segment, as soon as a segment sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
 //! Departs: min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,

@@ -86,7 +86,7 @@ words! {
 }
 
 impl Undo {
-    /// The loss detections that support undo and F-RTO. They identify data that was sent only once, and can clear the mark of a
-    /// loss.
+    /// The loss detections that support undo and F-RTO. They identify data that was sent only once, and can clear a
+    /// loss mark.
     pub(crate) const SUPPORTED_BY: &[LossDetection] = &[LossDetection::RackTlp];
 }

@@ -47,7 +47,7 @@ impl OutOfOrder {
         true
     }
 
-    /// Moves `block`, which contains `seq`, to the front of the order.
+    /// Makes `block`, which contains `seq`, the most recent block.
     pub(crate) fn remember(&mut self, seq: u64, block: SackBlock) {
         let mut next = [seq; RECENT];
         let mut n = 1;

@@ -89,7 +89,7 @@ impl Sent {
 /// The segments that a cumulative ACK has removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Send times of the removed segments sent once and not SACKed before.
+    /// Send times of the removed segments that were sent only once and not SACKed before.
     pub(crate) once: Option<Sent>,
     /// True if one of the segments was sent more than once, so the ACK may be for any transmission (Karn's rule).
     pub(crate) resent: bool,

@@ -144,7 +144,7 @@ impl Sender {
         let at_once = self.detection.enter_recovery(&mut self.board);
         self.reduce_by_ack(p, delivered, false);
         if at_once && let Some(piece) = self.board.next_lost() {
-            // RescueRxt: no rescue until the segment resent now has arrived (RFC 6675 §5 step 4.3)
+            // RescueRxt: no rescue until the segment that is resent here has arrived (RFC 6675 §5 step 4.3)
             self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
         }

@@ -8,9 +8,9 @@ fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-/// Returns SRTT in ms after one ACK. The ACK acknowledges all segments below `below`, SACKs the segments from `sack.0` to below
-/// `sack.1`, and echoes the time stamp of `echo` ms. If `again`, the first segment is retransmitted at 46 ms, before the ACK
-/// arrives.
+/// Returns SRTT in ms after one ACK. The ACK acknowledges all segments below `below`, SACKs the segments from `sack.0`
+/// up to but not including `sack.1`, and echoes the time stamp of `echo` ms. If `again`, the first segment is
+/// retransmitted at 46 ms, before the ACK arrives.
 fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
         p.rto.rtt_source = source;

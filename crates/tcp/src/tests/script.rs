@@ -50,8 +50,8 @@ impl Script {
         self.end.write(&self.p, Time(us * 1000), bytes, &mut self.sent);
     }
 
-    /// Delivers an ACK of all segments below `below`, with a SACK block for each pair: the segments from `.0` to below `.1`.
-    /// Returns the segments sent in response.
+    /// Delivers an ACK of all segments below `below`, with a SACK block for each pair: the segments from `.0` up to but
+    /// not including `.1`. Returns the segments sent in response.
     fn ack(&mut self, us: u64, below: u64, sack: &[(u64, u64)]) -> Vec<u64> {
         let mut s = Segment { ack: self.byte(below), has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
         for &(from, to) in sack {

@@ -70,7 +70,7 @@ pub(super) trait MediaController {
     fn on_feedback(&mut self, cx: &Context, feedback: &Feedback<'_>);
     /// Handles a new frame.
     fn on_frame(&mut self, _cx: &Context, _frame: &Frame) {}
-    /// Handles a packet that leaves, after which `in_flight` bytes are in flight.
+    /// Handles the departure of a packet; `in_flight` bytes are then in flight.
     fn on_sent(&mut self, _now: Time, _in_flight: u64) {}
     /// Returns the encoder's target, bit/s of payload.
     fn target(&self, cx: &Context) -> f64;

@@ -46,7 +46,7 @@ const K_UP: f64 = 0.01;
 const K_DOWN: f64 = 0.000_18;
 /// Range of the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
-/// Excess over the threshold above which an estimate does not change the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// Excess over the threshold beyond which an estimate leaves it unchanged, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
 /// Maximum time that one step of the threshold covers, ms.   Ours: without this limit, a pause would change the threshold too much.
 const LONGEST_STEP: f64 = 100.0;
@@ -508,7 +508,7 @@ mod tests {
         assert_eq!(detector.signal, Signal::Normal, "the time begins again");
     }
 
-    /// The packets of a burst make one group. The next group departs 20 ms later and arrives 23 ms later: d = 3.
+    /// The packets of a burst form one group. The next group departs 20 ms later and arrives 23 ms later: d = 3.
     #[test]
     fn groups_are_bursts() {
         let p = GccParams { offset_gain: 1.0, ..GccParams::default() };

@@ -42,7 +42,7 @@ const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
 const BETA_LOSS: f64 = 0.7;
 /// Factor applied to the window after a classic CE mark.   Source: §4.2.2.1.
 const BETA_ECN: f64 = 0.8;
-/// Minimum factor of cuts and growth near the window of the last congestion.   Source: §4.2.2.
+/// Minimum of the factor that scales cuts and growth near the window at the last congestion.   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
 /// Multiplicative part of the growth per round trip, as a share of the window.   Source: §4.2.2.2.
 const MULTIPLICATIVE: f64 = 0.02;

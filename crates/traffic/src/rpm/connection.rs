@@ -158,7 +158,7 @@ impl Connection {
         self.message(Role::Client, p.request.0, now, p, host);
     }
 
-    /// Sends a message of a self probe, which began at `began`, from `role`.
+    /// Sends a message from `role` for a self probe that began at `began`.
     fn message<H: Host>(&mut self, role: Role, bytes: u64, began: Time, p: &RpmParams, host: &mut H) {
         let Purpose::Load(way) = self.purpose else { return };
         let to = role.other() as usize;

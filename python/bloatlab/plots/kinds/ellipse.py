@@ -73,7 +73,7 @@ class Cloud:
 
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
-    """Returns one cloud per run, or per application if there is only one run; and the delay label."""
+    """Returns one cloud per run (per application if there is only one run), and the delay label."""
     if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
     if all(pings(run) and flows(run) for run in runs):
@@ -102,7 +102,7 @@ def _span(run: Run) -> float:
 
 
 def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
-    """Returns the cloud of columns `delay` and `bytes` per window, without windows in which nothing was sent."""
+    """Returns the cloud of the columns `delay` and `bytes`: one point per window in which anything was sent."""
     frame = frame.filter((pl.col("t_s") >= run.begin) & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
     if frame.height < 3:
         return None

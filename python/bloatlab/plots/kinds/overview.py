@@ -67,7 +67,7 @@ def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
 def _areas(
     of: SizedFigure, stack: Sequence[TimePanel], rows: Sequence[object], *, column: bool
 ) -> tuple[list[Axes], list[Axes]]:
-    """Returns the axes of the panels, and the axes below the panels, which are in one column or side by side."""
+    """Returns the panels' axes and the axes below them. The lower axes are in one column or side by side."""
     below = (2 if column else 1) if rows else 1
     heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])
     grid = of.figure.add_gridspec(len(heights), 1, height_ratios=heights)

@@ -95,7 +95,7 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """Returns trials of buffers in which one CUBIC flow does not stay at 75 % of the link.
+    """Returns trials with buffer sizes at which one CUBIC flow does not stay at 75 % of the link.
 
     Source: CableLabs 2012 §4.1.3.
     """

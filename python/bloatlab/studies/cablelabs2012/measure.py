@@ -121,7 +121,7 @@ def _burst_used(up: pl.DataFrame) -> float:
 
 
 def queueing(result: Result) -> Measures:
-    """Measures the rate shaping queue's delay, during the burst and after it: typical values and the first spike."""
+    """Measures the delay of the rate shaping queue, during and after the burst: typical values and the first spike."""
     up = upstream(result)
     t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
     mean = up["sojourn_ms_mean"].to_numpy()

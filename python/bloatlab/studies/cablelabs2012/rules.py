@@ -247,7 +247,7 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
     """Returns the cause of a differing value.
 
-    `rows` contains the counted cells of the value's case, by metric, for each reading run.
+    `rows` contains the counted cells of the value's case, by metric, for each reading that was run.
     """
     tried: list[str] = []
     for entry in candidates(cell.case, cell.metric):

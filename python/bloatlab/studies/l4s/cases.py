@@ -10,8 +10,8 @@ the queue and its own transmission. In the L4S tests, half of the propagation de
 The L4S tests are by P. Heist and J. Morton (2020), as in their batch file and scripts; each row of `published.csv` names one
 of their runs. Two hosts and a middlebox run in network namespaces, without offloads (no super-packets). netem delays incoming
 packets by half the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its
-defaults. All TCP negotiates AccECN (tcp_ecn = 3). ACKs pass through a queue of the same kind, which is never full; it is left out
-here.
+defaults. All TCP connections negotiate AccECN (tcp_ecn = 3). ACKs pass through a queue of the same kind, which is never
+full and is left out here.
 
     scenario 1   two uploads at once, 180 s; measured 118 to 178 s    DualPI2, pfifo, fq_codel
     scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
@@ -113,7 +113,7 @@ class Case:
 
     @property
     def packet_ms(self) -> float:
-        """The time for the link to send a full packet of the case's TCP flows, in ms."""
+        """The time that the link takes to send a full-size packet of the case's TCP flows, in ms."""
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:

@@ -94,7 +94,7 @@ def steps_table(runs: Runs) -> TextTable:
 
 
 def bursty_table(runs: Runs) -> TextTable:
-    """Makes a table of CUBIC beside Prague through DualPI2: without bursts, with bursts, or also with a deeper step."""
+    """Makes a table of CUBIC beside Prague through DualPI2: smooth, with bursts, and with bursts and a deeper step."""
     kinds = (("none", c.SMOOTH), ("bursts", c.BURSTY), ("bursts, step of 5 ms", c.DEEPER))
     rows = [
         ((case.senders, f"{case.rate:g}", kind), made[n])

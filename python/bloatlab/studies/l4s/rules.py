@@ -38,7 +38,7 @@ def rates() -> dict[str, tuple[float, float]]:
 def ratio_band(published_ratio: float, *, alike: bool = False) -> Band:
     """Returns the accepted rate ratios: within a factor of 1.5 of the published ratio, and on the same side of 1.
 
-    Either side is accepted for `alike` flows, and if the published ratio is so close to 1 that repeated tests are on
+    Either side is accepted for `alike` flows, and if the published ratio is so close to 1 that repeated tests fall on
     both sides.
     """
     band = RATES.band(published_ratio)

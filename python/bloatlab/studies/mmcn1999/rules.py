@@ -228,9 +228,8 @@ OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 def _identity(key: str) -> Callable[[Runs], float | None]:
     """Returns a function that computes the maximum relative error, over seeds, of TCP = C - U (1 - p).
 
-    The formula assumes the same drop rate for all traffic.
-
-    C is the link's rate, U the offered rate of unresponsive traffic, and p the drop rate.
+    C is the link's rate, U the offered rate of unresponsive traffic, and p the drop rate, which the formula assumes to
+    be the same for all traffic.
     """
 
     def error(seed: Measures) -> float:

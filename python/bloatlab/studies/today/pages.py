@@ -30,7 +30,7 @@ TICKS = ticks(("2012", "PIE", "LLD", "fq_codel", "CAKE"))
 
 
 def _with_interval(s: Spread, digits: int) -> str:
-    """Formats a median, with its interval in brackets unless the ends are equal in `digits` decimals."""
+    """Formats a median, with its interval in brackets unless its ends are equal to `digits` decimals."""
     low, high = number(s.low, digits), number(s.high, digits)
     return number(s.median, digits) if low == high else f"{number(s.median, digits)} ({low}-{high})"
 

@@ -1,7 +1,7 @@
 //! Parsing of packets from outside.
 //!
-//! No bytes cause a panic, and parsed values lie within the input. A mark changes only the ECN field and the checksum. Packets
-//! built here are parsed back exactly.
+//! No input causes a panic, and parsed values lie within the input. A mark changes only the ECN field and the checksum.
+//! Packets built here are parsed back exactly.
 
 use super::{Target, Verdict};
 use packet::craft::{self, Ip};

@@ -11,8 +11,8 @@ pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
 
-/// Parses TOML to a JSON tree first, as the reader of scenarios does. To read TOML directly, a second parser of every type would
-/// have to be compiled, which takes as long as compiling all these tests.
+/// Parses TOML to a JSON tree first, as the reader of scenarios does. Reading TOML directly would
+/// require a second parser of every type, which takes as long to compile as all these tests.
 pub(crate) fn read(text: &str) -> serde_json::Result<PortSpec> {
     serde_json::from_value(toml::from_str(text).unwrap())
 }

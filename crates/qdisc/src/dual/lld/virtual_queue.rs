@@ -25,8 +25,8 @@ use units::{BitRate, Duration, Time};
 const LG_ALPHA: u32 = 7;
 /// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
-/// Number of empty samples after which any average is zero. An average has at most 2^56 units. Without rounding, 128 ln(2^56) =
-/// 4968 samples reduce it to about one unit; because of rounding, it needs at most 128 more samples.
+/// Number of empty samples after which any average is zero. An average is at most 2^56 units. Without rounding,
+/// 128 ln(2^56) = 4968 samples would reduce it to about one unit; because of rounding, up to 128 more are needed.
 const ALL: u64 = 6000;
 
 /// A link without a request loop.
