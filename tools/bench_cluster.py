@@ -1,4 +1,6 @@
-"""Measures the speed-up by a second worker, and the cost of a run outside the core. Prints a table for docs/cluster.md.
+"""Measures the speed-up from a second worker, and the cost per run outside the core.
+
+Prints a table for docs/cluster.md.
 
     .venv/bin/python tools/bench_cluster.py [--runs 1000] [--rounds 3]
 

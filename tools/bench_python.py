@@ -75,7 +75,7 @@ KINDS: dict[str, tuple[Path, dict[str, Any], str, dict[str, Any]]] = {
 
 
 def cost(scenario: bloatlab.Scenario, kind: str) -> tuple[float, int]:
-    """Returns the CPU seconds of a run, and how many packets the link `up` (for controllers `down`) sent or dropped."""
+    """Returns the CPU seconds of a run, and how many packets the link `up` (`down` for controllers) sent or dropped."""
     laws = {"nothing": Nothing} if '"law":"nothing"' in scenario.text else None
     controllers = {"constant": Constant} if '"controller":"constant"' in scenario.text else None
     begun = time.process_time()

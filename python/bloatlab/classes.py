@@ -204,7 +204,7 @@ def read(kind: Kind, label: str, folder: Path, at: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def checked(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass:
-    """Loads and checks a class, cached; used for its parameters, not in runs. Raises `ClassError`."""
+    """Loads and checks a class, and caches it. Used for its parameters, not in runs. Raises `ClassError`."""
     found = loaded(kind, label, name, source, at)
     found.check(at)
     return found

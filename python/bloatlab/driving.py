@@ -287,9 +287,8 @@ class Link(_Part):
     The queue has the attributes `packets`, `bytes` and `sojourn`: the time in s that the queue's first packet has
     waited, or None if no packet waits or the time is not known. `rate` is in bit/s, None for a link without a rate. The
     counters since the start are `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`,
-    `marked_packets`, and
-    `drops` (packets by reason). `in_flight_packets` is the number of packets that have left the queue but have not yet
-    arrived.
+    `marked_packets`, and `drops` (packets by reason). `in_flight_packets` is the number of packets that have left the
+    queue but have not yet arrived.
     """
 
     __slots__ = ()

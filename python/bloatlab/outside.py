@@ -47,7 +47,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def refuse(text: str, where: str) -> None:
-    """Raises `ClassError` if a resolved scenario contains a class. `where` says in the message where it cannot run."""
+    """Raises `ClassError` if a resolved scenario contains a class. `where` is the place named in the message."""
     for kind in KINDS:
         for _, path, _ in _tables(text, kind):
             why = "only simulations support it (`bloatlab run`, `sweep`, `check`)"

@@ -3,9 +3,9 @@
     agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
 
 for the median round-trip time of pings, the median file transfer time, the mean queue (3 ms is converted to
-packets of 1500 bytes at the link's rate), and the throughput of unlimited transfers (15 % only, because a time does not
-apply). The simulated value is the median over seeds. A live run that was too late to be valid is shown, but neither
-judged nor repeated.
+packets of 1500 bytes at the link's rate), and the throughput of unlimited transfers (only 15 %, because a limit in ms
+does not apply). The simulated value is the median over seeds. A live run that was too late to be valid is shown, but
+neither judged nor repeated.
 
 **Lateness.** A simulation's clock is exact, but packets leave the bench some microseconds late, each by a different
 time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the maximum of a hundred

@@ -112,8 +112,7 @@ def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_pat
     assert scenario_file.parent == tmp_path
     code, out, _ = say("check", sweep)
     assert code == 1
-    # there are two grid points, and each has two expectations: that of the scenario is met, that of the sweep cannot be
-    # met
+    # each of the two grid points has two expectations: the scenario's, which is met, and the sweep's, which is not
     assert "4 expectations, 2 not met" in out
     assert "link.up.rate=1mbit" in out
 

@@ -30,7 +30,7 @@ def test_the_larger_of_a_share_and_3_ms():
     # 15 % of 10 ms is 1.5 ms, so the minimum of 3 ms applies; 15 % of 100 ms is 15 ms
     assert [agrees(x, 10.0) for x in (7.0, 13.0, 6.9, 13.1)] == [True, True, False, False]
     assert [agrees(x, 100.0) for x in (85.0, 115.0, 84.9, 115.1)] == [True, True, False, False]
-    # a throughput has no minimum difference, only the 15 %
+    # for a throughput, there is no minimum tolerance: only the 15 % applies
     assert [agrees(x, 10.0, 0.0) for x in (8.5, 8.4)] == [True, False]
 
 

@@ -46,8 +46,8 @@ def made_up(
 
 
 def test_full_burst_lasts_five_and_a_third_seconds():
-    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of the bucket is used 0.107 s earlier, which
-    is detected at the end of a bin.
+    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of the bucket is used up 0.107 s earlier,
+    which is detected at the end of a bin.
     """
     rate = np.full(300, 20.0)
     found = measure.burst(made_up(rate))
@@ -55,8 +55,8 @@ def test_full_burst_lasts_five_and_a_third_seconds():
 
 
 def test_slow_ramp_refills_nothing_beyond_the_bucket():
-    """After 10 s at 5 Mbit/s the bucket is still full, so the burst begins at 10 s; 98 % of the bucket is used 5.227 s
-    later.
+    """After 10 s at 5 Mbit/s the bucket is still full, so the burst begins at 10 s; 98 % of the bucket is used up
+    5.227 s later.
     """
     rate = np.concatenate([np.full(100, 5.0), np.full(200, 20.0)])
     assert measure.burst(made_up(rate))["burst_s"] == pytest.approx(10.0 + 5.227, abs=2 * BIN)

@@ -18,7 +18,7 @@ const MOST_FLOWS: usize = 8;
 /// Returns the charts of a result, with at most `points` bins.
 ///
 /// `t_s` holds the start of each bin. `links.NAME` contains `delay_ms` (mean sojourn time of the packets that left the queue in the
-/// bin), `delay_ms_max`, `queue_packets` (longest queue at the end of any of the series' bins merged into this one),
+/// bin), `delay_ms_max`, `queue_packets` (longest queue at the end of any series bin that was merged into this bin),
 /// `dropped` and `marked` (packets in the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also contains
 /// `wait_l_ms` and `wait_c_ms`, the means of `queue_delays`. `flows` contains a curve per flow and direction, for flows with
 /// series: the rate on the wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose

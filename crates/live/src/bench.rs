@@ -247,8 +247,8 @@ impl<S: Sink> Bench<S> {
     /// Asserts that every remaining packet is in a queue, so no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so every deadline either serves a packet or is a timer. On a stopped link, timers may keep firing
-        // forever
+        // no packet enters, so at every deadline, either a packet moves or a timer fires. On a stopped link, timers may
+        // keep firing forever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

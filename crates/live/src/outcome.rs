@@ -171,7 +171,7 @@ mod tests {
         // 5 % of 4 ms is 200 us
         assert_eq!(too_late(Some(us(200)), us(4000)), None);
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
-        // for a long round trip, and if there is no round trip, the limit is 1 ms
+        // if the round trip is long, or if there is none, the limit is 1 ms
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
         assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);

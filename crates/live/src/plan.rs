@@ -261,7 +261,7 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
-        // a kernel only has these two settings of HyStart
+        // a kernel's HyStart has only these two settings
         if let HyStart::Off | HyStart::Hystart = stack.control.shared.hystart {
             p.control.shared.hystart = stack.control.shared.hystart;
         }

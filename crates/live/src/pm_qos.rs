@@ -1,9 +1,10 @@
 //! A bound on the processors' wake-up latency during a run.
 //!
-//! An idle processor halts until an interrupt wakes it. On a physical machine, waking takes a few microseconds. On a virtual
-//! machine, it depends on when the host schedules the processor: a thread that sleeps until 60 us before a deadline may wake a
-//! millisecond late, whatever its priority, because its processor is not running (figures: docs/live.md). So a run holds a PM QoS
-//! request for a wake-up latency of 0 us: idle processors then poll instead of halting.
+//! An idle processor halts until an interrupt wakes it. On a physical machine, waking takes a few microseconds. On a
+//! virtual machine, the time depends on when the host schedules the processor: a thread that sleeps until 60 us before
+//! a deadline may wake a millisecond late, whatever its priority, because its processor is not running (figures:
+//! docs/live.md). So a run holds a PM QoS request for a wake-up latency of 0 us: idle processors then poll instead of
+//! halting.
 //!
 //! The request lasts as long as the descriptor is open: the kernel drops it after a normal end, an error, a panic or `kill -9`.
 //! The descriptor is closed on exec, so that a command of the user cannot prolong the request.

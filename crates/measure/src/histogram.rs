@@ -157,9 +157,9 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns the value not exceeded for `p` percent of the time, where every value counts for a time equal to itself.
-    /// Round trips of probes have this weight if each probe is sent when the previous one is answered. `None` without values. Every
-    /// value counts as the middle of its bin.
+    /// Returns the percentile `p` of the values, each weighted by itself, and taken as the middle of its bin. `None`
+    /// without values. If each probe is sent when the previous one is answered, this is a percentile over time: each
+    /// round trip has the weight of its own duration.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
@@ -173,8 +173,8 @@ impl Histogram {
         self.max()
     }
 
-    /// Returns the mean over time, where every value counts for a time equal to itself: the sum of squares over the sum. `None`
-    /// without a value above 0.
+    /// Returns the mean of the values, each weighted by itself: the sum of squares divided by the sum. `None` without a
+    /// value above 0.
     pub(crate) fn mean_of_time(&self) -> Option<Duration> {
         let mean = self.mean()?.0 as f64;
         let cv = self.variation()?;

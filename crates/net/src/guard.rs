@@ -22,7 +22,7 @@ pub struct Failure {
     pub at: Time,
     /// Name of the method that misbehaved.
     pub method: &'static str,
-    /// What the endpoint did, as a verb with its objects.
+    /// What the endpoint did, as a phrase that begins with a verb.
     pub action: String,
 }
 

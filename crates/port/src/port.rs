@@ -147,8 +147,9 @@ impl Port {
     /// On a plain link that keeps packets in order, packets arrive in the order of their departures. So all work due before a
     /// packet in flight arrives can be done at its arrival, with the times at which it was due.
     ///
-    /// On other links, work would have to come before or after a simultaneous offer as if it had its own event. A link that waits for
-    /// its own clock may also have work to do while no packet is in flight, whose event would then be scheduled too late.
+    /// On other links, the order of postponed work and a simultaneous offer would have to be the same as if the work
+    /// had its own event. In addition, a link that waits for its own clock may have work to do while no packet is in
+    /// flight. The event for that work would be scheduled too late.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()

@@ -24,7 +24,7 @@ pub struct PlainLink {
     pub delivered: Count,
 }
 
-/// A receiver of fates that accepts no drop, because the packets are known to fit into the queue.
+/// A receiver of fates that does not allow drops, because the packets are known to fit into the queue.
 struct Fits;
 
 impl FateSink for Fits {

@@ -37,7 +37,7 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
 }
 
-/// Returns the same sentence as [`unknown`], with the word `these` before the list of valid names.
+/// Returns the same sentence as [`unknown`], but with `these` instead of "known" before the list of valid names.
 pub(crate) fn unknown_of(what: &str, given: &str, these: &str, known: &[&str]) -> String {
     let hint = hint(given, known);
     let mut list = known.iter().take(LISTED).map(|n| shown(n)).collect::<Vec<_>>().join(", ");

@@ -67,7 +67,7 @@ impl NetworkLink {
     }
 }
 
-/// Returns the maximum queue length, in packets, with its own bin in the distribution.
+/// Returns the maximum queue length, in packets, that has its own bin in the distribution.
 fn queue_bins(queue: &qdisc::Spec) -> u32 {
     let segments = if let qdisc::Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
     match queue.limit() {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use units::{Problem, shown};
 
 /// Sets the value at a dotted path, and creates tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`, `{ limit
-/// = "21p" }`); a value other than TOML is taken as plain text. A number between dots is the index of a list item.
+/// = "21p" }`); a value that is not TOML is taken as plain text. A number between dots is the index of a list item.
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),

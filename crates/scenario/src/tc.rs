@@ -6,7 +6,7 @@
 //! ```
 //!
 //! netem is at the far end, because a delay at the queue would be part of the sojourn time that the discipline measures.
-//! Features that Linux does not have become comments. The user's names appear only in comments.
+//! Features that Linux lacks become comments. The user's names appear only in comments.
 //!
 //! Source: tc(8), tc-htb(8), tc-tbf(8), tc-netem(8), and `qdisc::tc` for the disciplines.
 

@@ -231,8 +231,8 @@ const APP: u64 = 3 * HISTOGRAM + 25_000;
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
-    /// Returns an upper bound on the memory of the world before it starts and of its results together, and the name of
-    /// the largest item.
+    /// Returns an upper bound on the memory of the world before it starts plus that of its results. Also returns the
+    /// name of the largest item.
     fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();

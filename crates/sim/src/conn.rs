@@ -117,7 +117,7 @@ pub(crate) struct Conn {
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {
-    /// Returns how the slot is used, which both ends store.
+    /// Returns the use of the slot. Both ends store the same value.
     #[inline]
     pub(crate) fn used(&self) -> SlotUse {
         self.ends[0].used

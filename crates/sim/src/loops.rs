@@ -1,4 +1,4 @@
-//! The loops of worlds without a sink and with every sink of a run, compiled in this crate.
+//! The loops of two kinds of world, compiled in this crate: worlds without a sink, and worlds with all sinks of a run.
 //!
 //! A generic function is compiled in each crate that calls it. The functions below are not generic. So the crates that call them
 //! contain no code that runs for every packet, and need not be optimised.

@@ -25,7 +25,7 @@ pub(crate) struct SegmentTags {
 }
 
 impl SegmentTags {
-    /// Tags a packet of `segment`; `None` for a datagram.
+    /// Tags a packet with its segment, which is `None` for a datagram.
     pub(crate) fn put(&mut self, packet: &mut PacketMeta, segment: Option<&Segment>) {
         let segment = segment.map(|s| self.numbered(packet, *s));
         packet.body = self.all.put(Tag { body: packet.body, segment });

@@ -233,7 +233,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Returns the last time in the run, which is [0, duration).
+    /// Returns the last moment of the run, which covers [0, duration).
     pub(crate) fn last(&self) -> Time {
         Time(self.end.0 - 1)
     }

@@ -320,8 +320,8 @@ impl Ftp {
         }
         if !last {
             let next = self.next_file(i, host);
-            // the next file begins by a timer even without a pause, because the host fires no timer after the application's
-            // stop
+            // a timer starts the next file even if there is no pause, because the host fires no timer after the
+            // application's stop
             host.timer(next, i as u64);
         }
     }

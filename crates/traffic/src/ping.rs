@@ -101,7 +101,8 @@ impl Ping {
         self.next += 1;
         self.sent = host.now();
         if self.params.after_answer {
-            // the token identifies this request. If the answer is in time, `next` grows, and then the timer has no effect
+            // the token identifies this request. If the answer arrives in time, the next request increments `next`, and
+            // this timer then has no effect
             host.timer(host.now() + self.params.timeout, self.next);
         } else if self.params.count.is_none_or(|n| self.next < n) {
             host.timer(self.start + self.params.interval * self.next, 0);

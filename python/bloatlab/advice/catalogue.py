@@ -353,7 +353,7 @@ class _Table:
         return value
 
     def into(self, of: type[Made], **given: Any) -> Made:
-        """Makes a record of type `of` from the fields in `given`, and from the table's keys for all other fields.
+        """Makes a record of type `of`: fields that are not in `given` are read from the table's keys.
 
         Raises `AdviceError` if the table has other keys.
         """

@@ -170,7 +170,7 @@ def build(
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
     """Returns the keys that set the upstream rate: those of a modem's service flow or a shaper.
 
-    There are none if the queue itself shapes.
+    There are none if the queue itself shapes the traffic.
     """
     flow = {"max_sustained_rate": bps(of.up)}
     if of.peak is not None and of.burst is not None:

@@ -43,7 +43,7 @@ def judged(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> list[Judged]:
-    """Judges one controller, or all, by a suite. A run needed by several controllers is made once.
+    """Judges one controller, or all of them, with a suite. A run needed by several controllers is made once.
 
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """

@@ -124,8 +124,8 @@ def is_transport(file: Path, name: str) -> bool:
 def _packages(source: str) -> str:
     """Returns the SHA-256 of the modules and packages that a source imports.
 
-    It covers their Python files, and the sizes of their other files. For modules of Python's library, it covers
-    Python's version. Packages that these packages import are not covered.
+    It covers their Python files, and the sizes of their other files. It covers neither the packages that these packages
+    import nor Python's standard library. A store distinguishes runs by Python's version in any case.
     """
     sha = hashlib.sha256()
     for name in sorted({name.partition(".")[0] for name in _imported(source)} - sys.stdlib_module_names - {"bloatlab"}):

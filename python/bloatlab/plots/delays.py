@@ -17,7 +17,7 @@ _LABELS = {"sojourn": "queue of {}", "delay": "{}, one way", "rtt": "{}, round t
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no distribution can be drawn, or why no quantity is common to all runs; None if one can."""
+    """Returns the reason why no distribution can be drawn for these runs; None if one can be drawn."""
     for run in runs:
         if not distributions(run):
             return (

@@ -158,7 +158,10 @@ class Cell:
         return " or ".join(band.words(digits) for band in joined(self.bands))
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the values as plain data for JSON: infinities ("never happened") become null, two published values a list."""
+        """Returns the values as plain data for JSON.
+
+        Infinities ("never happened") become null, and several published values become a list.
+        """
         several = len(self.published) > 1
         number = len(self.published) == 1 and math.isfinite(self.published[0])
         published = list(self.published) if several else self.published[0] if number else self.printed

@@ -110,10 +110,10 @@ def sweep(
     """Runs a scenario at every combination of the axes' values with every seed.
 
     `axes` is as in a grid file (docs/sweeps.md): a list of values by path, `{"link.up.rate": ["1mbit", "5mbit"]}`, or a
-    range, `{"from": "1mbit", "to": "1gbit", "steps": 7, "log": True}`; or, under any other name, arms with the values
-    that each arm sets: `{"queue": {"codel": {"link.up.queue": {"codel": {}}}}}`. `seeds` is a number of seeds, from 1,
-    or a list. `sets` are overrides for every run; `where` keeps the grid points at which each line holds ("link.up.rate
-    <= link.down.rate").
+    range, `{"from": "1mbit", "to": "1gbit", "steps": 7, "log": True}`; an axis with any other name consists of arms,
+    each with the values that it sets: `{"queue": {"codel": {"link.up.queue": {"codel": {}}}}}`. `seeds` is a number of
+    seeds, from 1, or a list. `sets` are overrides for every run; `where` keeps the grid points at which each line holds
+    ("link.up.rate <= link.down.rate").
 
     Returns one row per run: the axes, `seed`, `scenario_hash`, and the numbers of the run's summary by dotted path, or
     only the numbers that match the patterns in `columns` ("apps.*.voip.mos"). The table does not depend on `jobs`.

@@ -106,7 +106,7 @@ impl Grading {
         }
     }
 
-    /// Computes `latency` of the summary from the worst candidate.
+    /// Computes the summary's `latency` from the worst candidate.
     pub(super) fn latency(&self, account: &Account<'_>) -> Value {
         let (graded, rpm) = (self.scale(), self.scale().compares == Compares::Rpm);
         let candidates = self.candidates(account);

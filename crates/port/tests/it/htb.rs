@@ -72,7 +72,7 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
 
 #[test]
 fn an_empty_queue_is_not_polled() {
-    // while a link with HTB is idle, RED's average does not change. It decays in front of a shaper that polls an empty queue
+    // while a link with HTB is idle, RED's average does not change; with a shaper that polls an empty queue, it decays
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {
         let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));

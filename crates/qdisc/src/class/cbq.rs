@@ -28,7 +28,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
-/// Quantum of the class with the smallest share, bytes. It is a full Ethernet packet, so that every turn can send a packet.
+/// Quantum of the class with the smallest share, bytes. It is the size of a full Ethernet packet, so that a class can
+/// send a packet in every turn.
 const QUANTUM: f64 = 1500.0;
 /// Credit that a class without `borrow` saves while it is idle, in packets of `QUANTUM` bytes.
 const BURST_PACKETS: u64 = 2;

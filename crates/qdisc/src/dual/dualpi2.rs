@@ -36,7 +36,7 @@ const L4S: u8 = 1;
 const NO_STEP: u8 = 2;
 /// A packet in L because of its code point alone, subject to C's law.
 const CLASSIC_IN_L: u8 = 3;
-/// A packet in L because of its code point alone, which the law never marks or drops.
+/// A packet in L because of its code point alone, never marked or dropped by the law.
 const EXEMPT: u8 = 4;
 
 /// One of the two queues, with the counts of its packets.

@@ -99,9 +99,9 @@ impl Fair {
     /// Runs the updates that the law of queue `i` missed while the queue was idle, each with the time at which it was due. Called
     /// before an arrival.
     ///
-    /// Bound: without load, a law comes to rest and has no more updates. PIE takes about 700 updates to come to rest from a
-    /// probability of 100 %; DOCSIS-PIE takes until its allowance and its reset timeout have expired. Updates are at least 100
-    /// us apart.
+    /// Bound: without load, a law comes to rest and has no more updates. PIE takes about 700 updates to come to rest
+    /// from a probability of 100 %; DOCSIS-PIE comes to rest once its allowance and its reset timeout have expired.
+    /// Updates are at least 100 us apart.
     fn rouse(&mut self, i: u32, cx: &Context<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {

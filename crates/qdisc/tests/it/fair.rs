@@ -161,8 +161,8 @@ fn drr_deficits_by_hand() {
 
 #[test]
 fn byte_round_robin_overdraws_and_pays_back() {
-    // the quantum is 1000 B. So a sends 600 B, has 400 B left, sends 900 B and has -500 B. b does the same. Then a has 500 B,
-    // sends 600 B and has -100 B
+    // The quantum is 1000 B. Flow a sends 600 B, which leaves 400 B of credit, and then 900 B, which leaves -500 B.
+    // Flow b does the same. In its next turn, flow a has 500 B of credit and sends 600 B, which leaves -100 B.
     let mut b = Bench::new(r#"{"sfq":{"variant":"linux","quantum":1000}}"#);
     for size in [600, 900, 600, 600] {
         b.offer("ab", size);
@@ -187,7 +187,8 @@ fn fq_codel_serves_new_queues_first_and_once() {
     // behind s. Then a, which has credit, sends.
     assert_eq!(b.take(1), "a");
     assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
-    // so s is not new when its next packet arrives, and is served after t, which is new, although t arrives later
+    // so flow s is not new when its next packet arrives. Flow t, which is new, is served first, although its packet
+    // arrives later
     b.offer("st", 100);
     assert_eq!(b.take(2), "ts");
 }

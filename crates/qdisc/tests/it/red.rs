@@ -266,7 +266,7 @@ fn ecn_marks_and_harddrop_does_not() {
         let verdict = arrive(&mut red(harddrop).law(), 0, queue, &packet(ecn), &mut rng);
         assert_eq!(verdict, expected, "{harddrop:?} {ecn:?}");
     }
-    // on the ramp, an ECN-capable packet is marked in the same cases in which a packet that is not ECN-capable is dropped
+    // on the ramp, an ECN-capable packet is marked exactly when a packet that is not ECN-capable would be dropped
     let verdicts = |ecn| {
         let (mut law, mut rng) = (red(Some(true)).law(), Rng::named(1, "q"));
         (0..100).map(|_| arrive(&mut law, 0, 10, &packet(ecn), &mut rng)).collect::<Vec<_>>()

@@ -34,7 +34,7 @@ use subqueues::Subqueues;
 use table::{Key, NONE, Table};
 use units::{Duration, Problem, Time};
 
-/// Maximum time after the window for which its packets are still followed.
+/// Maximum time for which the packets of a window are followed after the window ends.
 const FOLLOWED_NS: u64 = 3_000_000_000;
 /// Maximum size of the tables.   Unit: bytes.
 const MOST_BYTES: usize = 32 << 20;

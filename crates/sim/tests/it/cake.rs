@@ -17,8 +17,9 @@ fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
 }
 
 /// The CAKE paper reports about 15 % more download with the filter, on a 30 : 1 link with four flows each way (quoted from a
-/// secondary source). Here the gain is larger: 28 % (normal) and 23 % (aggressive), the mean of these four seeds. When the filter
-/// never dropped ACKs with SACK blocks, the gain was 12 and 13 % (mean of eight seeds, with different start times).
+/// secondary source). Here the gain is larger: 28 % (normal) and 23 % (aggressive), the mean of these four seeds. With
+/// a filter that never dropped ACKs with SACK blocks, the gain was 12 and 13 % (mean of eight seeds, with different
+/// start times).
 #[test]
 fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     let mean = |filter: &str| {

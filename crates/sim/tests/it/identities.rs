@@ -209,8 +209,8 @@ fn buffers_that_keep_a_line_busy() {
     assert!(reno[0] > 0.995, "{reno:?}");
     // with almost no buffer, the window varies between half the product and the whole product: 75 % on average
     assert!((0.70..0.82).contains(&reno[1]), "{reno:?}");
-    // CUBIC reduces the window to 0.7, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) is enough, and 8 packets
-    // are not. Reno halves the window, so 36 packets are not enough for it
+    // CUBIC reduces the window to 70 %, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) is enough, and 8
+    // packets are not. Reno halves the window, so 36 packets are not enough for it
     let cubic = [36, 8].map(|b| utilisation("linux-6", b));
     assert!(cubic[0] > 0.985 && cubic[1] < 0.975 && cubic[1] > 0.85, "{cubic:?}");
     let reno = utilisation("rfc", 36);

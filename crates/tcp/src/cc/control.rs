@@ -274,7 +274,7 @@ pub(crate) enum Feedback {
 pub(crate) struct EcnNeeds {
     /// The part of the stack that responds to marks.
     pub responder: Responder,
-    /// The detail in which ACKs must report marks.
+    /// The level of detail at which ACKs must report marks.
     pub feedback: Feedback,
     /// Default ECN codepoint of ECN-capable packets, which a parameter of the stack may replace.
     pub ect: Ect,

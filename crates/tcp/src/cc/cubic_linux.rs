@@ -30,7 +30,7 @@ use units::Time;
 const MOST_BEFORE_LOSS: u32 = 20;
 /// Minimum number of acknowledged segments per segment of growth. So the window grows by at most 50 % per round trip.
 const LEAST: u32 = 2;
-/// Ignored fraction of a segment, because sums of fractions are inexact.
+/// Fraction of a segment that is ignored in a count of segments, because sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 717.0 / 1024.0;

@@ -259,8 +259,8 @@ mod tests {
     fn deliveries_that_double_do_not_end_slow_start() {
         let mut s = search();
         assert_eq!(run(&mut s, 9.0, 1e30, 1.5), None);
-        // in 15 round trips that double, norm_diff stays near 0; it is not exactly 0, because the first round trips carry few
-        // bytes
+        // if the rate doubles in each of 15 round trips, norm_diff stays near 0; it is not exactly 0, because the first
+        // round trips carry few bytes
         assert!(s.norm_diff.unwrap().abs() < 0.01, "{:?}", s.norm_diff);
     }
 

@@ -57,7 +57,7 @@ fn a_packet_is_cut_into_its_segments() {
 }
 
 /// The first of two packets of five segments is lost. The SACK of the second shows that all five are lost. PRR retransmits the
-/// segments as the window allows, and adjacent segments in one packet.
+/// segments as the window allows, with adjacent segments joined in one packet.
 #[test]
 fn a_lost_packet_is_five_lost_segments() {
     let mut n = Net::new(&tso(), 1, |from, count, _| if from == 0 && count == 2 { Fate::Drop } else { Fate::Pass });

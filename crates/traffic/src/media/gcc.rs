@@ -531,7 +531,7 @@ mod tests {
         for (sent, arrived) in [(0, 50_000), (20_000, 70_000), (30_000, 72_000), (60_000, 110_000)] {
             detector.packet(at(sent), at(arrived), &p);
         }
-        // the second group departs from 20 to 30 ms and arrives until 72 ms: d = (72 - 50) - (30 - 0) = -8
+        // the second group's last packet departs at 30 ms and arrives at 72 ms: d = (72 - 50) - (30 - 0) = -8
         assert_eq!((detector.groups, detector.gaps.front()), (1, Some(&30.0)));
         assert!(detector.m < 0.0);
     }

@@ -46,7 +46,7 @@ const BETA_ECN: f64 = 0.8;
 const LEAST_SCALE: f64 = 0.25;
 /// Multiplicative part of the growth per round trip, as a share of the window.   Source: §4.2.2.2.
 const MULTIPLICATIVE: f64 = 0.02;
-/// Round trips after a cut until the multiplicative part is complete.   Source: §4.2.2.2.
+/// Number of round trips after a cut until the multiplicative part has reached its full value.   Source: §4.2.2.2.
 const POST_CONGESTION: u64 = 100;
 /// The window's headroom above the bytes in flight.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;

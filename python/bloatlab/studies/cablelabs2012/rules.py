@@ -227,7 +227,7 @@ def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
 
 
 def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) -> Sequence[Cell]:
-    """Adds a reason to each value that differs: the result of every reading run for it."""
+    """Adds a reason to each value that differs: the results of all readings that were run for it."""
     others = {name: cells({**runs, **other}) for name, other in readings.items()}
 
     def reason(cell: Cell) -> Cell:

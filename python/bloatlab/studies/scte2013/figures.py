@@ -1,7 +1,7 @@
-"""The figures of SCTE 2013 from our runs, in the paper's order: against buffer size, and distributions.
+"""The figures of SCTE 2013 from our runs, in the paper's order: curves against buffer size, and distributions.
 
-Lines are medians over seeds, shading the central 80 %. Figures that the paper's text describes but does not draw (sessions, round
-trips) have no number.
+Lines are medians over seeds, and the shading shows the central 80 %. Figures that the paper's text describes but does
+not draw (sessions, round trips) have no number.
 """
 
 from __future__ import annotations

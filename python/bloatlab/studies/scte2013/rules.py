@@ -223,7 +223,7 @@ class Explanation:
 
 
 def explain(case: str, metric: str, runs: Runs) -> str:
-    """Returns the cause of a differing statement with its experiment's value, or `NOT_EXPLAINED`."""
+    """Returns why a statement differs, with the value from the experiment that shows it; otherwise `NOT_EXPLAINED`."""
     for entry in EXPLANATIONS:
         if fnmatchcase(case, entry.case) and fnmatchcase(metric, entry.metric):
             return entry.words(runs)

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Problem, ensure, within};
 
-/// Longest MAXTH. Its TLV has 16 bits, in microseconds.
+/// Maximum of MAXTH, because its TLV is a 16-bit number of microseconds.
 const LONGEST: Duration = Duration(65_535_000);
 
 /// Estimation of the delay of the Low Latency queue on the arrival of a packet.
