@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the cost of laws and controllers in Python: CPU nanoseconds per packet or ACK of a run, beside the core's.
+"""Measures the cost of laws and controllers, in Python and in the core: CPU nanoseconds per packet or ACK of a run.
 
 Laws: examples/laws/home.toml with a 50 Mbit/s link, two uploads and a call for 20 s; the time is per packet offered
 to the queue. Controllers: one upload over 50 Mbit/s, with an ACK for every segment, 20 s; the time is per ACK. The

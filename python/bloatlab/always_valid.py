@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals of a mean that hold for all sample sizes at once, so sampling may stop at any time.
+"""Confidence sequences: intervals for a mean that hold for all sample sizes at once, so sampling may stop at any time.
 
 n differences of mean m and standard deviation s (over n - 1), error probability a. The result is the intersection of
 two intervals, each with error probability a / 2:

@@ -266,7 +266,7 @@ _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted"
 def _ordered(changes: Sequence[Change]) -> list[Change]:
     """Sorts changes for display, and drops duplicates.
 
-    The measures that are reported first come before the others. Within both parts, applications come before the whole
+    The measures that are reported first come before the others. Within each part, applications come before the whole
     run, and the whole run before links. The application or link that changed most comes first, and its measures are in
     the order of `measures.importance`.
     """

@@ -124,7 +124,7 @@ class Simulation:
 
     Times are in s, rates in bit/s and sizes in bytes, unless given as a string with a unit.
 
-    A change precedes all other events at the same time, like one from a scenario link's `changes`.
+    A change takes effect before all other events at the same time, as do the `changes` of a link in a scenario.
     """
 
     def __init__(self, scenario: Scenario, factories: outside.Factories, run: _core.DrivenRun) -> None:

@@ -10,8 +10,8 @@
 Only results from the current core and the newest code of each measure are visible, as in a sweep.
 
 A query can read these views and nothing else: it is one SELECT (or a statement that DuckDB treats as one), without
-other files, extensions or settings. DuckDB may open the store's files, and links to them without wildcards in their
-names, in a temporary folder.
+other files, extensions or settings. DuckDB may open the store's files, and a temporary folder that contains links
+to them whose names have no wildcards.
 """
 
 # `quoted` and `_text` quote all names and strings in the views' SQL.
@@ -100,7 +100,7 @@ class Views:
         self.close()
 
     def query(self, sql: str) -> pl.DataFrame:
-        """Runs a query. Columns whose types table files do not support become strings. Raises `QueryError`."""
+        """Runs a query. Columns of a type that table files do not support become strings. Raises `QueryError`."""
         place = self._scratch / "answer.parquet"
         try:
             _one_select(self._db.extract_statements(sql), sql)

@@ -43,12 +43,12 @@ def row(*fields: str | TextCell) -> list[TextCell]:
 class TextTable:
     """A human-readable table.
 
-    Each row has one cell for each of `columns`. Columns are numbers, flush right, except that the first `left` columns
-    are text, and with `words_last` also the last column. With `below`, a page puts the last column under its row, over
-    the full width. With `keep`, the text columns on the left are repeated in every block if the table is too wide and
-    is split into blocks. With `stacked`, a page narrower than the table shows each row as a list of its cells with the
-    names of their columns. `groups` are optional headings above adjacent columns, as (heading, number of columns); they
-    cover all columns.
+    Each row has one cell for each of `columns`. Columns contain numbers, flush right, except for the first `left`
+    columns and, with `words_last`, the last column, which contain text. With `below`, a page puts the last column
+    under its row, over the full width. With `keep`, the text columns on the left are repeated in every block if the
+    table is too wide and is split into blocks. With `stacked`, a page narrower than the table shows each row as a
+    list of its cells with the names of their columns. `groups` are optional headings above adjacent columns, as
+    (heading, number of columns); they cover all columns.
     """
 
     title: str

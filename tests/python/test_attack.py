@@ -140,7 +140,7 @@ def test_any_grid_is_run_or_refused_in_clear_lines(tmp_path: Path, tree: Any, ax
 
 
 def clear_or_unfinished(attempt: Callable[[], tuple[int, list[str]]]) -> None:
-    """Checks a sweep. It also prints its progress on standard error, so only the last line of a refusal is checked."""
+    """Checks a sweep. Sweeps print progress on standard error, too, so only the last line of a refusal is checked."""
     code, lines = attempt()
     assert code in {0, 2}, lines
     if code == 2:

@@ -76,7 +76,7 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # with a round trip of 100, 102, ... 108 ms, 2 ms is on the DOCSIS link, and the link to the server has half of the
+    # of round trips of 100, 102, ... 108 ms, the DOCSIS link takes 2 ms, and the link to the server takes half of the
     # rest in each direction
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5

@@ -33,8 +33,8 @@ PARSED = {
     "play": "test_playground.py",
     "film": "test_film.py",
 }
-#: Words in a command that name something that does not exist here: a file or query of the reader, a cluster, a live
-#: run.
+#: Words in a command that name something that does not exist here: the reader's own file or query, a cluster, a
+#: live run.
 ELSEWHERE = re.compile(r"--dask|\bSQL\b|runs/compared")
 #: The order in which commands are run: commands that write results come before commands that read them.
 ORDER = ["run", "sweep", "check", "export", "links"]

@@ -139,7 +139,7 @@ def test_the_queue_of_a_link_is_read():
     assert link.offered_packets == (
         link.delivered_packets + link.dropped_packets + link.packets + link.in_flight_packets
     )
-    # the first packet waits until it leaves: one transmission time later, another packet is first
+    # one transmission time later, the first packet has left and another packet is first
     state = link.read()
     sim.run_until(2.003)
     assert link.delivered_packets - state["delivered_packets"] in (0, 1, 2)

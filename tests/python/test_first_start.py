@@ -33,7 +33,7 @@ def line(
 
 
 def start_of(hystart: str, buffer: float, **stack: Any) -> dict[str, Any]:
-    """Runs the start of one upload through a buffer that is given in bandwidth-delay products."""
+    """Runs the start of one upload through a buffer of `buffer` bandwidth-delay products."""
     tcp = {"one": {"preset": "linux-6", "hystart": hystart} | stack}
     more = {"trace": {"flows": True, "interval": "1ms"}}
     return line({"up": {"tcp": "one"}}, tcp, rate=MBIT, buffer=int(buffer * BDP), seconds=2.0, **more)

@@ -70,8 +70,8 @@ def test_gcc_takes_key_frames_for_overuse() -> None:
 
 
 def test_scream_keeps_the_delay_near_its_target() -> None:
-    """SCReAM reduces its window from half of the target on, so the mean of the queue lies below the target and grows
-    with it.
+    """SCReAM begins to reduce its window at half of the target, so the mean queueing delay is below the target and
+    grows with it.
     """
     means = []
     for target in ("30ms", "60ms", "120ms"):

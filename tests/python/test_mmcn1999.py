@@ -38,7 +38,7 @@ def case(key: str) -> Case:
 
 @pytest.mark.parametrize("key", [LAW, "red"])
 def test_tcp_has_what_equal_loss_leaves(key: str):
-    """If a queue drops packets of all flows with the same probability p, TCP gets C - U (1 - p) beside a flood U.
+    """If a queue drops packets of all flows with the same probability p, TCP gets C - U (1 - p) alongside a flood U.
     Without TCP, the flood is 11.26 Mbit/s on a link of 10 Mbit/s.
     """
     ours = measured(case(key))

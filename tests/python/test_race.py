@@ -177,7 +177,7 @@ def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
     assert names[:2] == ["docsis-pie 50 ms", "docsis-pie 100 ms"]
     done = course.run(seeds=5)
     assert done.lead.option.name not in names[:2]
-    # 100 ms is the default of DOCSIS 3.1, and a standard names it
+    # 100 ms is the default in DOCSIS 3.1, and is named in a standard
     assert preferred(course.question, done).option.name == "docsis-pie 100 ms"
     old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
     # CM-GL-Buffer names 50 ms; the default buffer of 1 s is too large

@@ -119,7 +119,7 @@ impl Mac {
         Ok(())
     }
 
-    /// Returns the first MAP for a packet that arrives at `now` in an empty queue.
+    /// Returns the first MAP for a packet that arrives at an empty queue at `now`.
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),

@@ -11,8 +11,8 @@ use sim::{Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
-/// The maximum number of an application's flows drawn as separate curves. An application with more flows gets one curve, the sum of
-/// its flows.
+/// Maximum number of flows of one application that are drawn as separate curves. An application with more flows gets
+/// one curve, the sum of its flows.
 const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.

@@ -118,7 +118,7 @@ pub enum Arrival {
         /// True for a client's SYN.
         syn: bool,
     },
-    /// The packet is not addressed to a host of the other side (multicast, another address, not IP), and is discarded.
+    /// The packet is not addressed to a host on the other side (multicast, another address, not IP), and is discarded.
     Foreign,
 }
 
@@ -137,7 +137,7 @@ pub struct Bench<S: Sink = ()> {
     /// The flows of all 5-tuples so far.
     pub flows: Flows,
     store: Store,
-    /// Arrival time and payload bytes of each packet in the bench, by the index of its bytes.
+    /// Arrival time and payload size in bytes of each packet in the bench, indexed as its bytes in `store` are.
     entered: Vec<(Time, u16)>,
     /// Future tasks, latest first.
     tasks: Vec<(Time, Task)>,

@@ -135,7 +135,8 @@ impl Plan {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        // after each iteration, all hosts connected with a placed host are placed, so an unplaced host begins a new component
+        // after each iteration, all hosts connected to a placed host are placed, so an unplaced host begins a new
+        // component
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;

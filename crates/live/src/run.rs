@@ -4,8 +4,8 @@
 //! refuse - namespaces - devices - [ packet thread | programs | command ] - progress ... - stop - join - end processes
 //! ```
 //!
-//! This process owns every resource of a run through values. The resources are released when the values are dropped: after a
-//! normal end, an error or a panic. If the process is killed, the kernel releases them.
+//! Every resource of a run is owned by a value in this process, and is released when the value is dropped:
+//! after a normal end, an error or a panic. If the process is killed, the kernel releases the resources.
 
 use crate::app_counters::AppCounters;
 use crate::bench::Bench;

@@ -118,7 +118,7 @@ fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     let mut raw = [0u8; 256];
     let mut len = raw.len() as libc::socklen_t;
     let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: the kernel writes at most `len` bytes, the size of `raw`, and the length that it wrote.
+    // SAFETY: the kernel writes at most `len` bytes to `raw`, which has this size, and stores their number in `len`.
     let answer =
         unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, raw.as_mut_ptr().cast(), &raw mut len) };
     if answer < 0 {

@@ -280,8 +280,8 @@ mod tests {
     fn memory_follows_the_values() {
         let mut h = Histogram::default();
         assert_eq!(h.bytes(), 0);
-        // the octave takes 16 pages of 512 bytes; up to its end there are 192 pointers of 8 bytes, and at most as much spare
-        // capacity
+        // the octave takes 16 pages of 512 bytes; up to its end there are 192 pointers of 8 bytes, and spare
+        // capacity for at most as many again
         (1 << 20..1 << 21).step_by(1000).for_each(|ns| h.record(Duration(ns)));
         assert!(h.bytes() <= 16 * 512 + 2 * 8 * 192, "{}", h.bytes());
         (0..BINS).for_each(|i| h.record(Duration(edge(i))));

@@ -11,7 +11,7 @@
 
 use units::Duration;
 
-/// Mean difference of consecutive one-way delays.
+/// Mean difference between consecutive one-way delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
     last: Option<Duration>,

@@ -95,7 +95,7 @@ impl LinkSeries {
         self.at(now).marked += 1;
     }
 
-    /// Extends the queue's current length until `now`. Must be called at the end of the run.
+    /// Counts the queue's current length up to `now`. Must be called at the end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         self.at(now);

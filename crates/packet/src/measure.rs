@@ -64,7 +64,7 @@ impl Kind {
     pub const MBIT: Self = Self::of(Unit::Mbit);
     /// The kind used for shares in percent.
     pub const PERCENT: Self = Self::of(Unit::Percent);
-    /// The kind used for statistics with the unit of their distribution.
+    /// The kind used for statistics that have the same unit as their distribution.
     pub const SAME: Self = Self { unit: None, better: None, least: None, rank: None };
     /// The kind used for a distribution's coefficient of variation.
     pub const VARIATION: Self = Self::of(Unit::One).less().least(0.01);

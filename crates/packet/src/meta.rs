@@ -56,7 +56,7 @@ impl Flags {
     pub const INLINE: Self = Self(64);
     /// Set on packets from the flow's responder to its initiator.
     pub const REVERSE: Self = Self(128);
-    /// Accurate ECN (AE), the third ECN bit of the TCP header beside CWR and ECE.   Source: RFC 9768 §3.
+    /// Accurate ECN (AE), the third ECN bit of the TCP header, alongside CWR and ECE.   Source: RFC 9768 §3.
     pub const AE: Self = Self(256);
     /// AE, CWR and ECE form one 3-bit number ([`Flags::ace`]) instead of three signals, because both ends have negotiated AccECN.
     /// Not a bit on the wire.

@@ -64,8 +64,8 @@ impl Propagation {
         !may_lose && !may_delay && self.impaired.is_none()
     }
 
-    /// Continues with the packets `in_flight`, on a wire without loss, jitter, lateness and impairments. `delivered` counts
-    /// the packets that have arrived.
+    /// Continues with the packets `in_flight`, on a wire without loss, jitter, lateness or impairments. `delivered`
+    /// counts the packets that have arrived.
     pub(crate) fn resume(&mut self, in_flight: &[PacketMeta], delivered: Count) {
         self.delivered = delivered;
         self.departed = delivered;

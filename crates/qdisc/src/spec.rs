@@ -106,8 +106,8 @@ impl Spec {
         self.params().validate().map_err(|p| p.under(self.name()))
     }
 
-    /// Refuses parameters that are invalid at this sustained rate: a limit given as a time too short for any packet, or a
-    /// shaper that is faster than the rate. [`Spec::validate`] checks everything else.
+    /// Refuses parameters that are invalid at this sustained rate: a limit given as a time that is too short for any
+    /// packet, or a shaper that is faster than the rate. [`Spec::validate`] checks everything else.
     pub fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
         self.params().validate_at(rate).map_err(|p| p.under(self.name()))
     }

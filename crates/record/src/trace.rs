@@ -172,7 +172,7 @@ impl ReadingTable {
         }
     }
 
-    /// Takes the rows so far. The table starts again empty, with the same columns.
+    /// Takes the rows so far. The table is then empty again, with the same columns.
     pub fn take(&mut self) -> Option<Chunk> {
         if self.rows == 0 {
             return None;
@@ -313,7 +313,7 @@ impl FateTable {
         }
     }
 
-    /// Takes the rows so far. The table begins again empty.
+    /// Takes the rows so far, and leaves the table empty.
     pub fn take(&mut self) -> Option<Chunk> {
         (self.columns[0].data.len() > 0).then(|| Chunk { table: "packets", columns: take(&mut self.columns) })
     }

@@ -18,7 +18,7 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, k)| k)
 }
 
-/// Returns all known names that are as near as the nearest.
+/// Returns the nearest known name and all others at the same distance.
 pub(crate) fn as_near<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&given, &name.to_lowercase());

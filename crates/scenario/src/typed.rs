@@ -1,4 +1,4 @@
-//! Converts a tree to typed data, with errors in the terms of the scenario file.
+//! Converts a tree to typed data, with errors in terms of the scenario file.
 
 use crate::nearest::{hint, unknown_of};
 use crate::parse::one_line;

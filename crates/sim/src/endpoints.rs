@@ -114,7 +114,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Closes every account if all events of the run have been processed; returns true in this case.
+    /// Closes every account if all events of the run have been processed; returns true if the run is over.
     pub fn finish_if_done(&mut self) -> bool {
         if !self.over && self.engine.wakes.is_empty() && self.advance(self.last()) == 0 {
             self.finish();

@@ -85,7 +85,7 @@ impl Timeline {
             return Time::ZERO;
         }
         let mut pairs = self.acts.iter().zip(&other.acts);
-        // without a difference, the runs are the same up to their ends, which are at the same time
+        // if no act differs, the runs are the same up to the end, which comes at the same time in both
         let differing = pairs.find(|(one, other)| one != other).or(self.acts.last().zip(other.acts.last()));
         differing.map_or(Time::ZERO, |(one, other)| one.0.min(other.0))
     }

@@ -8,7 +8,7 @@
 //! delivery opportunities on idle links. The work of one event is bounded when the scenario is checked
 //! (crates/scenario/src/work.rs).
 //!
-//! The result depends on the scenario and its seed only.
+//! The result depends only on the scenario and its seed.
 
 use crate::conn::{AppEvent, AppEventKind, SlotUse};
 use crate::engine::Engine;

@@ -167,7 +167,7 @@ impl Receiver {
         self.ack_at == AT_ONCE
     }
 
-    /// Requests an ACK before this call ends.
+    /// Requests that an ACK be sent before this call ends.
     #[inline]
     pub(crate) fn set_ack_now(&mut self) {
         self.ack_at = AT_ONCE;

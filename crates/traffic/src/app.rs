@@ -235,8 +235,8 @@ mod tests {
         assert_eq!(tables.count(), APPS.len());
     }
 
-    /// Breaks connections at random times. The fake host asserts that no application closes a connection twice, or writes to a
-    /// connection or closes it after its end.
+    /// Breaks connections at random times. The fake host asserts that no application closes a connection twice, or
+    /// writes to or closes a connection that has ended.
     #[test]
     fn every_application_survives_breaking_connections() {
         let cases = [

@@ -12,7 +12,7 @@ pub fn exponential(rng: &mut Rng, mean: f64) -> f64 {
     -mean * ln(1.0 - rng.unit())
 }
 
-/// Draws from the normal distribution by Marsaglia's polar method, which needs no sine.
+/// Draws from the normal distribution using Marsaglia's polar method, which needs no sine.
 pub fn normal(rng: &mut Rng, mean: f64, sd: f64) -> f64 {
     // Each try succeeds with probability pi/4; 200 failures in a row have probability 1e-134.
     for _ in 0..200 {

@@ -64,7 +64,7 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 
 
 def _check_measures(results: Results) -> None:
-    """Rejects published values and claims whose measure is not a number, or missing from every run (a misspelt name)."""
+    """Rejects published values and claims whose measure is not a number or is in no run (a misspelt name)."""
     known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
     for what, _, measure in results.study.compared():
         if measure not in known:

@@ -37,7 +37,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """`n` equal flows: their congestion control, and these flows' other keys in the file."""
+    """`n` equal flows: their congestion control, and their other keys in the file."""
 
     n: int
     cc: str

@@ -131,7 +131,7 @@ fn drops_marks_and_two_queues() {
     assert!(l < both && both < c, "{l}, {both}, {c}");
 }
 
-/// Returns the numbers of frames of the only call that were played, late, dropped, and in transit at the end.
+/// Returns how many frames of the only call were played, late, dropped, and in transit at the end.
 fn fates(run: &Run, outcome: &sim::Outcome) -> [u64; 4] {
     let drawn = run.charts(outcome, 100);
     let frames = drawn["calls"][0]["frames"].as_str().expect("letters").to_owned();

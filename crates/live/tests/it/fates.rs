@@ -112,7 +112,7 @@ impl FateSink for Decisions {
     }
 }
 
-/// The reference: a bare queue and a wire with one rate, without port and bench.
+/// The reference: a bare queue and a wire with one rate, without a port or a bench.
 struct Bare {
     queue: Queue,
     rng: Rng,

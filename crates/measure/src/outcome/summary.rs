@@ -16,7 +16,7 @@ pub struct Verdict<'a> {
     pub valid: bool,
     /// Lateness of packets that left the bench.
     pub lateness: &'a Histogram,
-    /// Time for which packets may have waited in a device until the bench read them.
+    /// Time for which packets may have waited in a device before the bench read them.
     pub unread: &'a Histogram,
     /// Minimum round-trip propagation time between hosts that communicate.
     pub rtt: Duration,

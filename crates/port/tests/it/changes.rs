@@ -11,7 +11,8 @@ fn stamps(b: &Bench) -> Vec<Time> {
 
 #[test]
 fn a_rate_changes_for_the_next_packet() {
-    // 1500 B take 2.4 ms at 5 Mbit/s and 1.2 ms at 10 Mbit/s. The packet in transmission at 3 ms ends at its old rate, at 4.8 ms
+    // 1500 B take 2.4 ms at 5 Mbit/s and 1.2 ms at 10 Mbit/s. The packet being sent at 3 ms keeps the old rate, so its
+    // transmission ends at 4.8 ms
     let mut b = Bench::new("rate = '5mbit'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 4, 1500);
     b.run(ms(3.0));

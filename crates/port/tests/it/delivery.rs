@@ -50,7 +50,7 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
-    // an opportunity comes before an arrival at the same time, in whatever order the host calls
+    // an opportunity comes before an arrival at the same time, whatever the order of the host's calls
     let mut b = link(&[10], LONG, "");
     b.poll(ms(10.0));
     b.burst(ms(10.0), 1, 1500);

@@ -90,8 +90,8 @@ fn modem_ceiling() {
 
 #[test]
 fn first_packet_latency() {
-    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms. Its arrival is 120 us (transmission at 100
-    // Mbit/s) and 1 ms (propagation) later
+    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms. It arrives 120 us (transmission at 100
+    // Mbit/s) plus 1 ms (propagation) later
     for start in [0.0, 0.001, 0.7, 1.999, 2.0, 3.3] {
         let mut b = modem("droptail = {}", "");
         b.burst(ms(start), 1, 1500);

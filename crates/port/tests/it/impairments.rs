@@ -10,7 +10,7 @@ fn link(impairments: &str) -> Bench {
     ))
 }
 
-/// Sends `n` packets of 1000 bytes, one each millisecond.
+/// Sends `n` packets of 1000 bytes, one every millisecond.
 fn send(b: &mut Bench, n: u64) {
     for i in 0..n {
         b.run(Time(i * 1_000_000));

@@ -233,8 +233,8 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + p.interval)
     }
 
-    /// Adds to `count` one of this queue's packets, dropped at a limit. As in Linux, 1/sqrt(count) is updated only at the
-    /// law's next drop.
+    /// Increments `count` for a packet of this queue that was dropped at a limit. As in Linux, 1/sqrt(count) is updated
+    /// only at the law's next drop.
     #[inline]
     fn overflow(&mut self, p: &CodelParams) {
         if p.overflow_counts {

@@ -180,7 +180,7 @@ impl Average {
 pub struct Ramp {
     /// Average below which no packet is dropped early.
     pub min: f64,
-    /// Average at and above which every packet is dropped. If `gentle`, every packet is dropped from twice this average on.
+    /// Average at and above which every packet is dropped; twice this average if `gentle`.
     pub max: f64,
     /// p_b just below `max`.
     pub max_p: f64,

@@ -113,8 +113,8 @@ impl Dice {
         self.accu_prob += p;
     }
 
-    /// Returns true if a packet must be dropped, and then resets accu_prob. The packet's drop probability `p` must have been
-    /// added before ([`Self::add`]).
+    /// Returns true if a packet must be dropped, and then resets accu_prob. The packet's drop probability `p` must
+    /// already have been added ([`Self::add`]).
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

@@ -65,7 +65,7 @@ impl Script {
         self.call(|q, cx| q.dequeue(cx)).map(|p| p.seq)
     }
 
-    /// Advances to `us` after the start, and runs the updates that are due.
+    /// Advances to `us` microseconds after the start, and runs the updates that are due.
     fn until(&mut self, us: u64) {
         let until = Time(us * US);
         while let Some(t) = self.queue.next_wake().filter(|t| *t <= until) {

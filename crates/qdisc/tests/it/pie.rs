@@ -379,8 +379,8 @@ fn docsis_pie_first_updates_by_hand() {
     // divided by 2048
     b.tick(15_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0);
-    // the delay rises by 16 ms to 28 ms, so the step is 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, divided by 128 because drop_prob
-    // is from 1e-5 to 1e-4
+    // the delay rises by 16 ms to 28 ms, so the step is 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, divided by 128 because
+    // drop_prob is between 1e-5 and 1e-4
     b.tick(25_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0 + 0.0445 / 128.0);
     // the delay falls to 3.2 ms. The sum of drop_prob and the step would be negative, so drop_prob becomes 0

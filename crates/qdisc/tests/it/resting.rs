@@ -61,8 +61,8 @@ fn first_after(holds_queue: bool, ms: u64) -> u32 {
     assert_eq!(b.take(0), Some(0));
     b.offer(1, 0, 1000);
     assert_eq!((b.take(11), b.take(11)), (Some(0), None));
-    // three packets use up flow 1's first turn. The fourth packet is sent in the flow's second turn, in which credit for a
-    // fifth packet is left
+    // three packets use up flow 1's first turn. The fourth packet is sent in the flow's second turn, which leaves
+    // credit for a fifth packet
     (0..5).for_each(|_| b.offer(ms, 1, 400));
     (0..4).for_each(|_| assert_eq!(b.take(ms), Some(1)));
     b.offer(ms, 0, 1000);

@@ -72,7 +72,7 @@ impl Heap {
         let mut i = 0;
         // bounded: each iteration goes one level down
         while let Some(Four(c)) = self.groups.get(i + 1) {
-            // finds the smallest of four keys with two independent comparisons and a third
+            // finds the smallest of four keys: two independent comparisons, and a third between their results
             let a = usize::from(c[1] < c[0]);
             let b = 2 + usize::from(c[3] < c[2]);
             let m = select_unpredictable(c[b] < c[a], b, a);

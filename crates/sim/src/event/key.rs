@@ -48,7 +48,7 @@ pub(super) const MAX_RANK: usize = (OLDEST << (AGE_SHIFT - NUMBER_SHIFT)) as usi
 /// Upper bound (exclusive) on the time of an event: 52 days.
 pub(super) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
 
-/// Returns the key of an event scheduled at `since`, at most `at`.
+/// Returns the key of an event at `at` that was scheduled at `since`, which is at most `at`.
 #[inline]
 pub(super) fn key(at: Time, since: Time, number: u64, target: Target) -> u128 {
     let scheduled = NOW - (at.0 - since.0).min(NOW - OLDEST);

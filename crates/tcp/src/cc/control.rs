@@ -355,7 +355,7 @@ pub(crate) trait Control: Sized {
     /// draws from a stream with a fixed seed.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
 
-    /// Sets the time of the calls of `on_congestion`, `on_rto` and `on_undo` that follow.
+    /// Sets the current time for the next calls of `on_congestion`, `on_rto` and `on_undo`.
     fn at(&mut self, _now: Time) {}
 
     /// Starts a connection with window `w`.

@@ -114,7 +114,7 @@ pub(crate) struct Prague {
     /// The controller used without AccECN.
     reno: Reno,
     mss: f64,
-    /// Rounds after slow start before short round trips count as 25 ms.
+    /// Number of rounds after slow start until short round trips count as 25 ms.
     transition: u32,
     /// W: the window before it is rounded to whole segments.
     w: f64,

@@ -36,7 +36,7 @@ impl Entry {
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.len)
     }
-    /// Returns the bytes that count in pipe.
+    /// Returns the bytes that count towards pipe.
     #[inline]
     pub(crate) fn in_pipe(&self) -> u64 {
         if self.flags & SACKED != 0 {

@@ -13,7 +13,7 @@ impl Io for Out {
     fn event(&mut self, _: Event) {}
 }
 
-/// Returns a sender with ten segments to send, which has sent its first window, and the end of the first segment.
+/// Returns a sender that has written ten segments and sent its first window; also returns the end of the first segment.
 fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
     let mut end = Endpoint::new(p, p.first_window());
     end.connect(p, now, out);

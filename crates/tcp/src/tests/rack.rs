@@ -83,8 +83,8 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
 fn the_window_answers_a_loss_that_the_probe_repaired() {
     let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
     // only the last segment is lost. The probe repairs this loss, but only a later ACK shows that there was a loss. With one
-    // segment in flight, a PTO of 2 SRTT + 200 ms after the ACK at 100 would end at 500. The RTO ends before that, at 400, so the
-    // probe is sent then
+    // segment in flight, a PTO of 2 SRTT + 200 ms after the ACK at 100 would expire at 500. The RTO expires earlier,
+    // at 400, so the probe is sent then
     let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
     assert_eq!(again, [(400, 9)]);
     // in slow start, the window of ten has grown by nine segments, acknowledged one by one, and by the segment that the probe

@@ -56,7 +56,8 @@ const SMOOTHING: f64 = 0.95;
 const VARIANCE: [f64; 2] = [0.4, 2.5];
 /// Minimum and maximum window of the received rate.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
-/// Window of the share of lost packets, and time between two increases of the loss-based estimate.   Ours, after WebRTC.
+/// Window over which the share of lost packets is taken, and time between two increases of the loss-based estimate.
+/// Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
 /// Parameters of GCC.

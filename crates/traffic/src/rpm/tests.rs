@@ -73,7 +73,7 @@ fn the_stages_take_the_intervals_that_their_averages_need() {
     // ten intervals. The second stage takes four intervals
     let (app, _) = run(RpmParams { most: 1000, ..small() }, 60);
     assert_eq!((figure(&app, "intervals"), app.confidence()), (14.0, ["medium", "high"]));
-    // with fewer than four intervals confidence is low
+    // with fewer than four intervals, confidence is low
     assert_eq!(run(small(), 3).0.confidence(), ["low"; 2]);
     let unsettled = |n| Progress { values: vec![1.0; n], stable: false }.confidence(4);
     assert_eq!([unsettled(3), unsettled(4)], ["low", "medium"]);

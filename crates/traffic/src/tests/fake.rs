@@ -226,7 +226,7 @@ impl Host for Fake {
     }
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64 {
         let slot = self.slots[conn.0 as usize];
-        // one piece leaves at once, and after each `gap` another
+        // one piece leaves at once, and another after each `gap`
         let pieces = slot.streams[role as usize].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
         slot.wrote[role as usize] + pieces * self.piece + notsent_lowat
     }

@@ -1,6 +1,6 @@
 """The plot kind ellipse: throughput against delay; up and to the right is better.
 
-Each result is a point, at its means, in an ellipse. The ellipse is the one-standard-deviation contour of a normal
+Each result is a point, at its means, inside an ellipse. The ellipse is the one-standard-deviation contour of a normal
 distribution with the covariance of delay and rate over time windows. A slanted ellipse shows a queue in which a
 higher rate costs more delay.
 

@@ -152,7 +152,7 @@ def _result(row: Row, runs: Runs, run: tuple[str, str], value: float, band: Band
 
 
 def explain(row: Row, runs: Runs) -> str:
-    """Returns the experiment that explains a differing number in the chart, with its value; or `NOT_EXPLAINED`."""
+    """Returns the experiment that explains why a number in the chart differs, with its value; or `NOT_EXPLAINED`."""
     smooth = median_of(runs, LAW, "tcp_kbs")
     if row.case.startswith("FIFO") and smooth is not None and "0-20" not in row.metric and "60-100" not in row.metric:
         printed = float(re.findall(r"\d+", row.value)[0])

@@ -28,7 +28,7 @@ from bloatlab.workloads.build import ns, pareto_mean
 #: of the sizes, 200 and 960.
 BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 600, 700, 800, 900, 960, 1000)
 
-#: The bandwidth-delay product of the baseline in ms of Tmax, which equals its round trip.
+#: The baseline's bandwidth-delay product, in ms at Tmax; it therefore equals the baseline's round trip.
 BDP_MS = 50
 
 #: The series in the figures, and drop-tail series with the other numbers of sessions compared in the text.
@@ -124,7 +124,7 @@ FALLS_MBIT = (20.0, 5.0)
 def _effective_tmax(curve: str, queue: str) -> Case:
     """Returns the case for a Figure 10 curve whose thresholds do not change when Tmax falls.
 
-    The thresholds are times, except in 10a: there they are the bytes sent at the first Tmax in these times.
+    The thresholds are times, except in 10a, where they are the numbers of bytes sent in these times at the first Tmax.
     """
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}

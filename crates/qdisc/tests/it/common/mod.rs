@@ -61,7 +61,7 @@ impl Window {
     pub(crate) fn loss(&self, i: usize) -> f64 {
         f64::from(self.dropped(i)) / f64::from(self.offered(i))
     }
-    /// Returns the rate of departures of source `i`, in bit/s.
+    /// Returns the rate at which packets of source `i` leave, in bit/s.
     pub(crate) fn rate(&self, i: usize) -> f64 {
         self.tallies[i].sent_bytes as f64 * 8e9 / self.ns
     }

@@ -98,7 +98,7 @@ mod tests {
         }
         let want: f64 = [15.0 / 16.0; 16].iter().product();
         assert!((m.alpha - want).abs() < 1e-12 && !m.in_round());
-        // three quarters of a round are marked: that is too high, and a second such round ends Startup
+        // three quarters of a round are marked, which is too many, and a second such round ends Startup
         for n in 1..=2 {
             m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_000));
             m.end_round();

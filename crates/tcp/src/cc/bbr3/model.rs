@@ -108,7 +108,7 @@ impl Bbr3 {
         self.pacing_rate = super::STARTUP_PACING_GAIN * super::PACING_MARGIN * cwnd / (f64::from(us.max(1)) * 1e-6);
     }
 
-    /// SetPacingRateWithGain(): sets the pacing rate from bw. Until the pipe has been full, the rate is only raised.
+    /// SetPacingRateWithGain(): sets the pacing rate from bw. Until the pipe has been full, the rate is never lowered.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.path.bw * super::PACING_MARGIN;
         if rate > 0.0 && (self.path.full_bw_reached || rate > self.pacing_rate) {

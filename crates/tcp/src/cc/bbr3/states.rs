@@ -197,7 +197,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckProbeRTTDone() and ExitProbeRTT(): ends ProbeRTT if its time is over, and restores the window.
+    /// CheckProbeRTTDone() and ExitProbeRTT(): ends ProbeRTT if its time is up, and restores the window.
     pub(super) fn check_probe_rtt_done(&mut self, cwnd: &mut f64, now: Time) {
         if self.cycle.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
             return;

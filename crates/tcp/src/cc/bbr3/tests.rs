@@ -147,7 +147,7 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     let mut grown = Vec::new();
     for _ in 0..4 {
         let before = b.bounds.inflight_longterm;
-        // 50 ACKs, where the last ACK begins a round; the window follows the bound
+        // 50 ACKs, of which the last begins a round; the window follows the bound
         for k in 0..50 {
             b.path.round_start = k == 49;
             let s = AckSample { delivered: 1000, window_filled: true, ..AckSample::default() };
