@@ -59,7 +59,7 @@ class Endpoint(Protocol):
         """Returns the next datagram to send now, as destination, bytes and ECN field; None if there is none."""
 
     def next_timeout(self) -> int | None:
-        """Returns the time of the next timeout, None if none is pending. A time in the past means now."""
+        """Returns the time of the next timeout, or None if none is pending. A time in the past means now."""
 
     def on_timeout(self, now_ns: int, /) -> None:
         """Handles the timeout announced by `next_timeout`."""
@@ -192,7 +192,7 @@ class Network:
 
 
 def _copied(name: str, endpoint: Endpoint, memo: dict[int, Any]) -> Endpoint:
-    """Returns a copy of a stack that shares nothing with it. Raises `EndpointError`."""
+    """Returns a copy of a stack; the two share nothing. Raises `EndpointError`."""
     try:
         copied = copy.deepcopy(endpoint, memo)
     except Exception as error:

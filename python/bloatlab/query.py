@@ -234,7 +234,7 @@ _NUMBER = re.compile(r"U?HUGEINT|DECIMAL\(.*\)")
 
 
 def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
-    """Casts columns to types that all table formats support: wide numbers to DOUBLE, lists and others to VARCHAR."""
+    """Casts columns to types that all table formats support: wide numbers to DOUBLE, all other types to VARCHAR."""
     if answer is None:
         raise QueryError("the statement returns no rows")
     types = [str(kind) for kind in answer.types]

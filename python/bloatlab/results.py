@@ -130,7 +130,7 @@ def write_json(path: Path, data: Any, *, sort_keys: bool = True) -> None:
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Writes a frame atomically, in the format of the file's suffix."""
+    """Writes a frame atomically, in the format that the file's suffix selects."""
     if path.suffix.removeprefix(".") not in FORMS:
         raise ValueError(f"{path.suffix!r} is not a table format; expected {', '.join(FORMS)}")
     match path.suffix:

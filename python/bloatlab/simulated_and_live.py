@@ -97,8 +97,8 @@ class Compared:
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
-    #: By case, how late packets left the bench in the live run, which its simulations repeat; empty if these had exact
-    #: clocks.
+    #: By case, how late packets left the bench in the live run. The simulations of the case use the same lateness.
+    #: Empty if the simulations had exact clocks.
     lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
     @property

@@ -58,7 +58,7 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: A round that loses more than the share `loss_threshold` multiplies a bound by `beta`.
+    #: After a round that loses more than the share `loss_threshold`, a bound is multiplied by `beta`.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):

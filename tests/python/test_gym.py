@@ -53,7 +53,7 @@ def bits(seen: list[tuple[Any, ...]]) -> str:
 
 
 def line(**sets: Any) -> Any:
-    """Returns the default scenario with other values."""
+    """Returns the default scenario with some values replaced."""
     return bloatlab.from_dict(dict(LINE), sets={key.replace("__", "."): value for key, value in sets.items()})  # type: ignore[arg-type]
 
 

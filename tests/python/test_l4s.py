@@ -155,8 +155,8 @@ def test_bursts_take_the_link_from_prague_and_a_deeper_step_returns_it():
 
 
 def test_a_step_of_the_rate_is_measured_by_its_round_trip():
-    # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured 4346 ms, and this peak lasted
-    # until after the end of their run of 30 s.
+    # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured 4346 ms, and this peak had not
+    # ended by the end of their 30 s run.
     found = measure(run(build(c.step("prague", 80.0, "fq_codel", 1.0), 1)))
     assert found["rtt_max_ms"] == pytest.approx(4346.0, rel=0.1)
     assert found["spike_s"] == pytest.approx(30.0)
@@ -168,7 +168,7 @@ def test_a_ratio_is_within_a_factor_and_on_the_side_that_repeats_do_not_reach():
     # the L4S tests measured rates of 32.39 and 14.94 Mbit/s, whose ratio is 2.168. A factor of 1.5 in both directions
     # gives a band of 1.445 to 3.252
     assert (ratio_band(2.168).low, ratio_band(2.168).high) == pytest.approx((1.44533, 3.252), abs=1e-4)
-    # the ratio of 24.89 / 22.43 = 1.110 is farther from 1 than exchanging the two flows can explain, so the band ends
+    # the ratio of 24.89 / 22.43 = 1.110 is too far from 1 to be an effect of exchanging the two flows, so the band ends
     # at 1
     assert (ratio_band(1.11).low, ratio_band(1.11).high) == pytest.approx((1.0, 1.665))
     assert ratio_band(12.24 / 35.44).high == pytest.approx(0.518, abs=0.001)

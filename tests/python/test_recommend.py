@@ -249,7 +249,7 @@ def test_a_fast_modem_carries_its_rate(small: Path):
     """The transmit queue grows with the rate: 32 packets that wait 4 to 6 ms are enough for only 64 to 96 Mbit/s."""
     done = quick(small, up="200mbit", down="1gbit", rtt="10ms", load="gamer", seeds=2, seconds=4.0)
     large = by_discipline(done)["droptail 500 ms"]
-    # the mean includes slow start; with a transmit queue of 32 packets, the use of the line would be at most 48 %
+    # the mean includes slow start; with a transmit queue of 32 packets, the line's utilisation would be at most 48 %
     assert mean(large.values["upload"]) > 75.0
     assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # 50 ms of buffer and 3 MAPs of 2 ms
 

@@ -1,5 +1,5 @@
-"""The rate of a link from flent's data or a capture: bytes over time, computed by hand, and a simulation that is
-recorded and replayed.
+"""Tests the rate of a link read from flent's data or a capture: against bytes over time computed by hand, and against a
+simulation that is recorded and replayed.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ def test_a_viewer_and_a_swarm():
 
 
 def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
-    """Returns the measures of one place of an experiment on the paper's text, in a short run."""
+    """Runs one point of an experiment on the paper's text for a short time, and returns its measures."""
     return measure(bloatlab.run(ASKED[name].grid((1,), seconds).build(**at, seed=1)))
 
 

@@ -37,7 +37,7 @@ def test_the_bootstrap_is_reproducible_and_near_the_normal_interval_of_many_valu
     half = 1.96 * float(np.std(values)) / 20.0
     assert found.half == pytest.approx(half, rel=0.05)
     skewed = interval([1.0, 1.1, 1.2, 1.3, 1.4, 9.0], "bootstrap")
-    # the long tail is on the right, so the bootstrap's interval is wider on the right; the interval by t is symmetric
+    # the long tail is on the right, so the bootstrap's interval is wider on the right; the t interval is symmetric
     assert skewed.high - skewed.mean > skewed.mean - skewed.low
 
 

@@ -42,7 +42,7 @@ impl Rounds {
     /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
         if may != [true; 2] {
-            // when both may send again, it is L's turn first
+            // when both may send again, L goes first
             (self.deficit, self.turn) = ([0; 2], C);
             return if may[L] { L } else { C };
         }

@@ -25,7 +25,7 @@ const MOST: u16 = 64;
 const NEEDS_CSUM: u8 = 1;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
-/// A bit beside the type: the first segment has CWR.
+/// Flag combined with the type: the first segment has CWR.
 const GSO_ECN: u8 = 0x80;
 
 const TCP: u8 = 6;

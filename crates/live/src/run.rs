@@ -33,7 +33,7 @@ use units::{BitRate, Duration, Problem, Time};
 /// Options of a run in addition to its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// A kernel congestion control. It replaces the stacks of all applications, and is the default of sockets that
+    /// A kernel congestion control. It replaces the stacks of all applications, and is the default for sockets that
     /// commands open.
     pub congestion: Option<String>,
     /// Highest rate of a path; faster paths are refused.

@@ -113,7 +113,7 @@ pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns the structure as the kernel writes it, with zeros beyond the kernel's version, and its length.
+/// Returns the structure as the kernel wrote it, and its length; the bytes beyond that length are zero.
 fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     let mut raw = [0u8; 256];
     let mut len = raw.len() as libc::socklen_t;

@@ -71,7 +71,7 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
-    /// Counts a value in a bin whose page may not be allocated.
+    /// Counts a value in a bin whose page might not be allocated yet.
     #[cold]
     fn first(&mut self, bin: usize) {
         self.page(bin / PAGE)[bin % PAGE] += 1;
@@ -114,8 +114,8 @@ impl Histogram {
         (n > 0).then(|| Duration(((self.sum + n / 2) / n) as u64))
     }
 
-    /// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` without a mean above
-    /// 0.
+    /// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` unless the
+    /// mean is above 0.
     ///
     /// As for percentiles, every value counts as the middle of its bin, limited to [min, max]: the error is at most 0.001.
     pub(crate) fn variation(&self) -> Option<f64> {

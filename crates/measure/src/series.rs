@@ -71,7 +71,7 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now` for any channel. The functions for a single channel below need no match.
+    /// Adds `value` at `now` for any channel. The single-channel functions below need no match.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {

@@ -373,7 +373,7 @@ fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, Misbehaviour> {
     call("next_timeout", || endpoint.code.next_timeout())
 }
 
-/// Sends a datagram of endpoint `i`.   Errors: the action of a [`Failure`], if the datagram cannot be sent.
+/// Sends a datagram of endpoint `i`.   Errors: if the datagram cannot be sent, the text for [`Failure::action`].
 fn send<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,

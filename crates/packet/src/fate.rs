@@ -78,8 +78,8 @@ pub trait FateSink {
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);
     /// Receives a mark of `packet` at `point`. The packet stays in the queue.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
-    /// Receives the time `at` at which the last bit of `packet` leaves. Called only for packets with
-    /// [`Flags::LOCAL`](crate::Flags::LOCAL), which their socket counts.
+    /// Receives the time `at` at which the last bit of `packet` leaves. Called only for packets that their socket
+    /// counts ([`Flags::LOCAL`](crate::Flags::LOCAL)).
     fn left(&mut self, _packet: &PacketMeta, _at: Time) {}
 }
 

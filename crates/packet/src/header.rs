@@ -316,7 +316,7 @@ mod tests {
             if !v6 {
                 prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
             }
-            // only the bytes with the type of service and, in IPv4, the bytes with the checksum may have changed
+            // only the bytes that hold the type of service and, in IPv4, the checksum may have changed
             let changed = p.iter().zip(&before).enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i);
             prop_assert!(changed.into_iter().all(|i| i == 1 || (v6 && i == 0) || (!v6 && (i == 10 || i == 11))));
         }

@@ -102,8 +102,8 @@ impl Port {
         self.egress.propagation.may_duplicate()
     }
 
-    /// Returns true if the packet that [`Port::arrive`] returned last arrives a second time. Call it once for each packet,
-    /// because each call draws a random number.
+    /// Returns true if the packet last returned by [`Port::arrive`] arrives a second time. Call this function once for
+    /// each packet, because each call draws a random number.
     pub fn duplicates(&mut self) -> bool {
         self.egress.propagation.duplicates()
     }

@@ -99,7 +99,7 @@ impl Lengths {
         self.put(place, key);
     }
 
-    /// Stores `key` on top or below it.
+    /// Replaces the top key with `key`, which sinks to its place.
     fn sink(&mut self, key: u64) {
         let mut place = 0;
         // bound: each iteration goes one level down

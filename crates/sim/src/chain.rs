@@ -135,11 +135,11 @@ pub(crate) struct Chained {
     log: Ring<Passage>,
     /// Number of the first packet in the log.
     front: u64,
-    /// Number of the first packet that may still wait when the latest packet arrives; all earlier packets do not.
+    /// Number of the first packet that may still wait when the latest packet arrives; no earlier packet does.
     decided: u64,
     /// The packets that wait when the latest packet arrives.
     ahead: Backlog,
-    /// Time up to which the accounts have been moved.
+    /// Time up to which the accounts have been updated.
     settled: Time,
     /// Packets that arrived at the far end up to `settled`.
     delivered: Count,

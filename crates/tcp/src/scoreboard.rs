@@ -244,8 +244,8 @@ impl Scoreboard {
         self.get(0).is_some_and(|e| e.flags & (LOST | SACKED | RETX) == LOST)
     }
 
-    /// Marks the first segment in flight as lost, after duplicate ACKs or a partial ACK. Returns false if it was SACKed, or
-    /// marked before.
+    /// Marks the first segment in flight as lost, after duplicate ACKs or a partial ACK. Returns false if it was
+    /// already SACKed or marked.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         if self.get(0).is_none_or(|e| e.has(SACKED)) {
             return false;

@@ -133,7 +133,7 @@ pub(crate) struct Sender {
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     reduction: ReductionState,
-    /// State for the undo of reductions. Present only in stacks with undo, from the first retransmission on.
+    /// State for undoing reductions. Present only in stacks with undo, from the first retransmission on.
     undo: Option<Box<Undo>>,
 }
 

@@ -35,7 +35,8 @@ use units::{positive_or_none, require, within};
 const MAX_FLOWS: u32 = 1 << 20;
 /// Interval at which an application with `rates` writes: short enough for 500 Mbit/s with [`UNSENT`] bytes in the socket.
 const TICK: Duration = Duration::from_millis(1);
-/// Unsent bytes in the socket of an application with `rates`: the target while its rate has no limit, otherwise an upper bound.
+/// Unsent bytes in the socket of an application with `rates`: the amount to keep there while its rate has no limit, and
+/// otherwise an upper bound.
 const UNSENT: u64 = 64_000;
 /// Size of the blocks that an application with `rates` writes: the payload of a full segment in Linux.
 const BLOCK: u64 = 1448;

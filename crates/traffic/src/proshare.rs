@@ -175,8 +175,8 @@ mod tests {
         assert_eq!(sizes.iter().sum::<u64>() * 8, 210_000 * 100);
         let count = |size| sizes.iter().filter(|&&s| s == size).count();
         assert_eq!((count(200), count(700), count(325), sizes.len()), (1000, 3000, 1000, 5000));
-        // the datagrams of a frame leave at once; frames and audio leave every 100 ms, from a random time in their first interval
-        // on
+        // the datagrams of a frame leave at once; frames and audio leave every 100 ms, starting at a random time in
+        // their first interval
         for size in [200, 325] {
             let at: Vec<u64> = fake.datagrams.iter().filter(|d| d.2 == size).map(|d| d.0.0).collect();
             assert!(at[0] < 100_000_000 && at.windows(2).all(|w| w[1] - w[0] == 100_000_000), "{size}");

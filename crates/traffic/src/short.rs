@@ -167,9 +167,9 @@ impl Params for ShortParams {
 struct Transfer {
     started: Time,
     size: u64,
-    /// Bytes of the request not yet arrived at the server.
+    /// Bytes of the request that have not reached the server yet.
     request_left: u64,
-    /// Bytes not yet arrived at the receiver.
+    /// Bytes that have not reached the receiver yet.
     left: u64,
 }
 

@@ -69,7 +69,7 @@ class Tried:
 
     @property
     def word(self) -> Word:
-        """The verdict on the case: not met if a criterion is not met; otherwise met if a criterion is met.
+        """The verdict on the case: not met if any criterion is not met; otherwise met if at least one is met.
 
         Conditions do not count, but a case whose condition does not hold is not judged.
         """

@@ -138,8 +138,8 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | None = None) -> list[str]:
     """Lists, for a terminal, the metrics with the most values outside their tolerance.
 
-    The paper's claims that differ follow. `explained_from` is the number of seeds from which the study looks for explanations, if
-    this reproduction uses fewer.
+    Then lists the paper's claims that differ. `explained_from` is the number of seeds that the study needs to look for
+    explanations, if this reproduction uses fewer.
     """
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []

@@ -125,7 +125,7 @@ def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
 
 
 class Pasts:
-    """The latest pasts, shared by the threads of a process. Unpickling a copy returns that process's own object."""
+    """The latest pasts, shared by the threads of a process. Unpickling a copy gives each process its own object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -56,8 +56,8 @@ fn quoted_number(word: &str) -> String {
 }
 
 impl Lines {
-    /// Reads a file with a number in every line.   Errors: the first line that is not a number or is below the previous line; a
-    /// file without lines.
+    /// Reads a file with one number per line.   Errors: the first line that is not a number or is below the previous
+    /// line; an empty file.
     pub fn read(text: &str) -> Result<Self, BadLine> {
         let mut lines = Builder::default();
         for (i, line) in text.lines().enumerate() {

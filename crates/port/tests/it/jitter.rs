@@ -29,7 +29,7 @@ fn delays_are_uniform() {
     let mut tenths = [0u32; 10];
     let mut sum = 0.0;
     for (i, at) in arrivals(&b).iter().enumerate() {
-        // the delay of the packet without 12 us of transmission and 10 ms of propagation, in ns
+        // the packet's delay minus 12 us of transmission and 10 ms of propagation, in ns
         let jitter = at.0 - i as u64 * 20_000_000 - 12_000 - 10_000_000;
         assert!(jitter <= 4_000_000);
         tenths[(jitter / 400_001) as usize] += 1;

@@ -28,7 +28,7 @@ use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading, Sample};
 use units::{Duration, Limit, Problem, Time};
 
-/// A packet in C. While packets wait, [`PacketMeta::class`] holds this constant or one of the next four.
+/// A packet in C. While a packet waits, its [`PacketMeta::class`] holds this constant or one of the four below.
 const CLASSIC: u8 = 0;
 /// A packet in L, subject to the coupled law, the step and the ramp.
 const L4S: u8 = 1;

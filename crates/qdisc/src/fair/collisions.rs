@@ -1,7 +1,8 @@
 //! Measures collision probabilities by sending random 5-tuples through a discipline's own classifier.
 //!
 //! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted, and the queues are examined after
-//! each packet. So one trial gives a result for every number of sessions up to n. The discipline is built as for a scenario.
+//! each packet. So one trial gives a result for every number of sessions up to n. The discipline is built as it would
+//! be for a scenario.
 //!
 //! Source: ARRIS 2013 Figures 8 and 9, for the closed forms that the tests compare with.
 

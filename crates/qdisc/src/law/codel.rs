@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Source: RFC 8289; draft-nichols-tsvwg-codel-01; Nichols & Jacobson, ACM Queue 10(5) 2012.
-//! The law receives one head at a time. So the loops of the published pseudo-code become a state, [`Turn`]: the place in these
-//! loops at which the next head is examined.
+//! The law receives one head at a time, so it cannot loop as the published pseudo-code does. Instead, the state
+//! [`Turn`] records where in those loops the next head is examined.
 //! Departs: Linux measures time in units of 1024 ns, this model in ns. All other differences between the variants are parameters.
 
 mod params;

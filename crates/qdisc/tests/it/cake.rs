@@ -191,7 +191,8 @@ fn an_instance_alone_has_the_whole_rate() {
         (first, times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>())
     };
     assert!(spaces(0, false).1.iter().all(|space| *space == 1_200_000));
-    // a flow that the hash puts into the other instance sends at once, and halves the rate until it has no packets
+    // a flow that the hash puts into the other instance sends at once, and halves the first flow's rate until it has no
+    // packets left
     let at_once = |of: &(Option<Time>, Vec<u64>)| of.0 == Some(Time(100_000_000));
     let (_, of) = (0..20).map(|i| spaces(i, true)).find(at_once).expect("a flow in the other instance");
     let halved = of.iter().filter(|space| **space == 2_400_000).count();

@@ -134,9 +134,9 @@ fn lred_s_integral_term_comes_and_goes() {
         see(&mut law, n, 0);
     }
     assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
-    // ten seconds later, a head at twice the target raises p_i by 0.1 only, because a step is at most 100 ms long; without this
-    // limit, p_i would rise to 1. Heads at the target do not change p_i = 0.1, so on average 10 of 100 heads are dropped, with
-    // a standard deviation of 3
+    // ten seconds later, a head at twice the target raises p_i by only 0.1, because a step is at most 100 ms long;
+    // without this limit, p_i would rise to 1. Heads at the target do not change p_i = 0.1, so on average 10 of 100
+    // heads are dropped, with a standard deviation of 3
     see(&mut law, 161, 400);
     let drops = (162..262).filter(|n| see(&mut law, *n, 200) == Verdict::Drop).count();
     assert!((1..20).contains(&drops), "p_i = 0.1: {drops}");

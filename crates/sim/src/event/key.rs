@@ -7,7 +7,8 @@
 //! | 14 | its number among the events scheduled at that moment |
 //! | 24 | its target |
 //!
-//! A rank replaces the second and third field. Every rank is less than the value of these two fields in a key without a rank.
+//! A rank replaces the second and third fields. Every rank is less than the value of these two fields in a key without
+//! a rank.
 
 use units::Time;
 

@@ -323,8 +323,8 @@ pub struct Origin<'a> {
     pub name: &'a dyn Fn() -> String,
 }
 
-/// Returns the window after the undo of a reduction: the larger of `w` and the window `before` the reduction, or `w` if `before` is
-/// unknown.
+/// Returns the window after a reduction is undone: the larger of `w` and the window `before` the reduction, or `w` if
+/// `before` is unknown.
 pub(super) fn undone(w: Window, before: Option<Window>) -> Drive {
     let Some(before) = before else { return w.into() };
     Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()

@@ -266,8 +266,8 @@ mod tests {
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         c.growth.reduce(BETA, 100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
-        // while W_max is unknown, the window grows by one for 20 segments, or 5 % per round trip. Starting at 50, it is 50 *
-        // 1.05^20 = 132.7 after 20 round trips
+        // while W_max is unknown, the window grows by one segment for every 20 acknowledged, or 5 % per round trip.
+        // Starting at 50, it is 50 * 1.05^20 = 132.7 after 20 round trips
         let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };
         rounds(&mut c, &mut w, 50, 20);
         assert!((120.0..=136.0).contains(&w.cwnd), "{}", w.cwnd);

@@ -320,8 +320,8 @@ mod tests {
     #[test]
     fn the_window_is_two_over_the_share_of_marks() {
         for p in [0.1, 0.02] {
-            // evenly spaced marks: every round has a mark, and the cut, a share alpha / 2 of the window, equals the growth of one
-            // segment
+            // evenly spaced marks: every round has a mark. Each cut removes a share alpha / 2 of the window, as much as
+            // the growth of one segment per round adds
             let mut sum = 0.0;
             let even = mean_window(|| {
                 sum += p;

@@ -37,7 +37,7 @@ use units::{Duration, Time};
 
 /// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// Round-trip times shorter than this count as this long.
+/// Minimum virtual round-trip time: a shorter round trip is treated as if it took this long.
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// Number of rounds after slow start before short round trips count as [`TARGET_RTT`] (version 0.7).
 const TRANSITION: u32 = 4;

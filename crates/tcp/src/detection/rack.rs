@@ -188,8 +188,8 @@ impl Rack {
     }
 
     /// Processes the segments that an ACK delivers, once they are on the scoreboard. Returns true if a segment may be lost. `open`
-    /// is true in the state Open, in which no segment is marked lost; if none is SACKed either, everything sent earlier has been
-    /// acknowledged.   Source: RFC 8985 §6.2.
+    /// is true in the state Open, in which no segment is marked lost. If no segment is SACKed in that state, everything
+    /// sent earlier has been acknowledged, so nothing can be lost.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -332,7 +332,7 @@ impl Rack {
         self.lost_again = true;
     }
 
-    /// Marks as lost the overdue segments sent only once, and before `newest`. Segments above `lost_to` are in
+    /// Marks as lost the overdue segments that were sent only once and before `newest`. Segments above `lost_to` are in
     /// sending order. Returns the longest time in microseconds until other segments are overdue.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;

@@ -140,8 +140,8 @@ fn invalid_combinations_are_refused() {
     }
 }
 
-/// With `marking_ack_reduces`, the ACK that reports the first mark counts for the reduction. It covers two of the ten segments of
-/// 1000 bytes in flight.
+/// With `marking_ack_reduces`, the ACK that reports the first mark counts towards the reduction. It covers two of the
+/// ten segments of 1000 bytes in flight.
 #[test]
 fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {

@@ -95,9 +95,9 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
     // at 250 ms, the first segment ends a round trip in which 44 + 1 segments (65160 bytes) were read. `before` was ten
-    // segments, 14480 bytes, so wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later
-    // segment raises the window by 2896 bytes from 65536 on. The last ACK of the flight is for the 44th segment: its window is
-    // 65536 + 43 x 2896 = 190064 bytes, rounded up to 190080, a multiple of 128
+    // segments, 14480 bytes, so wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560.
+    // Each later segment raises the window, which starts at 65536 bytes, by 2896 bytes. The last ACK of the flight is
+    // for the 44th segment: its window is 65536 + 43 x 2896 = 190064 bytes, rounded up to 190080, a multiple of 128
     assert_eq!(arrived(200), 45 * MSS);
     assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
     // the ACKs of the first flight have announced a window of 65536 bytes, and the sender's trace reports this window

@@ -14,7 +14,7 @@
 //!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s *= 1 - p / 2;   rate = min(A, A_s)
 //! ```
 //!
-//! Rates are bits per second on the wire; the encoder gets the share of payload.
+//! Rates are bits per second on the wire; the encoder's target is the payload's share of the rate.
 //!
 //! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after public
 //! descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself, which
@@ -186,7 +186,7 @@ impl Detector {
         }
     }
 
-    /// Updates the filter and the detector with a group: its `d`, and the gaps of departures and arrivals, all in ms.
+    /// Updates the filter and the detector with a group: its `d`, and its departure and arrival gaps, all in ms.
     fn group_done(&mut self, d: f64, departures: f64, arrivals: f64, p: &GccParams) {
         self.groups += 1;
         if self.gaps.len() == FREQUENCY_GROUPS {
@@ -361,7 +361,7 @@ impl Gcc {
         (0.5 * (dt / response).min(1.0) * frame / packets).max(1000.0)
     }
 
-    /// Adds R at a decrease, in kbit/s, to its mean and variance.
+    /// Updates the mean and the variance of R at decreases with a new value `r`, in kbit/s.
     fn converge(&mut self, r: f64) {
         let (mean, variance) = self.convergence.unwrap_or((r, VARIANCE[0]));
         let mean = SMOOTHING * mean + (1.0 - SMOOTHING) * r;

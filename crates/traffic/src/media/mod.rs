@@ -114,7 +114,7 @@ struct Count {
 }
 
 impl Count {
-    /// Returns the delay in ms not exceeded by a share `q` of the whole frames; NaN if there are no frames.
+    /// Returns the delay in ms that a share `q` of the frames that arrived whole do not exceed; NaN without any.
     fn delay(&self, q: f64) -> f64 {
         let all: u64 = self.delays.values().sum();
         let rank = ((q * all as f64).ceil() as u64).max(1);

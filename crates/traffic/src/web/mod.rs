@@ -41,9 +41,9 @@ use units::{Duration, Time};
 enum Phase {
     /// No page is being loaded.
     Think,
-    /// The html is in progress, in its slot. `measured` is true if the start of the page load has been set.
+    /// The html is being loaded, in its slot. `measured` is true if the start of the page load has been set.
     Html { measured: bool },
-    /// The objects are in progress.
+    /// The objects are being loaded.
     Objects,
 }
 
@@ -51,7 +51,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     conn: Option<ConnId>,
-    /// True if an object is in progress, or waits for its retry.
+    /// True if an object is being loaded, or is waiting to be retried.
     busy: bool,
     /// Size of the object.
     size: u64,

@@ -122,8 +122,8 @@ fn log_normal_pages_have_their_total_and_shape() {
         let mut fake = Fake::new(&RTT);
         run(WebParams { page: page(draw), pages: Some(40), ..Default::default() }, &mut fake, 1000 * S);
         assert_eq!(fake.pages.len(), 40);
-        // each of the 100 sizes is rounded to a byte, so the sum differs by at most 50 B (or slightly more, if a size of 0 was
-        // raised to 1)
+        // each of the 100 sizes is rounded to a whole byte, so the sum differs by at most 50 B (or slightly more, if a
+        // size of 0 was raised to 1)
         assert!(fake.pages.iter().all(|p| p.2 == 100 && p.3.abs_diff(614_400 + 102_400) < 60));
         let sizes: Vec<u64> =
             fake.writes.iter().filter(|w| w.role == Role::Server && w.bytes != LISTED_HTML).map(|w| w.bytes).collect();

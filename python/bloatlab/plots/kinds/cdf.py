@@ -41,7 +41,7 @@ def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool
 
 
 def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Limits the axis. Medians and 99th percentiles decide whether the axis is logarithmic; minima may be 0."""
+    """Sets the axis limits. Medians and 99th percentiles decide whether the axis is logarithmic; minima may be 0."""
     typical = [max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)]
     ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]
     span(axes, *ends, log=style.logarithmic(typical, "x", log))

@@ -183,7 +183,7 @@ STEPS = tuple(
 
 
 #: CUBIC beside each Prague version, at equal round trips. `BURSTY` adds the bursts of scenario 2 in front of the
-#: queue, which is not done in the tests. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of
+#: queue, which the tests do not do. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of
 #: 0.24 ms at 50 Mbit/s.
 SMOOTH = tuple(
     case.of_version(form)

@@ -115,7 +115,7 @@ def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
 
 
 def group_tables(results: Results, *names: str) -> list[TextTable]:
-    """Makes a table of each group of cells, each cell with its verdict and reason."""
+    """Makes a table for each named group of cells, with the verdict and reason of each cell."""
     found = groups(results.scorecard.cells)
     card = results.scorecard
     return [statements_table(replace(card, cells=found[n]), DECLARED.table("titles")[n]) for n in names if n in found]

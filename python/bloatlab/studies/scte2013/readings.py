@@ -86,7 +86,7 @@ def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: 
 
 
 def ratio(first: CurveName, second: CurveName, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """Reads the ratio of two curves at buffers of at least `least_ms`: the median, or with `worst` the farthest from 1."""
+    """Reads the ratio of two curves from `least_ms` onwards: the median, or, if `worst`, the one farthest from 1."""
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 

@@ -12,7 +12,7 @@ use scenario::read::{self, Format};
 use serde_json::{Value, json};
 use sim::{WORK_PER_SLICE, World};
 
-/// Scenarios with links without a rate.
+/// Scenarios in which most links have no rate.
 pub(crate) const RATELESS: Target = Target {
     name: "rateless",
     minute: 3_000,
