@@ -1,8 +1,8 @@
-"""Live runs: a scenario on the wall clock, with real programs over kernel TCP through the same queues.
+"""Live runs: a scenario in real time, with real programs over kernel TCP through the same queues.
 
 Needs Linux with TUN and permission to create network namespaces (root, or a user namespace); builds for other systems
-have no bench (`available`). A run cleans up after itself, however it ends; `clean` ends the processes of a run that was
-killed with `kill -9`.
+do not include the bench (`available`). A run cleans up after itself, however it ends; `clean` ends the processes of a
+run that was killed with `kill -9`.
 """
 
 import contextlib

@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Returns the departures until `end` from a queue of `n` packets of 1500 B, which arrive at `start`.
+    /// Returns the departure times, up to `end`, of `n` packets of 1500 B that arrive at `start`.
     fn drain(p: &DocsisParams, n: usize, start: Time, end: Time) -> Vec<Time> {
         let mut link = GrantedLink::new(p, Some(BitRate(100_000_000)));
         let mut queue: VecDeque<PacketMeta> = (0..n).map(|_| PacketMeta { size: 1500, ..Default::default() }).collect();

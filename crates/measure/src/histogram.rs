@@ -157,8 +157,8 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns the percentile `p` of the values, each weighted by itself, and taken as the middle of its bin. `None`
-    /// without values. If each probe is sent when the previous one is answered, this is a percentile over time: each
+    /// Returns the percentile `p` of the values, weighting each value by its own size and representing it by the middle
+    /// of its bin. `None` if there are no values. If each probe is sent when the previous one is answered, this is a percentile over time: each
     /// round trip has the weight of its own duration.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);

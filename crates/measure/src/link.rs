@@ -57,7 +57,7 @@ impl LinkMeter {
         self.queue.restart(self.warm_up);
     }
 
-    /// Records an enqueued packet, after which the queue holds `packets`.
+    /// Records that a packet was enqueued; the queue then holds `packets`.
     #[inline]
     pub fn enqueued(&mut self, now: Time, packets: u32) {
         self.queue.set(now, packets);

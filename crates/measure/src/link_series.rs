@@ -102,7 +102,7 @@ impl LinkSeries {
         self.count_level(now.min(self.end));
     }
 
-    /// Returns the bin of `now`.
+    /// Returns the bin that contains `now`.
     #[inline]
     fn at(&mut self, now: Time) -> &mut Bin {
         if now >= self.bin_end {

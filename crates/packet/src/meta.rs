@@ -221,8 +221,8 @@ impl PacketMeta {
         u64::from(self.flow.0) << 1 | u64::from(self.flags.has(Flags::REVERSE))
     }
 
-    /// Returns the size of a full segment on the wire if the packet holds several ([`Flags::GSO`]), otherwise the packet's
-    /// size; in bytes.
+    /// Returns a size in bytes: if the packet holds several segments ([`Flags::GSO`]), that of a full segment on the wire,
+    /// otherwise that of the packet.
     #[inline]
     pub fn frame(&self, flows: &FlowTable) -> u16 {
         if self.flags.has(Flags::GSO) { self.frame_of_several(flows) } else { self.size }

@@ -373,7 +373,7 @@ enum Sets {
 struct PythonController {
     object: Object<10>,
     stack: StackFacts,
-    /// The earliest time in the object's `timers` after the last call.
+    /// The earliest time in the object's `timers`, as of the last call.
     timer: Option<Time>,
     /// The connection, for messages.
     flow: String,

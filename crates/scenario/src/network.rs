@@ -140,7 +140,7 @@ pub struct Network {
 }
 
 impl Scenario {
-    /// Returns the network of this scenario.   Errors: the first problem of the scenario.
+    /// Returns the network of this scenario.   Errors: the first problem found in the scenario.
     pub fn network(&self) -> Result<Network, Problem> {
         match self.validate().into_iter().next() {
             Some(problem) => Err(problem),
@@ -182,7 +182,7 @@ impl Network {
         (link != NO_LINK).then_some(link)
     }
 
-    /// Returns the end of the warm-up and the changes of links, latest first. At equal times, the end of the warm-up comes
+    /// Returns the end of the warm-up and the link changes, latest first. At equal times, the end of the warm-up comes
     /// first, and then the changes in the order of the links' names.
     pub fn tasks(&self, warm_up: Duration) -> Vec<(Time, Task)> {
         let begin = (!warm_up.is_zero()).then_some((Time(warm_up.0), Task::Begin));

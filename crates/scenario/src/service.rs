@@ -65,7 +65,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D:
     Ok(Service::Plain)
 }
 
-/// A link's keys, without the key of its service, which is read into `found`.
+/// A link's keys, except for the service key, which is read into `found`.
 pub(crate) struct LinkKeys<'a, A> {
     pub map: A,
     /// The names of all keys of a link.

@@ -43,7 +43,7 @@ pub fn is_unprintable(c: char) -> bool {
 pub struct Problem {
     /// Path from the document's root, parts joined by dots; empty for the document itself.
     pub path: String,
-    /// One sentence with the value and the valid values.
+    /// One sentence with the given value and the values that are valid.
     pub message: String,
 }
 

@@ -121,8 +121,8 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
 
 #: Settings of local workers. The profiler, which samples a hundred times a second, is off. Event loops and memory are
 #: checked once a second, because with Dask's default intervals of 20 and 100 ms they take 5 % of a core. By
-#: default, Dask gives up on a worker that does not start within 15 s. This limit is raised, so that a dead worker is
-#: replaced even on a slow machine.
+#: default, Dask gives up on a worker that does not start within 15 s. A higher limit gives the
+#: replacement of a dead worker time to start on a slow machine.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",

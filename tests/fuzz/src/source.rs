@@ -1,7 +1,7 @@
 //! Choices read from the bytes of an input.
 
 /// Reads choices from bytes. After the last byte, every choice is the first option. So shorter inputs encode simpler choices,
-/// and an input is reduced by cutting it.
+/// and an input can be reduced by truncating it.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     left: &'a [u8],

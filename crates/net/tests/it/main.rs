@@ -1,4 +1,4 @@
-//! Tests of endpoints in a network, with stacks of a few lines.
+//! Tests of endpoints in a network. Their stacks are only a few lines long.
 
 mod expectations;
 mod forks;

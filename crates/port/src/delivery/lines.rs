@@ -20,7 +20,7 @@ pub(crate) const MOST_LINES: u64 = 100_000_000;
 /// Maximum time in a trace; the limit keeps sums of times from overflowing.   Unit: ms (more than 11 days).
 const MOST_MS: u64 = 1_000_000_000;
 
-/// The opportunities of one millisecond.
+/// The opportunities within one millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub ms: u32,

@@ -76,7 +76,8 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // disciplines that tc does not have, with parameter names as keywords; then tc keywords followed by a parameter name
+        // first, disciplines that tc does not have, whose keywords are the parameter names; then tc's own keywords, each with
+        // a parameter name behind it
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),

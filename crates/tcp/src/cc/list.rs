@@ -1,7 +1,7 @@
 //! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
 
 /// Calls `$expand!` with every controller: its description, its keyword in a scenario, its name, and its type. Additional tokens
-/// are passed before the list; an expansion that defines a macro needs a `$` there.
+/// are passed before the list. An expansion that itself defines a macro needs a `$` as an additional token.
 macro_rules! controllers {
     ($expand:ident $($first:tt)*) => {
         $expand! {

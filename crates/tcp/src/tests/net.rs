@@ -140,7 +140,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Runs until no event is left, or until the time is `secs` seconds.
+    /// Runs until no events are left, or until the clock reaches `secs` seconds.
     pub(super) fn run(&mut self, secs: f64) {
         let end = Time((secs * 1e9) as u64);
         for _ in 0..20_000_000 {

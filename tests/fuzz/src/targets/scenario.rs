@@ -121,7 +121,7 @@ fn run(world: &mut World, events: u64) -> bool {
     false
 }
 
-/// Checks the books of every link; returns the number of packets offered to all links.
+/// Checks that the books of every link balance; returns the number of packets offered to all links.
 pub(super) fn balance(world: &World) -> u64 {
     let mut offered = 0;
     for (i, b) in world.books().enumerate() {
