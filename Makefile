@@ -46,13 +46,13 @@ TIME ?= 600
 UV_VERSION := 0.13.8
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# pip reads only the hashed files; a leftover PYTHONPATH must not shadow the package. With PYTHONDONTWRITEBYTECODE, every process would
-# compile all modules that it imports, for two seconds.
+# A leftover PYTHONPATH must not shadow the package. With PYTHONDONTWRITEBYTECODE, every process would spend two seconds compiling the
+# modules that it imports.
 unexport PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-# The hashed files name every package, so nothing is left to resolve. Python compiles a module when it is first imported: most of scipy
-# and matplotlib never is.
+# --no-deps: the files in requirements/ list every package with its hashes, so pip has nothing to resolve. --no-compile: Python compiles
+# a module when it is first imported, and most modules of scipy and matplotlib are never imported.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-compile
 
 .PHONY: help run judge study test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million forks least-rust miri transports transports-rust transports-python train dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
@@ -77,7 +77,7 @@ $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
 	$(PIP_INSTALL) -r requirements/dev.txt
 	@touch $@
 
-# Builds bloatlab._core in release mode and installs the package as editable, so that changes of Python code need no rebuild.
+# Builds bloatlab._core in release mode and installs the package as editable, so that changes to Python code need no rebuild.
 $(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
 	@tools/preflight.sh $(BIN)/python rust
 	@$(STEP) "the simulator" "a minute or two the first time" env MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" \
@@ -136,7 +136,7 @@ check-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 
 transports: transports-rust transports-python
 
-# Their dependencies are not those of the core.
+# A separate workspace, because the core needs none of its dependencies.
 transports-rust:
 	@tools/preflight.sh $(PYTHON) rust
 	cd examples/transports && cargo fmt --check && cargo test --locked --quiet
@@ -188,8 +188,8 @@ playground: $(VENV)/.core-stamp
 	$(BIN)/python tools/playground_presets.py web/generated/presets.json
 	cd web && npm run --silent check && node build.mjs ../$(WASM) generated/presets.json ../$(PLAYGROUND)
 
-# Makes the stable compiler insert coverage counters. With --target, build scripts get none; a separate target folder keeps them
-# out of all other builds.
+# Flags that make the stable compiler insert coverage counters. --target keeps the counters out of build scripts, and --target-dir
+# keeps them out of all other builds.
 COUNTERS := -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 \
 	-C llvm-args=-sanitizer-coverage-inline-8bit-counters
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -258,11 +258,11 @@ docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
 	$(BIN)/python tools/results_doc.py
 
-# Exit code 1 means that a controller misses a criterion: a result.
+# Exit code 1 means that a controller misses a criterion. That is a result, not a failure of `make judge`.
 judge: $(VENV)/.core-stamp
 	@$(BIN)/bloatlab judge --suite all --cc all --out runs/judge $(if $(JOBS),--jobs $(JOBS)) || [ $$? -eq 1 ]
 
-# A study's page begins with the answer of the run in runs/; a study without one is run with one seed.
+# A study's page begins with the answer of the run in runs/; a study without a run is run with one seed.
 site: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	@echo "running the studies that have no run yet, with one seed: up to 5 minutes of CPU time"
 	@for study in $(STUDIES); do test -f runs/$$study/report.html || \

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Measures the cost of a packet in bloatlab, and compares it with the floor, ns-2 and ns-3.
 
+The floor is the time for the same network without TCP: fixed windows, one event per hop of a packet (benches/floor).
+
 Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
 CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
 ratio to the floor. Cases with a thousand flows or more also show the memory counted by the allocator: bytes per flow

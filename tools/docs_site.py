@@ -98,7 +98,6 @@ NAMED = {
     "fixed": "Constant window",
     "abe": "Alternative backoff with ECN",
 }
-#: The theme's colours.
 INK = {"primary": "teal", "accent": "teal"}
 #: Pictures keep their white background in the dark theme.
 STYLE = """.md-typeset img { background: #fff; }
@@ -133,7 +132,6 @@ SHIM = """if (location.protocol === "file:") {
   };
 }
 """
-#: Headings of the menu, in order.
 MENU = [
     "Use it",
     "Studies",

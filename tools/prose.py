@@ -108,7 +108,7 @@ def unlisted(text: str) -> Prose:
 
 
 def wide(text: str, width: int) -> Prose:
-    """Yields the lines of a page longer than `width`."""
+    """Yields the lines of a page that are longer than `width`."""
     for n, line in enumerate(text.splitlines(), 1):
         if len(line) > width and not re.match(r"\||    |.*(?:https?://|<a id=)", line):
             yield n, f"break the line: {len(line)} characters, at most {width}"

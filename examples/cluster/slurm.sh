@@ -14,7 +14,7 @@
 #SBATCH --time=12:00:00
 #SBATCH --output=bloatlab-%j.log
 
-# Dask runs any code sent to the scheduler's port, also by other users of these nodes (docs/cluster.md, Security).
+# Dask runs any code sent to the scheduler's port, even by other users of these nodes (docs/cluster.md, Security).
 set -eu
 bin="$PWD/.venv/bin"
 # in the shared folder, so that every node can read it

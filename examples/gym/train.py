@@ -1,4 +1,4 @@
-"""Trains an agent with Stable-Baselines3's PPO, and compares it with built-in code in episodes it has not seen.
+"""Trains an agent with Stable-Baselines3's PPO, and compares it with built-in algorithms in episodes it has not seen.
 
     make train                                   installs what this needs (5 GB), trains both agents, prints both tables
     train.py congestion-control [--steps N] [--seed N] [--episodes N] [--save FILE.zip]

@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-# methods such as `Result.plot` find functions of higher layers by `public.find`, without importing their modules
+# through `public.find`, methods such as `Result.plot` find functions of higher layers without importing their modules
 public.find = __getattr__
 
 

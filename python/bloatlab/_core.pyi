@@ -432,7 +432,7 @@ class LawView:
     def downstream_ns(self) -> int:
         """Further delay of a packet that leaves the queue now, ns: the wait in a modem's transmit queue."""
     def expected_delay_ns(self, bytes: int) -> int:
-        """Time in ns that `bytes` take to leave: at the peak rate while tokens last, then at the sustained rate."""
+        """Return the ns that `bytes` take to leave: at the peak rate while tokens last, then at the sustained rate."""
     def random(self) -> float:
         """Return the next number of the law's own random stream, in [0, 1)."""
 
@@ -470,7 +470,7 @@ def live(
     captures: str | None = None,
     look: Callable[[LiveView], None] | None = None,
 ) -> RunOutput:
-    """Run a scenario (canonical JSON) live; see `bloatlab.live.run`. Release the GIL except during `look`.
+    """Run a scenario (canonical JSON) live; see `bloatlab.live.run`. The GIL is released except during `look`.
 
     `look` is called about ten times a second with the state of the run; an exception in it ends the run and is raised.
     Raises `ScenarioError` and `LiveError`; `RuntimeError` for a bug in one of its threads.
@@ -548,9 +548,10 @@ class DrivenRun:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
-    """Return what affects a run from its start as a string, and each later action in order, as (time in ns, string).
+    """Return the timeline of a scenario (canonical JSON, see `resolve`).
 
-    None if the run depends on more than the scenario: on code in Python, or on endpoints.
+    It is a string for everything that takes effect at the start, then each later action in order, as (time in ns,
+    string). None if the run depends on more than the scenario: on code in Python, or on endpoints.
     """
 
 @final

@@ -106,7 +106,7 @@ class _Watched:
         self.seek = file.seek
 
     def read(self, size: int) -> bytes:
-        """Reads up to `size` bytes, as a file does. Raises `CaptureError` for more than `MOST_RECORD` bytes."""
+        """Reads up to `size` bytes. Raises `CaptureError` if `size` is more than `MOST_RECORD`."""
         if not 0 <= size <= MOST_RECORD:
             raise CaptureError(f"a record of {size} bytes; at most {MOST_RECORD >> 20} MiB are supported")
         data = self.file.read(size)

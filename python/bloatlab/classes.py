@@ -1,8 +1,8 @@
 """Reads and checks the user's classes that a run calls, and describes their errors.
 
-`laws` and `controllers` each define a `Kind`, which holds everything that differs between laws and controllers. When a
-scenario is read, the file's source and every parameter of the class are copied into it. Each run executes the source
-again.
+`laws`, `controllers` and `judge.transports` each define a `Kind`, which contains everything specific to their classes.
+When a scenario is read, the source and every parameter of each law and controller are copied into it. Each run executes
+the source again.
 """
 
 import ast
@@ -32,7 +32,7 @@ class ClassError(_core.ScenarioError):
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What a class implements (a law, a controller): the table that names it, its methods, and its error messages."""
+    """A kind of user's class, such as laws: its table in a scenario, its methods, and its error messages."""
 
     #: The noun for such a class ("law"), which is also the key of the table that names the class.
     noun: str

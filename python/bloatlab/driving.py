@@ -73,7 +73,7 @@ def prepared(
 
 @contextmanager
 def _explained(factories: outside.Factories) -> Generator[None]:
-    """Raises the failure of a Python object as `ClassError`."""
+    """Turns the failure of a law or controller in Python into a `ClassError`."""
     try:
         yield
     except _core.ClassFailure as failure:

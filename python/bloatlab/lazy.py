@@ -30,7 +30,7 @@ def load(*, polars: bool = True) -> None:
 
 
 class _Lazy(ModuleType):
-    """Imports the module with this name when an attribute is first used."""
+    """A stand-in for a module, which is imported when an attribute is first used."""
 
     def __getattr__(self, name: str) -> Any:
         load(polars=self is pl)

@@ -44,7 +44,7 @@ class EndpointError(RuntimeError):
 
 
 class Endpoint(Protocol):
-    """A stack at a node: a machine without I/O, driven in virtual time. Times are in ns since the start of the run.
+    """A stack at a node: a state machine without I/O, in virtual time. Times are in ns since the start of the run.
 
     After each call of `handle` or `on_timeout`, and once at the start, the network calls `poll_transmit` until it
     returns None, and then `next_timeout`. An ECN field is 0 (not ECN-capable), 1 (ECT(1)), 2 (ECT(0)) or 3 (CE).

@@ -1,7 +1,6 @@
-"""The package's public functions by name, for methods that call them.
+"""Finds the package's public functions by name, for code that must not import their modules.
 
-`Result.plot` calls a module of a higher layer. To avoid importing that module here, the package itself sets `find`
-before any module is loaded.
+For example, `Result.plot` calls a function of a higher layer. The package sets `find` before any module is loaded.
 """
 
 from collections.abc import Callable

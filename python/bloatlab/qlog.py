@@ -115,8 +115,8 @@ def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     first = of.group_by(_SENDER).agg(pl.col("link").first())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
-    # an AQM may drop a packet at the moment it is enqueued, which gives two rows
     of = of.join(first, on=[*_SENDER, "link"], how="semi", maintain_order="left")
+    # `unique`, because an AQM may drop a packet at the moment it is enqueued, which gives two rows
     return of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
 
 

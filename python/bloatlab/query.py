@@ -10,8 +10,8 @@
 Only results from the current core and the newest code of each measure are visible, as in a sweep.
 
 A query can read these views and nothing else: it is one SELECT (or a statement that DuckDB treats as one), without
-other files, extensions or settings. DuckDB may open the store's files, and a temporary folder that contains links
-to them whose names have no wildcards.
+other files, extensions or settings. DuckDB may open only the store's files and a temporary folder. The folder contains
+links to those files, under names without wildcards.
 """
 
 # `quoted` and `_text` quote all names and strings in the views' SQL.

@@ -80,16 +80,16 @@ class Scenario:
         return bool(self.data.get("trace", {}).get(what, False))
 
     def as_toml(self) -> str:
-        """Writes the scenario as TOML, without values that equal the defaults. Reading it back gives this scenario.
+        """Returns the scenario as TOML, without values that equal the defaults. Parsing the text gives this scenario.
 
         Raises `ScenarioError` for a value that TOML cannot express: a seed above 2^63 - 1.
         """
         return _core.as_toml(self.text)
 
     def tc(self, link: str | None = None) -> str:
-        """Writes tc commands that make Linux behave like all links, or like one. Comments name what tc cannot do.
+        """Returns tc commands that configure Linux like all links, or only like `link`.
 
-        Raises `ScenarioError` if no link has that name.
+        Comments in the commands name what tc cannot do. Raises `ScenarioError` if no link has that name.
         """
         return _core.tc_commands(self.text, link)
 
@@ -133,9 +133,10 @@ def load(path: str | Path, sets: Sets = ()) -> Scenario:
 
 
 def opened(given: Scenario | str | Path | Mapping[str, object]) -> Callable[[Sets, str], Scenario]:
-    """Reads a scenario, file, workload or plain values once; returns a function of overrides and a name for messages.
+    """Reads a scenario, file, workload or plain values once, and returns a function that resolves it.
 
-    Raises `OSError` or `UnicodeDecodeError` if the file cannot be read; the returned function raises `ScenarioError`.
+    The function takes overrides and the scenario's name in messages, and raises `ScenarioError`. If the file cannot be
+    read, `opened` itself raises `OSError` or `UnicodeDecodeError`.
     """
     if not isinstance(given, (str, Path)):
         values = given.text if isinstance(given, Scenario) else json.dumps(given)

@@ -4,18 +4,18 @@
 
 for the median round-trip time of pings, the median file transfer time, the mean queue (3 ms is converted to
 packets of 1500 bytes at the link's rate), and the throughput of unlimited transfers (only 15 %, because a limit in ms
-does not apply). The simulated value is the median over seeds. A live run that was too late to be valid is shown, but
-neither judged nor repeated.
+does not apply). The simulated value is the median over seeds. An invalid live run, for example one whose packets
+left too late, is shown, but neither judged nor repeated.
 
-**Lateness.** A simulation's clock is exact, but packets leave the bench some microseconds late, each by a different
-time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the maximum of a hundred
-estimates, and drains a queue by pacing 1 % below that estimate. So the simulations use the lateness that was measured
-in the live run (`late`):
+**Lateness.** A simulation's clock is exact, but in a live run packets leave the bench some microseconds late, each by a
+different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the maximum of a
+hundred estimates, and drains a queue by pacing 1 % below that maximum. So the simulations use the lateness that was
+measured in the live run (`late`), and draw a lateness for each packet:
 
     lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 
-drawn for each packet. It is not a tuning parameter: only the live run's clock determines it. The simulations reproduce
-neither the values above the last percentile nor the clusters of late packets that arise when the machine stalls.
+The lateness is not a tuning parameter: only the live run's clock determines it. The simulations reproduce neither the
+values above the last percentile nor the clusters of late packets that arise when the machine stalls.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def quantities(result: Result) -> list[Quantity]:
 def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Quantity], *, valid: bool) -> list[Cell]:
     """Compares the quantities of a case: `simulated` has one list per seed, `live` is the live run's list.
 
-    If that run is not `valid`, no cell agrees or disagrees.
+    If the live run is not `valid`, `agrees` is None in every cell.
     """
     cells: list[Cell] = []
     for real in live:
@@ -302,6 +302,6 @@ def _endless(scenario: Scenario, app: str) -> bool:
 
 
 def _rate(scenario: Scenario, link: str) -> float | None:
-    """Returns the rate in bit/s of a directed link in its scenario."""
+    """Returns the configured rate of a directed link, in bit/s; None if it has no rate."""
     given = scenario.data["link"].get(link.removeprefix("~"), {}).get("rate")
     return None if given is None else quantity(given)

@@ -123,7 +123,7 @@ def _app_line(name: str, app: Mapping[str, Any]) -> str:
     return f"  app {name}: {', '.join(facts)}"
 
 
-#: Strings for an application's line, by measure.
+#: Format strings for an application's line, by the path of the measure.
 _APP_FACTS = {
     "voip.mos": "MOS {:.2f}",
     "ping.rtt_ms.p50": "round trip p50 {:.2f} ms",
@@ -223,10 +223,10 @@ def frames(
 ) -> Mapping[str, pl.DataFrame]:
     """Returns the core's tables as frames.
 
-    Columns are typed even without rows or values, so frames of two runs can be concatenated. A column given as a list
-    contains strings, or nulls for a counter that the run did not have; a column of nulls has the type of a count. A
-    frame is made on first access, which saves time in a sweep that needs only the summary. `made` contains additional
-    frames, made by the caller. Numbers are rounded to the resolution of their unit.
+    Columns are typed even without rows or values, so frames of two runs can be concatenated. A list becomes a column of
+    strings, or, if it contains only nulls because the run did not have the counter, a column of counts. A frame is made
+    on first access, which saves time in a sweep that needs only the summary. `made` contains additional frames from the
+    caller. Numbers are rounded to the resolution of their unit.
     """
     fine = {
         name: frame.with_columns(

@@ -32,7 +32,8 @@ METHODS: Mapping[Method, str] = {"t": "Student's t", "bootstrap": "bootstrap, BC
 
 CONFIDENCE = 0.95
 
-#: Number of bootstrap samples, and the fixed seed of their generator: equal values give equal intervals.
+#: Number of bootstrap samples, and the seed of their generator. Because the seed is fixed, equal values give equal
+#: intervals.
 RESAMPLES, RESAMPLING_SEED = 9999, 1
 
 #: Number of values in a batch of MSER-5.

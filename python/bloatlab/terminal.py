@@ -144,7 +144,7 @@ def _wide(text: str) -> int:
 
 
 def _columns(table: TextTable) -> list[_Column]:
-    """Returns the columns of a table, except one printed below its row."""
+    """Returns the columns of a table, except the last column if it is printed below its row."""
     groups = [(place, -(-(cell_len(name) + _GAP) // width) - _GAP) for place, (name, width) in enumerate(table.groups)
               for _ in range(width)]  # fmt: skip
     found: list[_Column] = []

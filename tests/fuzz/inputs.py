@@ -280,7 +280,6 @@ class Targets:
             path.unlink()
 
     def capture(self, chance: Chance) -> None:
-        """Reads a capture."""
         path = a_capture(chance, self.folder)
         with contextlib.suppress(captures.CaptureError):
             for segment in captures.segments(path):
@@ -289,7 +288,6 @@ class Targets:
             called("links", "rates", str(path))
 
     def trace(self, chance: Chance) -> None:
-        """Reads a trace."""
         with contextlib.suppress(deliveries.TraceError):
             deliveries.read(a_trace(chance, self.folder))
 
@@ -353,7 +351,6 @@ def attack(target: str, function: Callable[[Chance], None], numbers: range, seed
 
 
 def main() -> int:
-    """Runs all targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in (("count", 20_000), ("seed", 1), ("first", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)

@@ -37,7 +37,6 @@ class Opened:
 
 
 def chromium() -> str | None:
-    """Returns the path of Chromium, or None."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 

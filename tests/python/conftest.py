@@ -221,13 +221,11 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def notices() -> list[str]:
-    """The notices of a store."""
     return []
 
 
 @pytest.fixture
 def store(tmp_path: Path, notices: list[str]) -> Store:
-    """An empty store."""
     return Store(tmp_path / "store", notices.append)
 
 

@@ -35,7 +35,6 @@ Open = Callable[..., Opened]
 
 
 def scenario_of(tree: dict[str, Any]) -> Scenario:
-    """Converts a table to a scenario."""
     return parse(json.dumps(tree), form="json")
 
 

@@ -270,7 +270,7 @@ def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
         of = app[name]
         whole = (of.default_command.__doc__ if of.default_command is not None else of.help) or ""
         assert f" {name} {whole.split(chr(10))[0]} " in flat, name
-        # the help of the command is complete
+        # the command's own help ends with the end of its description
         if of.default_command is not None:
             last = whole.split("Args:")[0].split()[-3:]
             assert " ".join(last).replace("`", "") in " ".join(say(name, "--help")[1].replace("│", " ").split()), name

@@ -77,7 +77,7 @@ def test_a_given_session():
 
 def by_hand(groups: int, ways: int, sessions: int) -> tuple[Fraction, Fraction]:
     """Returns two shares of all assignments of sessions to groups: those in which some group is overfull, and those in
-    which the group of session 0 is.
+    which the group of session 0 is overfull.
     """
     some = first = 0
     for groups_of in itertools.product(range(groups), repeat=sessions):

@@ -82,8 +82,8 @@ def test_the_whole_table_of_the_tests_is_there():
 def test_the_tests_are_run_as_their_scripts_have_them():
     (case,) = [x for x in c.PAIRS if str(x) == "dualpi2: cubic 20 / prague 10 at 50"]
     data = build(case, 1).data
-    # the tests average over 60 s, which end 2 s before the end of a run of 180 s. A round trip of 20 ms is 10 ms in
-    # each direction, and one of 10 ms is 5 ms
+    # the L4S tests run for 180 s and average over the 60 s that end at 178 s. A round trip of 20 ms is 10 ms in each
+    # direction, and a round trip of 10 ms is 5 ms in each direction
     assert (data["duration"], data["record"]["warm_up"]) == ("178s", "118s")
     assert [data["link"][name]["delay"] for name in ("in0", "out0", "in1", "out1")] == ["10ms", "10ms", "5ms", "5ms"]
     # HTB counts 1514 bytes for an IP packet of 1500, so IP packets have 1500 / 1514 of 50 Mbit/s
@@ -215,8 +215,8 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     none: Runs = {}
     limits = Band(0.0, 2.0)
     assert reason(case, "first_wait_p99_ms", limits, 4.0, none) == ""
-    # the ratio is 0.1 if packets of both flows arrive at the same times, and 0.6 if arrivals are jittered; the tests
-    # measured 0.35, which lies between the two
+    # the ratio is 0.1 if packets of both flows arrive at the same times, and 0.6 if arrivals are jittered; the L4S
+    # tests measured 0.35, which lies between the two
     (fifo,) = [x for x in c.JITTERED if str(x) == "pfifo(1000): cubic 20 / prague 20 at 50, jittered"]
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})

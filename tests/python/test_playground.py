@@ -43,7 +43,6 @@ def one_of_each() -> dict[str, Scenario]:
 
 
 def native(scenario: Scenario) -> str:
-    """Returns the summary as text, as the core writes it."""
     return _core.run(scenario.text)["summary"]
 
 

@@ -23,7 +23,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def native(scenario: dict[str, Any]) -> Any:
-    """Returns the summary as the core gives it."""
     return json.loads(_core.run(scenario_of(scenario).text)["summary"])
 
 

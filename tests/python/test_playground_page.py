@@ -23,7 +23,6 @@ def greatest(found: Opened, chart: str = "delay-chart") -> float:
 
 
 def slide(found: Opened, label: str, step: int) -> None:
-    """Moves a slider to a step, as a user would."""
     found.page.get_by_role("slider", name=label, exact=True).first.fill(str(step))
 
 

@@ -38,13 +38,12 @@ TABLE = pl.DataFrame([
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[Result, Result]:
-    """Runs the same home behind drop-tail and behind CoDel."""
     tail, codel = ({"droptail": {"limit": "80p"}}, {"codel": {}})
     return bloatlab.run(BASE, sets={"link.up.queue": tail}), bloatlab.run(BASE, sets={"link.up.queue": codel})
 
 
 def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
-    # three windows have the rate of the line, 5, and one is idle, so the ellipse of a normal distribution extends
+    # the rate is the line's, 5, in three windows and near 0 in one, so the one-standard-deviation ellipse extends
     # beyond 5
     cloud = Cloud("x", np.array([100.0, 400.0, 900.0, 0.0]), np.array([5.0, 5.0, 5.0, 0.1]))
     assert cloud.contour()[1].max() > 5.0

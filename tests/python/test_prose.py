@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 PROSE = runpy.run_path(str(HERE.parents[1] / "tools" / "prose.py"), run_name="prose")
 PATTERNS = PROSE["PATTERNS"]
 
-#: Pairs of a sentence as it was ("- ") and as it was rewritten ("+ ").
+#: Pairs of sentences: the original ("- ") and its replacement ("+ ").
 LINES = (HERE / "prose_pairs.txt").read_text().splitlines()
 PAIRS = [
     (before.removeprefix("- "), after.removeprefix("+ ")) for before, after in zip(LINES[::2], LINES[1::2], strict=True)

@@ -73,7 +73,7 @@ def test_what_comes_with_bloatlab_is_whole_and_says_its_sources():
 @pytest.mark.parametrize(("up", "burst"), [("256kbit", {}), ("1gbit", {"peak": "2gbit", "burst": "10MB"})])
 def test_every_option_of_every_device_is_a_scenario(device: str, load: str, up: str, burst: dict[str, Any]):
     question = asked(up=up, rtt="5ms..300ms", device=device, load=load, **burst)
-    assert len(options(question.device, question.line)) >= 2  # `asked` has built each of the options
+    assert len(options(question.device, question.line)) >= 2  # `asked` has built a scenario for each option
 
 
 def test_a_router_with_cake_shapes_by_itself_and_its_line_is_printed():

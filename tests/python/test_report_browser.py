@@ -69,7 +69,7 @@ def test_charts_with_one_link_zoom_together_and_back(browser: Any, tmp_path: Pat
         other = on.page.locator("figure").nth(1)
         edge = other.locator(".u-over").first.bounding_box()
         on.page.mouse.move(edge["x"] + 2, edge["y"] + 30)
-        # the zoomed view of 300 s begins at 100 s
+        # the selection began at a third of the 300 s, so the zoomed view begins at 100 s
         assert 95.0 < float(other.locator(".u-value").first.inner_text()) < 110.0
         on.page.locator("button.whole").first.click()
         assert on.page.evaluate(labels) == [True, True]

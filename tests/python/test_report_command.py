@@ -90,14 +90,12 @@ def test_a_run_says_what_happened(ran: Path):
     assert parsed.text["h1"] == ["What happened in home <b>?"]
     summary = json.loads((ran / "plain" / "summary.json").read_text())
     (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
-    # the sentence gives the median wait from the summary
     assert f"{summary['links']['up']['sojourn_ms']['p50']:.0f} ms" in sentence
     titles = {panel["title"] for chart in data_of(html) for panel in chart["panels"]}
     assert {"Longest wait in the queue of up", "Rate of each flow", "Round-trip time", "One-way delay"} <= titles
     # the charts over time are linked to each other, and the distributions are linked to each other
     assert len({chart["link"] for chart in data_of(html)}) == 2
     assert "seed 7" in html
-    # the page shows the grade and its scale
     assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (p99)." in html
 
 

@@ -65,7 +65,7 @@ def test_numbers_in_printed_values(text: str, number: float | None):
 
 
 def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.MonkeyPatch):
-    """Our values are read from the scenario, not written next to the paper's values: they change with the scenario."""
+    """Our values are read from the resolved scenario and not hard-coded, so they change if the scenario changes."""
     assert quantity("90MB", "KB") == 90_000.0
     assert quantity("1400ms", "s") == pytest.approx(1.4)
     assert quantity(0.05, "%") == pytest.approx(5.0)
@@ -227,7 +227,7 @@ def test_a_viewer_and_a_swarm():
 
 
 def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
-    """Runs one point of an experiment on the paper's text for a short time, and returns its measures."""
+    """Runs one point of the experiment `name` for `seconds`, and returns its measures."""
     return measure(bloatlab.run(ASKED[name].grid((1,), seconds).build(**at, seed=1)))
 
 

@@ -23,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def load() -> ModuleType:
-    """Imports tools/docs_site.py as a module."""
     given = importlib.util.spec_from_file_location("docs_site", ROOT / "tools/docs_site.py")
     assert given is not None
     assert given.loader is not None
@@ -34,8 +33,6 @@ def load() -> ModuleType:
 
 
 class Links(HTMLParser):
-    """Collects the links, pictures and anchors of a page."""
-
     def __init__(self) -> None:
         super().__init__()
         self.targets: list[str] = []

@@ -60,14 +60,13 @@ def stage(browser: Any) -> Iterator[Open]:
 
 
 def at(found: Opened, second: float) -> dict[str, Any]:
-    """Returns the packets on the stage at this second."""
     (answer,) = at_each(found, [second])
     return answer
 
 
 def at_each(found: Opened, seconds: list[float]) -> list[dict[str, Any]]:
-    """Returns the packets on the stage at each of these seconds. They are returned as text, which takes a tenth of the
-    time that objects would take.
+    """Returns the packets on the stage at each of these seconds. The page returns JSON text, which takes a tenth of
+    the time that objects would take.
     """
     script = """async (seconds) => { const { stage } = document.getElementById('stage'), all = [];
         for (const s of seconds) { await stage.seek(s); all.push(stage.read()); }
@@ -129,7 +128,7 @@ def drawn(pane: dict[str, Any]) -> dict[str, Any]:
     return {"waiting": waiting, "travels": travels}
 
 
-#: The last run has more packets than fit into one window of the stage.
+#: Pairs of a queue and a rate. The last run has more packets than fit into one window of the stage.
 CASES = [
     (DROPTAIL, "5mbit"),
     ('"codel"', "5mbit"),

@@ -96,8 +96,8 @@ def test_a_part_that_is_gone_costs_its_own_runs_only(store: Store, notices: list
 def test_a_part_whose_runs_are_in_another_goes_if_the_other_is_whole(
     store: Store, notices: list[str], damage: str | None
 ):
-    """If a process dies after it has joined a part with new runs, but before it removes the part, the part is removed
-    later, unless the joined part is damaged.
+    """A process may die after it has written a part's runs and new runs to a larger part, but before it removes the
+    smaller part. The smaller part is then removed later, unless the larger part is damaged.
     """
     fill(store, range(20))
     shelf(store).compact()
@@ -105,7 +105,7 @@ def test_a_part_whose_runs_are_in_another_goes_if_the_other_is_whole(
     kept = first.path.read_bytes()
     fill(store, range(20, 60))
     shelf(store).compact()
-    assert not first.path.exists()  # joined with the new runs
+    assert not first.path.exists()  # its runs are in a larger part
     first.path.write_bytes(kept)
     assert holds(store, range(60)) or damage
     if damage is None:

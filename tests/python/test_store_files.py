@@ -54,7 +54,6 @@ def shelf(store: Store) -> Shelf:
 
 
 def fill(store: Store, seeds: range) -> None:
-    """Stores one run per seed, and closes the shelf."""
     one = shelf(store)
     for seed in seeds:
         assert one.put(scenario(seed), value(seed))

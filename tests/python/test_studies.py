@@ -1,8 +1,8 @@
 """A study is a value in one file. docs/adding-a-study.md has a complete study, which is run here.
 
-Its published values are a closed form (Villamizar & Song 1994) that leaves out the round trips of a recovery: one or
-two in a cycle of P/2 or more. The tolerance was two points at first; it was set to half a point after the first run,
-which differed by 0.26, 0.23 and 0.00 points.
+Its published values are a closed form (Villamizar & Song 1994) that leaves out the recovery after a loss. A recovery
+takes one or two of the P/2 or more round trips of a cycle (P is the bandwidth-delay product in packets). The tolerance
+was two points at first; it was set to half a point after the first run, which differed by 0.26, 0.23 and 0.00 points.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ WHOLE, ROW = re.findall(r"^```python\n(.*?)^```", DOC.read_text(), re.DOTALL | r
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Writes the study of the page to a file."""
     path = tmp_path / "buffers.py"
     path.write_text(WHOLE)
     return path
@@ -268,7 +267,6 @@ def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
 
 
 def printed(done: Results, width: int, *, full: bool = False) -> list[str]:
-    """Returns the output of a study, in lines."""
     out = StringIO()
     report(done, Console(file=out, width=width), full=full)
     return out.getvalue().splitlines()

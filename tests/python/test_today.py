@@ -136,8 +136,8 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 
 
 def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
-    """The bound is the sum of 38 kB at 230/256 of the rate, the request loop, two grants, preparation, frame and
-    travel.
+    """The bound is the sum of the times for 38 kB at 230/256 of the rate, the request loop, two grants, preparation,
+    frame and travel.
     """
     high = {law.name: law.band.high for law in LAWS}
     # 38 kB takes 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms

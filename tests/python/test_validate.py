@@ -43,7 +43,7 @@ def one(given: dict[str, Any], name: str = "x") -> Entry:
 
 
 def queue(text: str, rate: int = 10_000_000) -> dict[str, Any]:
-    """Returns the parameters of a discipline in tc's syntax, as in the scenario of a run."""
+    """Builds a scenario with this discipline, given in tc's syntax, and returns the discipline's parameters from it."""
     (found,) = build(entry("sf-b-pie-reno", qdisc=text, rate_bps=rate), 1).data["link"]["up"]["queue"].values()
     return found
 
@@ -102,7 +102,7 @@ def test_kernel_defaults():
     fq = queue("fq_codel")
     assert (fq["limit"], fq["flows"], fq["memory_limit"], fq["ecn"]) == ("10240p", 1024, "33554432B", True)
     assert (queue("fq_codel noecn")["ecn"], queue("codel")["ecn"]) == (False, False)
-    # tc-fq_codel(8): above ce_threshold, a packet is marked only if its field has VALUE under MASK
+    # tc-fq_codel(8): above ce_threshold, a packet is marked only if its DS field, masked with MASK, equals VALUE
     chosen = queue("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3")
     assert (chosen["ce_threshold"], chosen["ce_threshold_selector"]) == ("1ms", "0x1/0x3")
     # tc-pie(8): alpha is 2 and beta 20, in units of 1/16
@@ -275,8 +275,8 @@ def test_a_discipline_of_h1_paces_or_not():
 
 
 def test_the_state_of_the_law_is_looked_at():
-    """A flood of 1.1 times the rate through dualpi2 holds p' at sqrt(1 - C/A), and the sojourn time of C's first packet
-    near the target.
+    """Datagrams at 1.1 times the rate of dualpi2 hold p' at sqrt(1 - rate / arrivals) = sqrt(1/11), and the sojourn
+    time of the first packet in the classic queue near the target.
     """
     given = entry(
         "sf-A-40M-40-cu1",

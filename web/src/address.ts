@@ -33,7 +33,6 @@ export class Address {
     this.later = setTimeout(() => { this.write().catch(() => undefined); }, 250);
   }
 
-  /** Writes the experiment into the address. */
   async write(): Promise<void> {
     const { tree, link, pinned, beside } = this.lab;
     const { changes } = this;

@@ -1,4 +1,5 @@
-// Draws a call over time: a wave of speech with gaps where frames are missing. Below it, one row shows late frames and one lost frames.
+// Draws a call over time: a wave of speech with gaps where frames are missing.
+// Below the wave are a row of late frames and a row of lost frames.
 
 import { number } from "./cards";
 import { byId, put } from "./dom";
@@ -34,7 +35,8 @@ export function drawCall(result: Result, pinned: Result | null): void {
   paint();
 }
 
-/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." The numbers are from the summary, as on the call's card. */
+/** Returns a sentence: "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost."
+ * The numbers are from the summary, as on the call's card. */
 function counted(call: CallFrames, summary: Summary): string {
   const of = (key: string) => number(summary.apps[call.app], call.direction === "reverse" ? "voip_reverse" : "voip", key) ?? 0;
   const all = of("judged");
@@ -65,7 +67,7 @@ export function paint(now: number | null = null): void {
   ctx.fillRect((now / end) * width - 1, 0, 2, HEIGHT);
 }
 
-/** One column of pixels: the frames whose speech was spoken in [from, until). */
+/** Draws one column of pixels, for the frames whose speech was spoken in [from, until). */
 function column(ctx: CanvasRenderingContext2D, call: CallFrames, x: number, from: number, until: number): void {
   const first = Math.max(0, Math.ceil((from - call.start_s) / call.interval_s));
   const after = Math.max(first + 1, Math.ceil((until - call.start_s) / call.interval_s));
@@ -89,7 +91,7 @@ function column(ctx: CanvasRenderingContext2D, call: CallFrames, x: number, from
   }
 }
 
-/** One column of diagonal lines. */
+/** Draws one column of diagonal lines. */
 function hatch(ctx: CanvasRenderingContext2D, x: number, top: number): void {
   ctx.fillStyle = late;
   for (let y = -(x % HATCH); y < ROW; y += HATCH) {

@@ -110,7 +110,7 @@ export function cards(summary: Summary): Card[] {
   return [latency(summary), ...apps.map(([name, app]) => ({ ...(KINDS[String(app["kind"])] ?? transfers)(app, summary), app: name, kind: String(app["kind"]) }))];
 }
 
-/** A card for the link's delay and one per application, each with the pinned run's value. */
+/** The elements of the cards of `summary`, each with the value of the pinned run's card. */
 export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[] {
   const before = new Map((pinned === null ? [] : cards(pinned)).map((card) => [`${card.app} ${card.title}`, card]));
   return cards(summary).map((card) => {

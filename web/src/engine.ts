@@ -69,12 +69,11 @@ export class Engine {
     return JSON.parse(await this.ask((id) => ({ kind: "read", id, text, json }))) as Reading;
   }
 
-  /** Writes a tree as TOML. */
   async toml(tree: Tree): Promise<{ toml?: string; problems?: Problem[] }> {
     return JSON.parse(await this.ask((id) => ({ kind: "toml", id, tree: JSON.stringify(tree) })));
   }
 
-  /** Records the packets of a window, as soon as no run is in progress; null if the simulator refuses, or the window is no longer wanted. */
+  /** Records the packets of a window, as soon as no run is in progress. Returns null if the simulator refuses, or the window is no longer wanted. */
   async window(tree: Tree, from: number, until: number, most: number, stop: AbortSignal): Promise<ArrayBuffer | null> {
     const answer = await this.job({ kind: "window", scenario: JSON.stringify(tree), from, until, most }, stop);
     return answer.kind === "table" ? answer.bytes : null;
@@ -87,7 +86,7 @@ export class Engine {
     return at >= 0 ? at : null;
   }
 
-  /** Runs a scenario for comparison with the scenario in the charts; null if the simulator refuses it. */
+  /** Runs a scenario for comparison with the scenario in the charts; returns null if the simulator refuses it. */
   async beside(tree: Tree, stop: AbortSignal): Promise<Result | null> {
     const answer = await this.job({ kind: "beside", scenario: JSON.stringify(tree), points: POINTS }, stop);
     const read = answer.kind === "answer" ? JSON.parse(answer.text) as Result | { problems: Problem[] } : { problems: [] };

@@ -72,7 +72,6 @@ export class Essays {
     return this.essay?.steps[this.at];
   }
 
-  /** Shows the list of essays. */
   list(): void {
     this.essay = null;
     this.highlight();
@@ -91,7 +90,7 @@ export class Essays {
     this.lab.open(structuredClone(ALONE));
   }
 
-  /** Opens a step of an essay; false if there is none. */
+  /** Opens a step of an essay; returns false if there is no such step. */
   open(id: string, at: number): boolean {
     const essay = ESSAYS.find((e) => e.id === id);
     const step = essay?.steps[at];

@@ -33,7 +33,8 @@ const FORMATS: Record<string, (x: number) => string> = {
   number: (x) => trimmed(x, 3),
 };
 
-/** The format of a number, from the unit at the end of the last key of its path or of the key before it: "apps.call.delay_ms.p50" is in ms. */
+/** Returns the format of the number at `path`.
+ * The unit is the end of the last key or, if that has none, of the key before it: "apps.call.delay_ms.p50" is in ms. */
 function formatOf(path: string): string {
   const parts = path.split(".").reverse().slice(0, 2);
   for (const part of parts) {

@@ -46,7 +46,6 @@ export class Form {
     return shape.fields.filter(([name]) => !without.includes(name)).map(([name, of]) => this.field(name, of, [...path, name]));
   }
 
-  /** The row of one field. */
   field(name: string, schema: Tree, path: Path, label = words(name)): HTMLElement {
     const shape = this.schema.shape(schema);
     switch (shape.is) {

@@ -5,7 +5,6 @@ import type { Engine, Watch } from "./engine";
 import { bottleneck, directed } from "./topology";
 import type { Problem, Result, Summary, Tree } from "./types";
 
-/** A run and its scenario. */
 export interface Run {
   result: Result;
   tree: Tree;

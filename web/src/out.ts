@@ -89,7 +89,6 @@ function legend(lines: Curve[]): SVGElement[] {
   });
 }
 
-/** A chart as an SVG document. */
 export function svgOf(drawn: Drawn): string {
   const { lines, kind, title } = drawn;
   const at = scales(drawn);
@@ -131,7 +130,6 @@ function save(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Buttons that save a chart. */
 export function exportButtons(name: string, drawn: () => Drawn | null): HTMLElement {
   const kinds: [string, (of: Drawn) => Blob | Promise<Blob>][] = [
     ["PNG", pngOf],

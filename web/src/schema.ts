@@ -35,7 +35,6 @@ const tables = (value: Json | undefined): Tree[] => (Array.isArray(value) ? valu
 export class Schema {
   constructor(readonly root: Tree) {}
 
-  /** The definition with this name in the schema. */
   definition(name: string): Tree {
     const definitions = this.root["$defs"];
     const found = isTable(definitions) ? definitions[name] : undefined;
@@ -63,7 +62,7 @@ export class Schema {
     const types = Array.isArray(meant["type"]) ? meant["type"] : [meant["type"] ?? ""];
     if (types.includes("boolean")) return { ...common, is: "flag" };
     if (types.includes("integer") || types.includes("number")) return { ...common, ...numeric(meant, types) };
-    // a table's "oneOf" says which of its keys are mutually exclusive
+    // tables come before choices, because a table's "oneOf" only says which of its keys are mutually exclusive
     if (isTable(meant["properties"])) {
       const required = Array.isArray(meant["required"]) ? meant["required"].map(String) : [];
       const fields = Object.entries(meant["properties"]).filter((f): f is [string, Tree] => isTable(f[1]));

@@ -4,7 +4,6 @@ import { byId } from "./dom";
 
 const button = (): HTMLElement => byId("settings");
 
-/** Folds the settings away, or opens them. */
 export function fold(folded: boolean): void {
   document.body.classList.toggle("folded", folded);
   button().setAttribute("aria-expanded", String(!folded));

@@ -84,7 +84,7 @@ export class Presets {
     lab.listen({ changed: () => { select.value = ""; } });
   }
 
-  /** Opens a preset by its id; false if there is none. */
+  /** Opens a preset by its id; returns false if there is none. */
   async open(id: string): Promise<boolean> {
     const chosen = this.all.find((p) => p.id === id);
     if (chosen === undefined) return false;

@@ -1,5 +1,5 @@
 // The simulator in its own thread. A run proceeds in slices of a few milliseconds; between slices the worker handles
-// messages, so a run can be cancelled. Jobs (packet windows, runs other than the charts' run) wait while a run is in
+// messages, so a run can be cancelled. Jobs (packet windows, searches for landmarks, runs for comparison) wait while a run is in
 // progress.
 
 import type { Answer, Job, Request } from "./types";

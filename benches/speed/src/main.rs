@@ -1,9 +1,9 @@
-//! Measures the cost per packet in nanoseconds, in the cases S1 to S4 of the peers' drivers, compared with the floor. Prints one
+//! Measures the nanoseconds per packet in the cases S1 to S4 of `benches/peers`, and compares them with the floor. Prints one
 //! JSON line per case.
 //!
-//! CPU time is counted for this process only (user and system), so other processes matter less; even so, quote only ratios within one
-//! run. The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process
-//! right before each run.
+//! CPU time is counted for this process only (user and system), so other processes matter less. Even so, quote only ratios of
+//! figures from one invocation. The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`,
+//! measured in the same process right before each run.
 //!
 //! Instructions are measured in separate processes (under valgrind's cachegrind): the count of a run minus the count of a run half
 //! as long, so that set-up and the program itself cancel out.
@@ -22,7 +22,7 @@
 //! ```text
 //! speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
 //!       [--memory] [--count-instructions]
-//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and memory (for the two options in the previous line)
+//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and memory (used by --memory and --count-instructions)
 //! speed --fingerprint [FILE]              a hash of all results of a run, which an optimisation must not change
 //! ```
 

@@ -2,11 +2,15 @@
 //! defaults.
 //!
 //! pass: one packet leaves for each arrival. At first 64 packets wait, and sojourn times stay below every target. Laws that control
-//! the queue length (red, ared, wred, fred, cbt, dcbt, cbq) drop until few or no packets wait, and then decay an average on every
-//! arrival. full: two packets arrive for each that leaves, with a limit of 100 packets, so that every second arrival finds a full
-//! queue; the cost is per arrival. Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run.
-//! The fastest of several rounds counts, because other processes can only slow a round down. Disciplines with a separate queue for
-//! ECT(1) have a second line for such packets.
+//! the queue length (red, ared, wred, fred, cbt, dcbt, cbq) drop packets until few or none wait, and then decay an average on every
+//! arrival.
+//!
+//! full: two packets arrive for each packet that leaves, and the limit is 100 packets, so every second arrival finds a full queue.
+//! The cost is per arrival.
+//!
+//! Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run. The fastest of several rounds
+//! counts, because other processes can only slow a round down. Disciplines with a separate queue for ECT(1) have a second line for
+//! ECT(1) packets.
 //!
 //! ```text
 //! qdiscs [NAME ...]     all disciplines, or the named disciplines

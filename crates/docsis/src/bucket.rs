@@ -59,7 +59,7 @@ impl Bucket {
         *self = Self { tokens: self.tokens.min(other.tokens), ..other };
     }
 
-    /// Returns the tokens for `bytes` to the bucket, up to the depth.
+    /// Puts the tokens for `bytes` back into the bucket, up to the depth.
     pub(crate) fn refund(&mut self, bytes: u64) {
         let back = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(PER_BYTE);
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
@@ -126,13 +126,11 @@ impl Buckets {
         self.at = now;
     }
 
-    /// Removes the tokens for `bytes` from the buckets.
     #[inline]
     pub(crate) fn charge(&mut self, bytes: u64) {
         self.each().for_each(|bucket| bucket.charge(bytes));
     }
 
-    /// Puts the tokens for `bytes` back into the buckets.
     pub(crate) fn refund(&mut self, bytes: u64) {
         self.each().for_each(|bucket| bucket.refund(bytes));
     }

@@ -2,14 +2,14 @@
 //! MAP they lie.
 //!
 //! ```text
-//! proactive   grants every GGI in L's service flow, without requests
-//! tokens      min(AMSR's, peak's), filled at each MAP; the depth of a bucket is its burst plus the tokens of a MAP interval. A
-//!             requested grant is charged when granted (unused bytes are refunded), a proactive grant when used. A service flow
-//!             with its own rates also has its own buckets, which limit its requests
-//! allocation  all = min(tokens, free minislots, requested) + proactive;  L = weight x all, less if L requested less, more if C
-//!             leaves some;  C = the rest, up to its requests
-//! place       L's minislots beyond the proactive ones: from the MAP's first proactive grant on;  C's, and L's in a MAP without
-//!             proactive grants: anywhere (uniform)
+//! proactive   L receives a grant every GGI (Guaranteed Grant Interval) without a request
+//! tokens      min(tokens of the AMSR, tokens of the peak rate). The buckets are filled at each MAP; the depth of a bucket is its
+//!             burst plus the tokens of a MAP interval. A requested grant is charged when granted (unused bytes are refunded), a
+//!             proactive grant when used. A service flow with its own rates also has its own buckets, which limit its requests
+//! allocation  all = min(tokens, free minislots, requested) + proactive;  L gets weight/256 of all, or less if L requested less,
+//!             or more if C requested less than the rest;  C gets the rest, up to its requests
+//! place       L's requested minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform),
+//!             and so do L's in a MAP without proactive grants
 //! ```
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this is the scheduler of
@@ -44,7 +44,6 @@ struct Proactive {
     next: u64,
 }
 
-/// The scheduler's state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cmts {
     slot_bytes: u64,
@@ -112,7 +111,6 @@ impl Cmts {
         }
     }
 
-    /// Returns true if the scheduler grants proactively.
     pub(crate) fn is_proactive(&self) -> bool {
         self.proactive.is_some()
     }
@@ -122,7 +120,6 @@ impl Cmts {
         self.requests
     }
 
-    /// Records a request.
     pub(crate) fn request(&mut self, flow: usize, bytes: u64) {
         self.requests[flow] += bytes;
     }
@@ -324,8 +321,8 @@ mod tests {
 
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
-        // C always has requests. L has 5 Mbit/s of proactive grants, but does not pay for them, because it uses none. So C gets
-        // 52.5 Mbit/s, less the grants that are outstanding
+        // C always has requests. L has 5 Mbit/s of proactive grants, which are not charged because L uses none of them.
+        // So C gets 52.5 Mbit/s, less the grants that are outstanding
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
         let (mut c, maps) = (0, 1000);

@@ -6,8 +6,8 @@
 //!           deficit above 0 sends. A round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a
 //!           packet's bytes are subtracted.  While only one of them may send, both deficits are 0
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
-//! symbols   it occupies the channel from the next symbol on, at the channel's rate, and arrives 105 us after the start of its
-//!           last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
+//! symbols   the packet occupies the channel from the next symbol on, at the channel's rate, and arrives 105 us after the start of
+//!           its last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
 //! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts). The quanta differ: in docsis-ns3, a weight of
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packets reported by `advance` are no longer in the queue
+        // the packet that was reported to `advance` is no longer in the queue
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

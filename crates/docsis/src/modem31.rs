@@ -1,11 +1,11 @@
 //! A DOCSIS 3.1 modem: it sends requests, and sends its bursts in the granted frames.
 //!
 //! ```text
-//! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received so far
-//! request        bytes waiting - requested - granted: at the preparation of each burst. A service flow without a burst in a MAP
-//!                requests once in a frame of that MAP, drawn uniformly
-//! burst          one frame of one service flow. It is filled `burst_preparation` before the frame with the waiting packets.
-//!                Packets that end in it leave when the frame ends; a packet that does not fit is fragmented
+//! MAP j          begins at map_offset + j x MAP interval; it is scheduled MinReqGntDelay earlier, from the requests received so far
+//! request        asks for (bytes waiting - requested - granted), and is sent when a burst is prepared. A service flow without a
+//!                burst in a MAP sends one request in that MAP, in a random frame (uniform)
+//! burst          one frame of one service flow. It is filled with the waiting packets, `burst_preparation` before the frame.
+//!                A packet whose last byte is in the burst leaves when the frame ends; a packet that does not fit is fragmented
 //! ```
 //!
 //! So a packet waits for a request, then for MinReqGntDelay, then for the start of a MAP and for its place in the MAP. Its

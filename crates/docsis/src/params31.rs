@@ -32,8 +32,8 @@ pub struct LowLatencyParams {
     /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, this is a share of the grants
     /// in a MAP that cannot satisfy all requests; downstream, a share of the bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The ramp's MAX_RATE is the
-    /// Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The MAX_RATE of
+    /// `docsis_lld`'s marking ramp is the Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
     /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the Classic flow
     /// is 100ms at the higher of this flow's two rates.
@@ -160,7 +160,6 @@ impl Docsis31Params {
         }
     }
 
-    /// Returns the number of frames in a MAP interval.
     pub(crate) fn frames_per_map(&self) -> u64 {
         ((self.map_interval.0 + self.frame.0 / 2) / self.frame.0).max(1)
     }
@@ -185,7 +184,6 @@ impl Docsis31Params {
         all.div_ceil(self.frame.0) + u64::from(self.upstream_pipeline)
     }
 
-    /// Returns MinReqGntDelay as a time.
     pub(crate) fn min_req_gnt(&self) -> Duration {
         Duration(self.min_req_gnt_frames() * self.frame.0)
     }

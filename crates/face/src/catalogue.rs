@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Returns the catalogue as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...], "grades": [...]}`.
 ///
-/// With `outside`, the disciplines include the user's own law.
+/// With `outside`, the disciplines include `python`, whose law the user writes.
 pub fn catalogue(outside: bool) -> String {
     let qdiscs: Vec<Value> = qdisc::QDISCS
         .iter()
@@ -55,8 +55,8 @@ fn stack(name: &str) -> Value {
     params
 }
 
-/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`. A distribution contains its statistics.
-/// Docs, labels and comparisons are derived from this list.
+/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`. The statistics of a distribution are its
+/// `parts`. Docs, labels and comparisons are derived from this list.
 pub fn measures() -> String {
     let measures: Vec<Value> = measure::declared().iter().map(declared).collect();
     let units = packet::Unit::NAMED

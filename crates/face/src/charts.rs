@@ -101,7 +101,6 @@ impl Bins {
         self.chunks(&pairs).map(mean).collect()
     }
 
-    /// Returns the sum of each drawn bin.
     fn sums(&self, values: &[f64]) -> Vec<f64> {
         self.chunks(values).map(|chunk| chunk.iter().sum()).collect()
     }

@@ -14,7 +14,6 @@ const MOST_RATE: u64 = 1_000_000_000_000;
 /// A run in progress. A clone is a fork: it gives the same result, byte for byte, and shares nothing with this run.
 #[derive(Clone, Debug)]
 pub struct Driven {
-    /// The scenario, with the changes of links made so far.
     scenario: Scenario,
     /// Names of the links in both directions, by number.
     links: Vec<String>,
@@ -41,12 +40,12 @@ impl Driven {
         &self.scenario
     }
 
-    /// Returns true after [`Driven::finish`].
+    /// Returns true once [`Driven::finish`] has run to the end.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Checks that the run has not ended.   Errors: it has ended.
+    /// Returns an error if the run has ended.
     fn going(&self) -> Result<(), Problem> {
         let message =
             || format!("the run ended at {}; fork it earlier, restore a snapshot, or open it again", self.now);
@@ -133,7 +132,6 @@ impl Driven {
         read::change(tree)
     }
 
-    /// Returns the number of an application.   Errors: an unknown application.
     fn app_number(&self, name: &str) -> Result<usize, Problem> {
         let known: Vec<&str> = self.scenario.app.keys().map(String::as_str).collect();
         let found = known.iter().position(|app| *app == name);

@@ -1,7 +1,7 @@
 //! The applications' counters on the bench: packets, bytes and delays of their flows.
 //!
 //! Before a program sends a packet, it reports which application owns the ports ([`Claim`]). So the bench finds the application
-//! and the row of a packet by the packet's 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet
+//! and the row of counters of a packet by the packet's 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet
 //! leaves one TUN device to the time at which it enters the other.
 
 use crate::flows::Key;
@@ -17,9 +17,7 @@ use units::{Duration, Problem, Time};
 pub(crate) struct Ports {
     /// IP protocol number.
     pub protocol: u8,
-    /// The client's port.
     pub client: u16,
-    /// The server's port.
     pub server: u16,
 }
 
@@ -61,7 +59,6 @@ pub(crate) struct AppCounters {
 }
 
 impl AppCounters {
-    /// Starts with empty counters.
     pub(crate) fn new(tally: Tally) -> Self {
         Self { claims: BTreeMap::new(), owners: Vec::new(), tally }
     }
@@ -80,7 +77,6 @@ impl AppCounters {
         self.owners[slot] = self.claims.get(&ports).copied();
     }
 
-    /// Returns the owner of flow `slot`.
     fn owner(&self, slot: usize) -> Option<Owner> {
         self.owners.get(slot).copied().flatten()
     }
@@ -100,7 +96,7 @@ impl AppCounters {
         }
     }
 
-    /// Counts a packet of flow `slot` delivered to its host at `now`, `delay` after it entered.
+    /// Counts a packet of flow `slot` delivered to its host at `now`, `delay` after it entered the bench.
     pub(crate) fn delivered(
         &mut self,
         slot: usize,

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Packets move through the ports of the links in the order of the ports' deadlines. Every transmission, drop and hand-over has
-//! its exact virtual time, however late the call. Only the last step, in which a packet leaves the bench, has to wait for
-//! the caller. `due` is the time at which the packet should have left, so that the caller can measure its own lateness.
+//! its exact virtual time, however late the caller calls `advance`. Only the last step, in which a packet leaves the bench, has to
+//! wait for the caller. `due` is the time at which the packet should have left, so that the caller can measure its own lateness.
 //!
 //! The simulator runs the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a fake clock
 //! and compare the fate of every packet.
@@ -68,7 +68,7 @@ pub struct DroppedPacket {
     pub back: bool,
 }
 
-/// Receives fates: frees the bytes of dropped packets, and counts the drops.
+/// Receives the fates of packets: frees the bytes of dropped packets, and counts the drops.
 struct Release<'a> {
     now: Time,
     store: &'a mut Store,
@@ -174,7 +174,7 @@ impl<S: Sink> Bench<S> {
         })
     }
 
-    /// Handles a packet from the kernel of `side`. `now` never decreases.
+    /// Handles a packet from the kernel of `side`. `now` must not decrease from call to call.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
         // work that is due before `now` is done first. The port decides whether the arrival or work that is due at `now` comes
         // first
@@ -220,7 +220,6 @@ impl<S: Sink> Bench<S> {
         self.links.iter().map(|l| l.carrier.deadline()).fold(self.next_task(), Time::min)
     }
 
-    /// Returns the time of the next task.
     fn next_task(&self) -> Time {
         self.tasks.last().map_or(Time::NEVER, |(at, _)| *at)
     }
@@ -247,8 +246,8 @@ impl<S: Sink> Bench<S> {
     /// Asserts that every remaining packet is in a queue, so no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so at every deadline, either a packet moves or a timer fires. On a stopped link, timers may
-        // keep firing forever
+        // no packet enters, so at every deadline, either a packet moves or a timer fires. The timers of a stopped link may
+        // fire forever, so the number of deadlines is limited
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

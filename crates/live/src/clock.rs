@@ -20,7 +20,6 @@ fn read(id: ClockId) -> u64 {
 }
 
 impl Clock {
-    /// Starts the clock.
     pub(crate) fn start() -> Self {
         Self { start_ns: read(ClockId::Monotonic), epoch_ns: read(ClockId::Realtime) }
     }

@@ -34,7 +34,6 @@ pub struct CommandLine {
     pub words: Vec<String>,
 }
 
-/// Returns the tag of this process.
 fn own_tag() -> String {
     let pid = std::process::id();
     format!("{}-{pid}-{}", pid_namespace().unwrap_or(0), started(pid).unwrap_or(0))
@@ -183,7 +182,8 @@ fn owner_is_dead(tag: &str, here: u64) -> bool {
 /// Terminates the processes that `wanted` selects; returns their number.
 fn end(wanted: impl Fn(&Tagged) -> bool) -> usize {
     let mut first = None;
-    // bound: SIGTERM first; one second later, SIGKILL for the processes that are left, and one more pass
+    // bound: 51 turns of 20 ms. The first turn sends SIGTERM; the last turn, a second later, sends SIGKILL to the processes
+    // that are left
     for turn in 0..=GRACE {
         let left: Vec<u32> = processes().into_iter().filter(&wanted).map(|p| p.pid).collect();
         let count = *first.get_or_insert(left.len());

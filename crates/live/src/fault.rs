@@ -1,7 +1,6 @@
 //! Injected faults at the steps of the set-up, for `make live-torture`.
 //!
-//! `BLOATLAB_LIVE_FAULT=STEP` makes the named step fail with an error, `STEP!` with a panic. Without the variable no step fails.
-//! [`STEPS`] lists the steps.
+//! `BLOATLAB_LIVE_FAULT=STEP` makes the named step fail with an error, `STEP!` with a panic.
 
 use std::io;
 

@@ -16,7 +16,7 @@ const MOST: usize = 65_536;
 /// A 5-tuple in its forward direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// IP number of the protocol.
+    /// IP protocol number.
     pub protocol: u8,
     /// The initiator's address.
     pub src: IpAddr,

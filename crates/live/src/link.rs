@@ -1,6 +1,6 @@
 //! The thread that moves packets between two TUN devices, through the bench, on the wall clock.
 //!
-//! Each turn reads the packets from the two kernels (each packet with its own arrival time), advances the bench, writes the
+//! Each turn reads the packets from both devices (each packet with its own arrival time), advances the bench, writes the
 //! packets that leave, and waits for the next deadline or packet. The thread waits in `ppoll` until [`SPIN`] before the deadline
 //! and then spins, but never longer than [`MAX_AWAKE`] without sleeping. It runs under SCHED_FIFO if permitted. A packet's
 //! lateness is the time from its due time in the bench to its departure.
@@ -102,10 +102,8 @@ struct Exit {
 /// Devices, captures and counters at the edge of the bench, left and right.
 #[derive(Debug)]
 pub(crate) struct Exits {
-    /// The devices.
     tuns: [Tun; 2],
     exits: [Exit; 2],
-    /// The applications' counters.
     pub app_counters: AppCounters,
     /// Capture files, if requested.
     pub pcaps: [Option<Capture>; 2],
@@ -115,7 +113,7 @@ pub(crate) struct Exits {
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],
-    /// Packets that a kernel did not accept from the bench.
+    /// Packets that the kernel did not accept from the bench.
     pub unwritten: u64,
     /// Packets handled, in and out.
     pub handled: u64,
@@ -161,7 +159,6 @@ impl Exits {
         }
     }
 
-    /// Writes all packets not yet written.
     fn flush_all(&mut self, clock: Clock) {
         for side in Side::BOTH {
             self.flush(clock, side);
@@ -170,7 +167,6 @@ impl Exits {
 }
 
 impl<S: Sink> LinkThread<S> {
-    /// Returns the state of a thread that is ready to run.
     pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], app_counters: AppCounters, pcaps: [Option<Capture>; 2]) -> Self {
         let exits = Exits {
             tuns,

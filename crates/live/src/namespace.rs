@@ -27,7 +27,6 @@ impl Namespace {
         })
     }
 
-    /// Duplicates the handle.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()? })
     }

@@ -327,7 +327,6 @@ impl Joined {
         Some(&self.bytes)
     }
 
-    /// Removes the packet.
     pub(crate) fn clear(&mut self) {
         self.bytes.truncate(VNET);
         (self.open, self.segments) = (None, 0);

@@ -1,8 +1,8 @@
 //! The result of a live run: the same account as for a simulation, plus the section `live`.
 //!
-//! `summary.live` holds the verdict. A run is invalid if too many packets left the bench too late: the 99th percentile of the
-//! lateness must not exceed 1 ms, nor 5 % of the minimum round-trip propagation delay between two communicating hosts. It is also
-//! invalid if the bench was overloaded: the median of the time since a device was empty must not exceed 1 ms. The table
+//! `summary.live` holds the verdict. A run is invalid if the 99th percentile of the lateness of its packets exceeds
+//! 1 ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts. A run is also invalid if the
+//! bench was overloaded, that is, if the median of the time since a device was last empty exceeds 1 ms. The table
 //! `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
 
 use crate::flows::Flow;
@@ -15,13 +15,13 @@ use scenario::Scenario;
 use serde_json::{Value, json};
 use units::{Duration, Time};
 
-/// Maximum lateness of a valid run, whatever its round trip.
+/// Upper limit, in a valid run, of the 99th percentile of the lateness and of the median time since a device was
+/// last empty.
 const LATE: Duration = Duration::from_millis(1);
 
-/// Maximum lateness of a valid run, as a percentage of the round trip.
+/// Upper limit, in a valid run, of the 99th percentile of the lateness, as a percentage of the round trip.
 const LATE_PERCENT: u64 = 5;
 
-/// The parts of a finished run.
 pub(crate) struct FinishedRun<'a, S: Sink> {
     pub scenario: &'a Scenario,
     pub plan: &'a Plan,
@@ -61,7 +61,7 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     outcome.summary["live"] = verdict(plan, &link, code, awake);
     outcome.tables.push(conversations(&link.bench.flows.all));
     outcome.tables.iter_mut().for_each(|t| cut(t, ended));
-    // draining asserts that every packet left in the bench is in a queue
+    // `drain` asserts that every packet that remains in the bench is in a queue
     link.bench.drain();
     outcome
 }

@@ -16,7 +16,6 @@ const CHUNK: usize = 256 * 1024;
 /// The capture of one side.
 pub(crate) type Capture = Pcap<BackgroundFile>;
 
-/// Creates the capture file at `path`.
 pub(crate) fn create(path: &Path) -> io::Result<Capture> {
     Pcap::new(BackgroundFile::create(path)?, WHOLE)
 }

@@ -6,8 +6,9 @@
 //! application's `from` on the left). Packets travel from host to host along the scenario's routes, through every link and queue,
 //! as in the simulator.
 //!
-//! Refused, with a message that names an alternative: TCP stacks other than the kernel's, applications whose ends
-//! cannot be separated, packets larger than the MTU, paths faster than a limit (by default [`MEASURED`]).
+//! A scenario that cannot run live is refused, with a message that names an alternative. It cannot run live if, for
+//! example, it has TCP stacks other than the kernel's, applications whose ends cannot be separated, packets larger than
+//! the MTU, or paths faster than a limit (by default [`MEASURED`]).
 
 use crate::tun::MTU;
 use port::Service;
@@ -20,7 +21,7 @@ use units::{BitRate, Bytes, Duration, Problem};
 /// Highest rate at which measurements show that the bench meets its limit on lateness (docs/live.md).
 pub(crate) const MEASURED: BitRate = BitRate(1_000_000_000);
 
-/// Smallest datagram with headers: 20 of IPv4, 8 of UDP, 8 for its number and 8 for its time stamp.
+/// Smallest datagram in bytes: 20 for the IPv4 header, 8 for the UDP header, 8 for its number and 8 for its time stamp.
 const LEAST_DATAGRAM: u64 = 44;
 
 /// One of the two namespaces.
@@ -33,7 +34,6 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both sides.
     pub(crate) const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
     /// Returns the opposite side.
@@ -43,11 +43,9 @@ impl Side {
             Self::Right => Self::Left,
         }
     }
-    /// Returns the side's index: 0 or 1.
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
-    /// Returns the side's name: `left` or `right`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -144,7 +142,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Places the opposite ends of applications with one placed end.   Bound: each iteration places at least one host.
+    /// Places the other end of each application of which one end is placed, until there is no such application.
+    ///
+    /// Bound: each iteration places at least one host.
     fn spread(&mut self) -> Result<(), Problem> {
         loop {
             let mut moved = false;

@@ -33,7 +33,6 @@ impl PmQosRequest {
         Self(asked.ok())
     }
 
-    /// Returns true if the kernel accepted the request.
     pub(crate) fn granted(&self) -> bool {
         self.0.is_some()
     }

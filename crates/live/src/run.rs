@@ -89,7 +89,8 @@ impl From<io::Error> for Failure {
 /// Number of polls of 20 ms between two calls of the progress function.
 const PROGRESS_POLLS: u64 = 5;
 
-/// Maximum duration of a run with a shell. The number of bins in the series of such a run follows from it.
+/// Maximum duration of a run that lasts until its command ends (the scenario's duration, if that is longer). The series
+/// of such a run have bins for all of this time.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `scenario` on the wall clock.
@@ -121,7 +122,7 @@ pub fn run(
     result
 }
 
-/// Terminates the remaining processes in the namespaces, however the run ends.
+/// Terminates the run's remaining processes when this value is dropped.
 struct Guard([u64; 2]);
 
 impl Drop for Guard {
@@ -144,8 +145,7 @@ fn make_namespaces() -> Result<[Namespace; 2], Failure> {
     Ok([make()?, make()?])
 }
 
-/// Checks that the kernel has the requested congestion controls.   Errors: a congestion control that the kernel does
-/// not have.
+/// Checks that the kernel has the requested congestion control or, if none is requested, those of the plan.
 fn check_congestion(plan: &Plan, requested: Option<&str>) -> Result<(), Problem> {
     if let Some(name) = requested {
         return congestion::check(name).map_err(|m| Problem::new("congestion", m));

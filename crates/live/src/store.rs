@@ -2,7 +2,6 @@
 
 use crate::tun::MTU;
 
-/// The bytes of one packet.
 #[derive(Clone, Debug)]
 struct Body {
     bytes: Box<[u8; MTU]>,
@@ -38,7 +37,7 @@ impl Store {
         &mut body.bytes[..usize::from(body.length)]
     }
 
-    /// Frees the slot of a packet. Panics if the slot is already free, because then the packet had two fates.
+    /// Frees the slot of a packet. Panics if it is already free, because a packet is delivered or dropped only once.
     pub(crate) fn free(&mut self, index: u32) {
         let body = &mut self.bodies[index as usize];
         assert!(std::mem::take(&mut body.used), "a packet has one fate");

@@ -23,19 +23,12 @@ pub(crate) struct Ioctl(libc::Ioctl);
 impl Ioctl {
     /// Attaches a TUN device to a descriptor.
     pub(crate) const TUN_SET_IFF: Self = Self(libc::TUNSETIFF as libc::Ioctl);
-    /// Reads an interface's flags.
     pub(crate) const GET_FLAGS: Self = Self(libc::SIOCGIFFLAGS as libc::Ioctl);
-    /// Writes an interface's flags.
     pub(crate) const SET_FLAGS: Self = Self(libc::SIOCSIFFLAGS as libc::Ioctl);
-    /// Sets an address.
     pub(crate) const SET_ADDR: Self = Self(libc::SIOCSIFADDR as libc::Ioctl);
-    /// Sets a netmask.
     pub(crate) const SET_NETMASK: Self = Self(libc::SIOCSIFNETMASK as libc::Ioctl);
-    /// Sets the MTU.
     pub(crate) const SET_MTU: Self = Self(libc::SIOCSIFMTU as libc::Ioctl);
-    /// Sets the transmit queue's length.
     pub(crate) const SET_TX_QUEUE_LEN: Self = Self(libc::SIOCSIFTXQLEN as libc::Ioctl);
-    /// Reads an interface's index.
     pub(crate) const GET_INDEX: Self = Self(libc::SIOCGIFINDEX as libc::Ioctl);
 }
 
@@ -47,7 +40,9 @@ pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Resu
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Declares the work that the owner of a TUN device does itself (TUN_F_CSUM and others).   Errors: the kernel lacks the ioctl.
+/// Declares which offloads the owner of a TUN device supports (TUN_F_CSUM and others).
+///
+/// Errors: the kernel lacks the ioctl.
 pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value and touches no memory.
     let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) };
@@ -56,7 +51,7 @@ pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> io::Result<()> 
 
 /// The kernel's report on the sender of a TCP connection.
 ///
-/// Source: `struct tcp_info` of linux/tcp.h; fields beyond the running kernel's version are zero.
+/// Source: `struct tcp_info` of linux/tcp.h; fields that the running kernel lacks are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
     /// Payload bytes of a segment.

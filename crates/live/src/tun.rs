@@ -1,6 +1,6 @@
 //! A TUN device in a namespace, which connects the namespace's kernel with the bench.
 //!
-//! The device has a virtual header (IFF_VNET_HDR), and packets may have several segments (see `offload`).
+//! Each packet has a virtual header (IFF_VNET_HDR), and may have several segments (see `offload`).
 
 use crate::namespace::Namespace;
 use crate::sys::{self, IfReq, Ioctl};
@@ -25,8 +25,9 @@ const POLLS: u32 = 250;
 
 const PATH: &str = "/dev/net/tun";
 
-/// Settings of every namespace, as a path under /proc/sys/net and a value: metrics of earlier connections are not kept, socket
-/// buffers are too large to limit a transfer, and any process may ping.
+/// Settings of every namespace, as a path under /proc/sys/net and a value: no metrics of earlier connections are kept,
+/// socket buffers are so large that they do not limit a transfer, any process may ping, and no router solicitations are
+/// sent.
 const SYSCTLS: &[(&str, &str)] = &[
     ("ipv4/tcp_no_metrics_save", "1"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
@@ -103,7 +104,8 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// Reads the next packet from the kernel with its virtual header, if there is one. The packet may have several segments.
+    /// Reads the next packet from the kernel, with its virtual header; `None` if no packet is waiting. The packet may
+    /// have several segments.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
             Ok(n) => Ok(Some(n)),
@@ -138,7 +140,7 @@ pub(crate) fn available() -> Result<(), String> {
     }
 }
 
-/// Returns true if a node in /dev has no driver in the kernel.
+/// Returns true if a node in /dev could not be opened because the kernel has no driver for it.
 fn is_without_driver(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
 }

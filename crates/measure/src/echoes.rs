@@ -43,7 +43,7 @@ impl Echoes {
         }
     }
 
-    /// Records the reply to probe `number`.
+    /// Records the reply to request `number`.
     pub(crate) fn answered(&mut self, number: u64, now: Time, rtt: Duration) {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         if now >= self.warm_up {
@@ -87,13 +87,14 @@ impl Echoes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// Returns the median RTT of the echoes answered before `load`, or the minimum RTT of the run if there are none.
+    /// Returns the median RTT of the echoes answered before time `load`, or the minimum RTT of the run if there are
+    /// none.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
         median(&idle).map(Duration).or(self.least)
     }
 
-    /// Returns the echoes answered before `load`, each with its send time and round trip.
+    /// Returns the echoes answered before time `load`, each with its send time and round trip.
     fn idle(&self, load: Time) -> impl Iterator<Item = (Time, Duration)> + '_ {
         let before = self.kept.iter().take_while(move |p| p.sent < load);
         before.filter_map(|p| Some((p.sent, p.rtt?))).filter(move |(sent, rtt)| *sent + *rtt < load)

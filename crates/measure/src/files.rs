@@ -44,7 +44,7 @@ impl FileTimes<'_> {
         matches!(self, Self::Exact(_))
     }
 
-    /// Returns the median; for an even number of values, the mean of the middle two.
+    /// Returns the median. For an even number of exact times, this is the mean of the middle two.
     pub(crate) fn median(&self) -> Option<Duration> {
         match self {
             Self::Exact(times) => times.median(),

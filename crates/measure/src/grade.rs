@@ -7,8 +7,9 @@
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
 //!
-//! A speed test runs its download and its upload one after the other, and can measure the idle path first. In a run, the whole
-//! measured time counts as loaded, and the scale defines the idle round trip ([`Idle`]).
+//! A speed test can measure the idle path before it loads the path. In a run, the scale defines the idle round trip
+//! ([`Idle`]). On the scales with [`Idle::Median`] and on `rpm`, echoes answered before the load begins or sent after
+//! it ends do not count as loaded; on the other scales, the whole measured time counts as loaded.
 
 use std::borrow::Cow;
 use units::Duration;

@@ -157,9 +157,11 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns the percentile `p` of the values, weighting each value by its own size and representing it by the middle
-    /// of its bin. `None` if there are no values. If each probe is sent when the previous one is answered, this is a percentile over time: each
-    /// round trip has the weight of its own duration.
+    /// Returns percentile `p` of the values, each weighted by itself and rounded to the middle of its bin; `None`
+    /// without values.
+    ///
+    /// If each probe is sent when the previous one is answered, this is a percentile over time, because each round trip
+    /// has the weight of its own duration.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;

@@ -79,7 +79,6 @@ impl LinkMeter {
         self.left(now, size, Duration::ZERO);
     }
 
-    /// Records the departure of a packet.
     #[inline]
     fn left(&mut self, now: Time, size: u16, sojourn: Duration) {
         if now >= self.warm_up {

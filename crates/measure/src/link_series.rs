@@ -83,7 +83,6 @@ impl LinkSeries {
         bin.longest = bin.longest.max(sojourn.0);
     }
 
-    /// Adds a dropped packet.
     #[inline]
     pub(crate) fn dropped(&mut self, now: Time) {
         self.at(now).dropped += 1;
@@ -135,11 +134,9 @@ impl LinkSeries {
         }
     }
 
-    /// Returns the number of bins.
     pub(crate) fn len(&self) -> usize {
         self.bins.len()
     }
-    /// Returns the time at which bin `i` begins.
     pub(crate) fn begin(&self, i: usize) -> Time {
         self.start + self.width * i as u64
     }
@@ -160,7 +157,6 @@ impl LinkSeries {
     pub(crate) fn sojourn_max(&self, i: usize) -> f64 {
         if self.bins[i].sent == 0 { f64::NAN } else { self.bins[i].longest as f64 }
     }
-    /// Returns the number of packets that left.
     pub(crate) fn sent_packets(&self, i: usize) -> f64 {
         f64::from(self.bins[i].sent)
     }
@@ -168,11 +164,9 @@ impl LinkSeries {
     pub(crate) fn sent_bytes(&self, i: usize) -> f64 {
         self.bins[i].bytes as f64
     }
-    /// Returns the number of dropped packets.
     pub(crate) fn dropped_packets(&self, i: usize) -> f64 {
         self.bins[i].dropped as f64
     }
-    /// Returns the number of marked packets.
     pub(crate) fn marked_packets(&self, i: usize) -> f64 {
         self.bins[i].marked as f64
     }

@@ -6,7 +6,6 @@ use units::{Duration, Time};
 /// Maximum number of page loads stored one by one.
 const KEPT: usize = 65_536;
 
-/// One loaded page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLoad {
     /// Time at which the page was requested.
@@ -51,7 +50,6 @@ impl PageLoads {
         &self.kept
     }
 
-    /// Returns the number of pages loaded.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

@@ -50,14 +50,12 @@ pub(crate) fn variation(values: &[u64]) -> Option<f64> {
 pub(crate) struct Sorted(Vec<u64>);
 
 impl Sorted {
-    /// Sorts these durations.
     pub(crate) fn new(durations: impl Iterator<Item = Duration>) -> Self {
         let mut ns: Vec<u64> = durations.map(|d| d.0).collect();
         ns.sort_unstable();
         Self(ns)
     }
 
-    /// Returns the number of durations.
     pub(crate) fn count(&self) -> u64 {
         self.0.len() as u64
     }

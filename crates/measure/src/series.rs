@@ -71,7 +71,7 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now` for any channel. The single-channel functions below need no match.
+    /// Adds `value` at `now`, for any channel. The functions below each serve one kind of channel, without a match.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {
@@ -82,7 +82,6 @@ impl Series {
         }
     }
 
-    /// Adds a value to a [`Channel::Sum`].
     #[inline]
     pub(crate) fn add(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Sum);
@@ -91,7 +90,6 @@ impl Series {
         *v = v.saturating_add(value);
     }
 
-    /// Adds a value to a [`Channel::Mean`].
     #[inline]
     pub(crate) fn mean(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Mean);
@@ -99,7 +97,6 @@ impl Series {
         *v = v.saturating_add(value);
     }
 
-    /// Adds a value to a [`Channel::Max`].
     #[inline]
     pub(crate) fn max(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Max);
@@ -107,7 +104,6 @@ impl Series {
         *v = (*v).max(value);
     }
 
-    /// Adds a value to a [`Channel::Last`].
     #[inline]
     fn last(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Last);
@@ -139,11 +135,9 @@ impl Series {
         self.bin_end = if self.bin == last { Time::NEVER } else { self.start + self.width * (self.bin as u64 + 1) };
     }
 
-    /// Returns the number of bins.
     pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
-    /// Returns the time at which bin `i` begins.
     pub(crate) fn begin(&self, i: usize) -> Time {
         self.start + self.width * i as u64
     }
@@ -157,7 +151,6 @@ impl Series {
         }
     }
 
-    /// Returns the values of all bins.
     #[cfg(test)]
     pub(crate) fn column(&self) -> Vec<f64> {
         (0..self.len()).map(|i| self.get(i)).collect()

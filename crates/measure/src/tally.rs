@@ -235,8 +235,8 @@ impl Tally {
         directions[direction].total.sent(sender);
     }
 
-    /// Ends the warm-up: excludes all counts so far. The counters of open connections are not included yet; they are
-    /// added by [`Tally::under_way`].
+    /// Ends the warm-up: excludes all counts so far. The rows do not yet contain the counts of open connections, which
+    /// [`Tally::under_way`] excludes.
     pub fn begin(&mut self) {
         self.begun = true;
         self.rows
@@ -253,8 +253,8 @@ impl Tally {
         }
     }
 
-    /// Adds, at the end of the warm-up, the counters of one end of a connection that continues. [`Tally::retire`] adds the
-    /// final counters later.
+    /// Excludes, at the end of the warm-up, the counts so far of one end of an open connection. [`Tally::retire`] adds
+    /// the final counters later.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);
@@ -274,7 +274,7 @@ impl Tally {
         self.apps[app].files.done(FileDone { started, took: now.since(started), bytes });
     }
 
-    /// Records an echo request of `app` (without `rtt`), or its reply.
+    /// Records an echo request of `app` if `rtt` is `None`, otherwise the reply to a request.
     pub fn probe(&mut self, app: usize, number: u64, now: Time, rtt: Option<Duration>) {
         let warm_up = self.warm_up;
         let echoes = self.apps[app].echoes.get_or_insert_with(|| Box::new(Echoes::new(warm_up)));

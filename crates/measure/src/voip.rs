@@ -87,7 +87,6 @@ impl Runs {
     }
 }
 
-/// A call's statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VoipSummary {
     /// Packets that never arrived, as a percentage of those sent.
@@ -102,15 +101,12 @@ pub(crate) struct VoipSummary {
     pub burst_ratio: f64,
     /// E-model rating of G.107 for mean delay + network delay, plr and burst ratio, 0 to 100.
     pub r_g107: f64,
-    /// Mean opinion score of `r_g107`.
     pub mos_g107: f64,
     /// E-model rating for mean delay + network delay and plr, 0 to 100.
     pub r: f64,
-    /// Mean opinion score of `r`.
     pub mos: f64,
     /// E-model rating for plr only. The MOS that CableLabs 2012 prints appears to follow from it.
     pub r_loss_only: f64,
-    /// Mean opinion score of `r_loss_only`.
     pub mos_loss_only: f64,
 }
 
@@ -163,7 +159,6 @@ impl VoipMeter {
         if late { self.runs.miss(1) } else { self.runs.play() }
     }
 
-    /// Returns the number of packets that have arrived.
     pub(crate) fn arrived(&self) -> u64 {
         self.delays.count()
     }

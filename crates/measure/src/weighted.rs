@@ -2,7 +2,7 @@
 
 use units::{Duration, Time};
 
-/// Maximum number of bins. Longer queues share bins of 2, 4, 8 ... lengths.
+/// Maximum number of bins. If the limit needs more, each bin covers 2, 4, 8 ... lengths.
 const BINS: u32 = 65_536;
 
 /// The share of time that a whole number (such as a queue's length) spends at each value.
@@ -27,7 +27,7 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// Creates a distribution that begins at `start` with the value 0. `limit` is the largest value with a bin of its own.
+    /// Creates a distribution that begins at `start` with the value 0. Values above `limit` count in the last bin.
     pub(crate) fn new(start: Time, limit: u32) -> Self {
         // bounded: at most 16 iterations
         let mut shift = 0;

@@ -3,7 +3,7 @@
 use net::{Datagram, Duration, Ecn, Endpoint, Network, Time, Transmit};
 use std::net::SocketAddr;
 
-/// The state of the stack. If it has no destination, the stack only receives.
+/// The destination and the time of the next datagram. Without a destination, the stack only receives.
 struct Ticker(Option<SocketAddr>, Time);
 
 impl Endpoint for Ticker {

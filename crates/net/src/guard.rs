@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// The payload with which an endpoint unwinds (`std::panic::resume_unwind`) to describe its own failure. The text becomes the
-/// action of the [`Failure`]. It is used by adapters for other languages.
+/// action of the [`Failure`]. Adapters for other languages use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 

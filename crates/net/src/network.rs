@@ -80,8 +80,8 @@ impl Network {
         self.with_steps(Box::new(make), Steps::of_sink())
     }
 
-    /// Does the same as [`Network::with_sink`] for the sinks of a run. Uses the loop that the crate `sim` has compiled, so that
-    /// the caller need not compile one.
+    /// Does the same as [`Network::with_sink`] for the sinks of a run. Uses the event loop compiled in the crate `sim`,
+    /// so that the caller's crate does not compile another one.
     #[must_use]
     pub fn record<'a>(
         self,
@@ -121,7 +121,6 @@ impl<S: Sink> Network<S> {
         std::iter::once(node.to_owned()).chain(numbered).find(|name| !self.is_taken(name)).unwrap_or_default()
     }
 
-    /// Returns true if an application has this name.
     fn is_taken(&self, name: &str) -> bool {
         self.scenario.app.contains_key(name) || self.endpoints.iter().any(|e| e.name == name)
     }
@@ -261,8 +260,8 @@ impl<S: Sink + Clone> Network<S> {
         self.fork_with(copies)
     }
 
-    /// Returns a second network like [`Network::fork`], but with copies of the endpoints made by the caller, in the order in
-    /// which the endpoints were added.
+    /// Does the same as [`Network::fork`], but with copies of the endpoints that the caller made, in the order in which
+    /// the endpoints were added.
     ///
     /// Errors: those of [`Network::build`].   Panics if the number of copies differs from the number of endpoints.
     pub fn fork_with(&mut self, copies: Vec<Box<dyn Endpoint + Send>>) -> Result<Self, Problem> {

@@ -60,7 +60,7 @@ mod tests {
     }
 
     proptest! {
-        /// Modulo 65 535, the sum equals the number that all bytes together represent, which the test computes byte by byte.
+        /// Reads all bytes as one big-endian number. Modulo 65 535, the sum equals this number.
         #[test]
         fn a_sum_is_a_remainder(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let padded = bytes.iter().copied().chain(std::iter::repeat_n(0, bytes.len() % 2));

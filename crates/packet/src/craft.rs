@@ -73,7 +73,7 @@ pub fn datagram(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: &[u8]) {
     write_udp(&mut out[at..], to, ports);
 }
 
-/// Writes the UDP header of `t`, which extends to the end of the payload.
+/// Writes the UDP header at the start of `t`. The rest of `t` is the payload.
 fn write_udp(t: &mut [u8], to: Ip, ports: (u16, u16)) {
     t[0..2].copy_from_slice(&ports.0.to_be_bytes());
     t[2..4].copy_from_slice(&ports.1.to_be_bytes());

@@ -1,4 +1,5 @@
-//! The fate of a packet in a queue. A queue drops packets; a sender infers losses, so losses are counted in `tcp`.
+//! The fate of a packet in a queue: a drop or a mark, with its reason. The crate `tcp` counts the losses that a sender
+//! infers.
 
 use crate::PacketMeta;
 use units::Time;

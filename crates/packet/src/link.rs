@@ -69,7 +69,7 @@ pub enum ServiceFlow {
     Classic,
 }
 
-/// The parameters of an aggregate of two service flows other than the aggregate's own rates.
+/// The parameters of an aggregate of two service flows, without the aggregate's own rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
     /// The Maximum Sustained Rates of L and C, counted in Ethernet frames; `None` if only the aggregate's rate limits the flow.

@@ -221,8 +221,8 @@ impl PacketMeta {
         u64::from(self.flow.0) << 1 | u64::from(self.flags.has(Flags::REVERSE))
     }
 
-    /// Returns a size in bytes: if the packet holds several segments ([`Flags::GSO`]), that of a full segment on the wire,
-    /// otherwise that of the packet.
+    /// Returns the size of a full segment on the wire if the packet holds several segments ([`Flags::GSO`]), otherwise
+    /// the size of the packet.   Unit: bytes.
     #[inline]
     pub fn frame(&self, flows: &FlowTable) -> u16 {
         if self.flags.has(Flags::GSO) { self.frame_of_several(flows) } else { self.size }

@@ -8,7 +8,7 @@
 //! world --build--> one object of the factory for each queue or connection
 //! ```
 //!
-//! Source: none. Nothing here depends on the language of the code.
+//! Source: none.
 
 use std::fmt;
 use std::sync::Arc;

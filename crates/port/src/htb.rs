@@ -132,18 +132,15 @@ impl Htb {
         now + self.wait()
     }
 
-    /// Returns true if the class follows the link's rate.
     pub(crate) fn follows_link(&self) -> bool {
         self.rate_of_link
     }
 
-    /// Returns the class's rate.
     #[inline]
     pub(crate) fn rate(&self) -> BitRate {
         self.tokens.rate()
     }
 
-    /// Returns the class's ceil.
     #[inline]
     pub(crate) fn ceil(&self) -> BitRate {
         self.ctokens.rate()

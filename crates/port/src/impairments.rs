@@ -32,7 +32,7 @@ pub struct Impairments {
     pub duplicates: Prob,
 }
 
-/// A token bucket that drops a packet if it has too few tokens for it.
+/// A token bucket, which drops each packet for which it has too few tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
@@ -153,7 +153,7 @@ impl Impaired {
     /// Returns true if the policer drops a packet of `size` bytes that leaves at `at`.
     fn exceeds_rate(&mut self, size: u64, at: Time) -> bool {
         let Some(policer) = &self.spec.policer else { return false };
-        // the bucket has burst - rate * (full_at - now) tokens
+        // at time `at`, the bucket has burst - rate * (full_at - at) tokens
         let full_at = self.full_at.max(at) + policer.rate.time_for(size);
         let exceeds = full_at.since(at) > policer.rate.time_for(policer.burst.0);
         if !exceeds {
@@ -198,7 +198,7 @@ impl Impaired {
         self.spec.duplicates.get() > 0.0
     }
 
-    /// Returns true if the packet that has just arrived is to arrive a second time.
+    /// Draws whether the packet that has just arrived arrives a second time.
     pub(crate) fn duplicates(&mut self) -> bool {
         self.duplicates_rng.chance(self.spec.duplicates.get())
     }

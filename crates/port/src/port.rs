@@ -33,10 +33,10 @@ impl Port {
     /// Builds an idle port.
     ///
     /// The random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`, `{name}.mac`,
-    /// `{name}.map` and `{name}.delivery` under `seed`.
+    /// `{name}.map` and `{name}.delivery` under `seed`. Impairments have further streams, such as `{name}.burst_loss`.
     ///
-    /// Errors: those of [`PortSpec::validate`]; a foreign law that has not been supplied; a trace that has not been
-    /// read.
+    /// Errors: those of [`PortSpec::validate`]; a law outside the core ([`packet::outside`]) without a factory; a trace
+    /// that has not been read.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
         spec.validate()?;
         spec.queue.ready().map_err(|p| p.under("queue"))?;

@@ -8,8 +8,8 @@ use record::{LinkId, Sink};
 use std::collections::VecDeque;
 use units::{Duration, Rng, Time};
 
-/// The wire: losses, then propagation. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds of
-/// [0, `jitter`], plus a time drawn from the distribution `lateness`, plus the delays of the impairments.
+/// The wire. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds of [0, `jitter`], plus
+/// a time drawn from the distribution `lateness`, plus the delays of the impairments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Propagation {
     delay: Duration,
@@ -192,13 +192,11 @@ impl Propagation {
         self.ring.insert(self.ring.len() - overtaken, packet);
     }
 
-    /// Returns true if packets may arrive twice.
     #[inline]
     pub(crate) fn may_duplicate(&self) -> bool {
         self.impaired.as_ref().is_some_and(|impaired| impaired.may_duplicate())
     }
 
-    /// Returns true if the packet that has just arrived arrives once more.
     pub(crate) fn duplicates(&mut self) -> bool {
         self.impaired.as_mut().is_some_and(|impaired| impaired.duplicates())
     }

@@ -35,8 +35,8 @@ impl Service {
         }
     }
 
-    /// Returns the long-run rate if it differs from the link's rate: the sustained rate of a shaper or service flow, or the
-    /// mean rate of opportunities.
+    /// Returns the long-run rate that the service itself sets: the sustained rate of a shaper or service flow, or the
+    /// mean rate of opportunities. `None` if the link's rate applies.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
             Self::Shaper(p) => p.own_rate(),

@@ -4,9 +4,9 @@ use crate::error::refuse;
 use pyo3::prelude::*;
 use units::Problem;
 
-/// Counts hash collisions among active sessions with random 5-tuples. Returns three counts for each number of sessions from 1 to
-/// `sessions`. The counts say in how many of the `trials` any two sessions shared a queue, the first session shared its queue,
-/// and the first session was in an overfull group.
+/// Counts hash collisions among active sessions with random 5-tuples. Returns a tuple for each number of sessions from 1 to
+/// `sessions`: the numbers of trials in which any two sessions shared a queue, in which the first session shared its queue, and in
+/// which the first session was in a group with more sessions than queues.
 ///
 /// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: a discipline that is invalid or not
 /// fair.

@@ -1,5 +1,5 @@
-//! Controllers written in Python: objects of a user's class, whose methods are called where a sender calls its controller
-//! (`object.rs`). After an error, every controller leaves its window as it is.
+//! Congestion controllers written in Python. Each is an object of a user's class, and the sender's calls go to the object's
+//! methods (`object.rs`). After an error in any object of the run, all these controllers leave their windows unchanged.
 
 use crate::error::{Mistake, locked, shown};
 use crate::object::{Class, Object};
@@ -113,7 +113,7 @@ sample_properties! {
     segments: u32 = |s| s.segments;
     /// CE-marked packets reported by this ACK.
     ce_packets: u32 = |s| s.ce_packets;
-    /// Payload bytes of these packets.
+    /// Payload bytes of the CE-marked packets reported by this ACK.
     ce_bytes: u64 = |s| s.ce_bytes;
     /// Round-trip time measured by this ACK, microseconds; None if it measures none.
     rtt_us: Option<u32> = |s| s.rtt_us;
@@ -131,7 +131,7 @@ sample_properties! {
     next: u64 = |s| s.next;
     /// True if the window must not grow on this ACK; the return value of `on_ack` is then ignored.
     rests: bool = |s| s.rests;
-    /// True if the window limited the sender; if false, the window must not grow.
+    /// True if the window limited the sender. Otherwise the window must not grow.
     cwnd_limited: bool = |s| s.cwnd_limited;
     /// True if the window stopped the sender at some time in the current round trip.
     window_filled: bool = |s| s.window_filled;
@@ -156,7 +156,7 @@ impl ControllerRate {
     fn bytes(&self) -> u64 {
         self.0.bytes
     }
-    /// The interval, ns.
+    /// The interval over which `bytes` were delivered, ns.
     #[getter]
     fn interval_ns(&self) -> u64 {
         self.0.interval.0
@@ -181,12 +181,12 @@ impl ControllerRate {
     fn compressed(&self) -> bool {
         self.0.compressed
     }
-    /// Bytes in flight when that segment was sent.
+    /// Bytes in flight when the newest acknowledged segment was sent.
     #[getter]
     fn tx_in_flight(&self) -> u64 {
         self.0.tx_in_flight
     }
-    /// Bytes declared lost since that segment was sent.
+    /// Bytes declared lost since the newest acknowledged segment was sent.
     #[getter]
     fn lost(&self) -> u64 {
         self.0.lost
@@ -435,7 +435,8 @@ impl PythonController {
         })
     }
 
-    /// Converts the return value of a method. `checked` is false if the sender ignores it.
+    /// Converts `answer`, the return value of `method`. `number` is the variable that a plain number sets. `checked` is false if
+    /// the sender ignores the value.
     fn drive(
         &mut self,
         method: Method,

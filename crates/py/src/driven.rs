@@ -18,7 +18,7 @@ pub(crate) struct DrivenRun {
 }
 
 impl DrivenRun {
-    /// Calls `act`, without the GIL unless the run has code in Python. Ctrl-C and an error in that code are raised.
+    /// Calls `act`. Releases the GIL, unless the run has code in Python. Raises Ctrl-C, and the first error in this code.
     fn advance(
         &mut self,
         py: Python<'_>,
@@ -88,7 +88,7 @@ impl DrivenRun {
         crate::run::to_python(py, self.run.outcome())
     }
 
-    /// Returns a copy of the run that shares no state with it.
+    /// Returns an independent copy of the run.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
         self.outside.check()?;
         let (run, outside) = self.outside.forked(py, || self.run.clone())?;

@@ -1,4 +1,4 @@
-//! Raises the exceptions of the module, reads scenarios, and stores the failures of a user's Python code in a run.
+//! Builds the exceptions of the module, reads scenarios, and stores the first failure of a user's Python code in a run.
 
 use pyo3::prelude::*;
 use scenario::Scenario;
@@ -27,7 +27,7 @@ pub(crate) fn refuse(source: &str, problems: &[Problem]) -> PyErr {
     ScenarioError::new_err((lines,))
 }
 
-/// Raises a problem as `ScenarioError`.
+/// Builds a `ScenarioError` from one problem.
 pub(crate) fn wrong(problem: Problem) -> PyErr {
     refuse("", &[problem])
 }
@@ -47,7 +47,6 @@ pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct FirstError(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
 
 impl FirstError {
-    /// Returns true if an exception is stored.
     pub(crate) fn is_set(&self) -> bool {
         self.0.0.load(Ordering::Relaxed)
     }
@@ -66,7 +65,6 @@ impl FirstError {
         }
     }
 
-    /// Removes and returns the exception.
     pub(crate) fn take(&self) -> Option<PyErr> {
         locked(&self.0.1).take()
     }

@@ -1,5 +1,5 @@
-//! Laws written in Python: objects of a user's class, whose methods are called where a queue calls its law (`object.rs`). After an
-//! error, every law passes all packets.
+//! Laws written in Python. Each is an object of a user's class, and the queue's calls go to the object's methods (`object.rs`).
+//! After an error in any object of the run, all these laws pass every packet.
 
 use crate::error::{Mistake, locked, shown};
 use crate::object::{Class, Object, shared_copy};
@@ -93,7 +93,7 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// The factory for one link's laws: one for each queue of its discipline.
+/// The factory for the laws of one link. Each queue of the link's discipline has its own law.
 struct PythonLaws {
     class: Class,
     seed: u64,
@@ -119,7 +119,7 @@ impl LawFactory for PythonLaws {
     }
 }
 
-/// The law of a link for which no Python object could be made. It passes every packet.
+/// A law that passes every packet. Replaces a Python law whose object could not be made or copied.
 struct PassAll;
 impl Law for PassAll {
     fn probe(&self, _: &mut Reading<'_>) {}

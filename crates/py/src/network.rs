@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use units::{Duration, Problem};
 
-/// Number of parts of a run between which signals such as Ctrl-C are handled.
+/// Number of parts into which a run is divided. Signals such as Ctrl-C are handled between two parts.
 const PARTS: u64 = 500;
 
 pyo3::create_exception!(
@@ -154,7 +154,7 @@ macro_rules! with {
     };
 }
 
-/// The end of a run.
+/// The results of a run that has ended.
 struct Over {
     outcome: Option<Outcome>,
     scenario: Scenario,
@@ -234,7 +234,7 @@ impl NetworkRun {
         self.over.is_some()
     }
 
-    /// The scenario, in which each endpoint is an application once the network has run, as canonical JSON.
+    /// The scenario as canonical JSON. Once the network has run, it has an application for each endpoint.
     #[getter]
     fn scenario(&mut self) -> PyResult<String> {
         match &self.over {
@@ -243,7 +243,8 @@ impl NetworkRun {
         }
     }
 
-    /// Adds an endpoint; returns its address and its name. Its application has the name `name`, by default the node's.
+    /// Adds an endpoint; returns its address and its name. `name` is the name of its application; by default, the node's name,
+    /// with a number appended if this name is taken.
     /// `endpoint` has the methods handle, poll_transmit, next_timeout and on_timeout.
     #[pyo3(signature = (node, endpoint, name, mtu, whole_packets))]
     fn add_endpoint(

@@ -47,7 +47,7 @@ impl Class {
     }
 
     /// Stores a mistake as the exception to raise: Ctrl-C unchanged, and any other mistake as a `ClassFailure` with its cause.
-    /// `place` describes where in the run it happened.
+    /// `place` describes where in the run the mistake happened.
     pub(crate) fn fail(&self, py: Python<'_>, method: &str, mistake: Mistake, place: Option<String>) {
         let failure =
             |text: Option<String>| ClassFailure::new_err((self.key.to_string(), method.to_owned(), text, place));
@@ -97,7 +97,6 @@ impl<const N: usize> Object<N> {
         self.methods[method].as_ref().filter(|_| !self.class.error.is_set())
     }
 
-    /// Stores the mistake of a method.
     pub(crate) fn fail(&self, py: Python<'_>, method: usize, mistake: Mistake, place: Option<String>) {
         self.class.fail(py, self.names[method], mistake, place);
     }
@@ -168,8 +167,8 @@ thread_local! {
     static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
-/// Clones a run with `clone`; returns the clone, and the place for the first error of its objects.   Errors: an object that
-/// cannot be copied.
+/// Clones a run with `clone`; returns the clone, and the store for the first error of the clone's objects.   Errors: an object
+/// that cannot be copied.
 pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, FirstError)> {
     let error = FirstError::default();
     FORK.set(Some(Fork { error: error.clone(), memo: PyDict::new(py).unbind(), shared: Vec::new() }));

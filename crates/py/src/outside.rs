@@ -16,8 +16,8 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// Inserts the Python code that `scenario` names. For each table that names a class, `factories` has a callable that returns a
-    /// new object, by the table's key ("link.up", "tcp.mine").   Errors: a callable that is missing.
+    /// Inserts the Python code that `scenario` names. `factories` maps the key of each table that names a class ("link.up",
+    /// "tcp.mine") to a callable that returns a new object.   Errors: a callable that is missing.
     pub(crate) fn insert(scenario: &mut Scenario, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let error = FirstError::default();
         let find = |key: &str| {
@@ -34,7 +34,6 @@ impl Outside {
         self.any
     }
 
-    /// Returns the first error.
     pub(crate) fn error(&self) -> &FirstError {
         &self.error
     }

@@ -10,18 +10,19 @@ use sim::{Ended, Timeline};
 use std::sync::Mutex;
 use units::{Problem, Time};
 
-/// The timeline of a scenario: a string for everything in effect from the start, then the time (ns) and the string of each later
-/// change, in order.
+/// The timeline of a scenario: a string for everything that takes effect at the start, then the time (ns) and the string of each
+/// later action, in order.
 type Acts = (String, Vec<(u64, String)>);
 
-/// Returns the timeline of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario.
+/// Returns the timeline of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario: on
+/// code in Python, or on endpoints.
 #[pyfunction]
 pub(crate) fn timeline(resolved: &str) -> PyResult<Option<Acts>> {
     let found = Timeline::of(&scenario_of(resolved)?).map_err(wrong)?;
     Ok(found.map(|of| (of.always, of.acts.into_iter().map(|(at, act)| (at.0, act)).collect())))
 }
 
-/// A run up to a time. It can continue as any scenario with the same acts before that time.
+/// A run up to some time, which can continue as any scenario whose actions until then are the same.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct Past {
     past: Mutex<sim::Past>,
@@ -61,7 +62,7 @@ impl Past {
         Ok(Self { past: Mutex::new(sim::Past::new(&scenario_of(resolved)?).map_err(wrong)?) })
     }
 
-    /// Copies the run, continues the copy with the given scenario until `until_ns`, and returns it. `progress` as in `run`.
+    /// Returns a copy of the run that has continued to `until_ns` as the given scenario; `progress` as in `run`.
     #[pyo3(signature = (resolved, until_ns, progress=None))]
     fn advance(&self, py: Python<'_>, resolved: &str, until_ns: u64, progress: Option<Py<PyAny>>) -> PyResult<Self> {
         let past = self.copied(py, resolved, progress.as_ref(), |mut past, scenario, observe| {
@@ -71,7 +72,7 @@ impl Past {
         Ok(Self { past: Mutex::new(past) })
     }
 
-    /// Copies the run and continues the copy with the given scenario to the end; returns the summary and the tables, like `run`.
+    /// Runs a copy to the end as the given scenario; returns the summary and the tables, as `run` does.
     #[pyo3(signature = (resolved, progress=None))]
     fn finish(&self, py: Python<'_>, resolved: &str, progress: Option<Py<PyAny>>) -> PyResult<Py<PyDict>> {
         let outcome =

@@ -20,11 +20,11 @@ pub struct Context<'a> {
 
 /// A queue that decides which packets to accept, mark and drop.
 ///
-/// Contract: a host that must hold packets back does not call `dequeue`. If `dequeue` returns `None` although packets are queued,
-/// the host calls `wake` at `next_wake`; if the link is idle then, it calls `dequeue` once. Every packet passed to `enqueue` is
-/// either returned by `dequeue` or reported to `cx.fate` as dropped, exactly once. `packet.stamp` is the time of arrival, set by
-/// [`Queue`](crate::Queue) before it calls `enqueue`. A refused arrival, and no other drop, is reported with
-/// [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.
+/// Contract with the host, which is the code that calls the discipline: while the host must hold packets back, it does not call
+/// `dequeue`. If `dequeue` returns `None` although packets are queued, the host calls `wake` at `next_wake`; if the link is idle
+/// then, the host calls `dequeue` once. Every packet passed to `enqueue` is either returned by `dequeue` or reported to `cx.fate`
+/// as dropped, exactly once. `packet.stamp` is the time of arrival, set by [`Queue`](crate::Queue) before it calls `enqueue`. A
+/// refused arrival, and no other drop, is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.
 pub trait QueueDiscipline: Send {
     /// Accepts `packet` or drops it; may drop others to make room.
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>);
@@ -64,7 +64,7 @@ pub trait QueueDiscipline: Send {
 pub trait ServiceFlows {
     /// Sets the aggregate's parameters. Called once, before any packet.
     fn aggregate(&mut self, of: &Aggregate);
-    /// Returns the next packet of `flow`, for a modem with a grant for it.
+    /// Returns the next packet of `flow`, for which the modem has a grant.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
     /// Returns the backlog of each service flow, for the modem's requests, in bytes of frames with the MAC header.
     fn frames(&self) -> [u64; 2];

@@ -11,7 +11,6 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    /// Appends `packet`.
     #[inline]
     pub(crate) fn push(&mut self, packet: PacketMeta) {
         self.bytes += packet.bytes();
@@ -64,13 +63,11 @@ impl Fifo {
         self.ring.back_mut()
     }
 
-    /// Returns true if no packet waits.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// Returns the packets and bytes queued.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         Backlog { packets: self.ring.len() as u32, bytes: self.bytes }

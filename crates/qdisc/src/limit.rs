@@ -21,7 +21,6 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Creates the test for `limit`.
     pub(crate) fn new(limit: Limit, ns2_off_by_one: bool) -> Self {
         Self { limit, short: u64::from(ns2_off_by_one), rate: BitRate(0), bytes: 0 }
     }

@@ -107,7 +107,6 @@ impl<D: QueueDiscipline> Queue<D> {
         self.delivered(packet)
     }
 
-    /// Counts a packet that leaves the queue.
     #[inline]
     fn delivered(&mut self, packet: Option<PacketMeta>) -> Option<PacketMeta> {
         if let Some(packet) = &packet {

@@ -23,12 +23,13 @@ pub trait Sink {
     fn probes(&self) -> bool {
         false
     }
-    /// Returns the time of the next reading of everything that the sink [`wants`](Sink::wants). The reading comes just before the
-    /// events of that time.
+    /// Returns the time at which the sink next reads everything that it [`wants`](Sink::wants), just before the events
+    /// of that time.
     fn next_reading(&self) -> Time {
         Time::NEVER
     }
-    /// Reports that the reading at [`Sink::next_reading`] was made, so that the sink sets the time of the next reading.
+    /// Tells the sink that the reading at [`Sink::next_reading`] is complete. The sink then sets the time of the next
+    /// reading.
     fn reading_done(&mut self) {}
     /// Returns true if the sink reads the state of this link or sender. `changed` is true after an event that may have changed
     /// the state, and false at the times of [`Sink::next_reading`].

@@ -28,7 +28,6 @@ pub enum Data {
 pub const NO_WORD: u16 = u16::MAX;
 
 impl Data {
-    /// Returns the number of rows.
     fn len(&self) -> usize {
         match self {
             Self::F64(v) => v.len(),
@@ -85,7 +84,6 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Returns the number of rows.
     #[cfg(test)]
     fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.data.len())
@@ -105,7 +103,7 @@ pub struct ReadingTable {
     table: &'static str,
     rows: usize,
     columns: Vec<Column>,
-    /// Index of the column for the next value, if the probe reports its values in the same order as before.
+    /// Index of the column in which the next value is expected: probes usually report their values in the same order.
     next: usize,
 }
 
@@ -188,7 +186,7 @@ fn take(columns: &mut Vec<Column>) -> Vec<Column> {
     std::mem::replace(columns, empty)
 }
 
-/// Returns the index of `word` in `words`, to which `word` is appended if it is missing.
+/// Returns the index of `word` in `words`; appends `word` if it is missing.
 fn place(words: &mut Vec<String>, word: &str) -> u16 {
     let at = words.iter().position(|w| w == word).unwrap_or_else(|| {
         words.push(word.to_owned());
@@ -232,7 +230,8 @@ const NULLS: Optional = Optional {
 };
 
 impl FateTable {
-    /// Returns an empty table for these links and applications, by number.
+    /// Returns an empty table. `links` and `apps` are the names of the links and applications, in the order of their
+    /// numbers.
     pub fn new(links: Vec<String>, apps: Vec<String>) -> Self {
         let text = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect();
         let marks = [MarkReason::Law, MarkReason::Step].map(MarkReason::name);

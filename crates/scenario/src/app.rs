@@ -16,9 +16,9 @@ pub struct App {
     /// Earliest start. The seed draws the actual start from `start` to `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
-    /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`; if it has none: the
-    /// sending interval, at most 1s (`voip`, `ping`, `messages`, `media`, `cbr` at constant intervals); 0s (`game`, `proshare`, other
-    /// `cbr`); 100ms (all others).
+    /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
+    /// scenario has none, the default depends on the traffic: the sending interval, at most 1s (`voip`, `ping`,
+    /// `messages`, `media`, `cbr` at constant intervals); 0s (`game`, `proshare`, other `cbr`); 100ms (all others).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Time from which the application starts nothing new. Transfers in progress may finish; only `length` ends an endless
@@ -36,7 +36,8 @@ pub struct App {
     #[serde(default)]
     pub dscp: u8,
     /// ECN field of the datagrams of voip, ping, game, cbr, proshare and media: not_ect (the default), ect0, or ect1, as in L4S
-    /// traffic. Of these, only media with `control.screamv2` responds to marks. The ECN field of TCP depends on the stack.
+    /// traffic. Only media with `control.screamv2` responds to marks on its datagrams. The ECN field of TCP depends on
+    /// the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_ecn: Option<DatagramEcn>,
     /// The traffic of the application.
@@ -47,7 +48,7 @@ pub struct App {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramEcn {
-    /// Not ECN-capable: the packet is dropped in cases in which an ECN-capable packet is marked.
+    /// Not ECN-capable: a queue drops the packet where it would mark an ECN-capable packet.
     #[default]
     NotEct,
     /// ECT(0), classic.

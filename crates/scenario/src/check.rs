@@ -9,11 +9,9 @@ use crate::network::{Network, nodes, number};
 use crate::trace::{Interval, MOST_MOMENTS};
 use units::{Duration, Problem, shown};
 
-/// Maximum number of nodes in a scenario.
 const MAX_NODES: usize = 4096;
 /// Maximum number of links, where a link with `both_ways` counts once.
 const MAX_LINKS: usize = 16_384;
-/// Maximum number of applications.
 const MAX_APPS: usize = 16_384;
 /// Maximum number of TCP stacks, of routes, and of names in a `record` list.
 const MAX_LIST: usize = 16_384;
@@ -21,7 +19,7 @@ const MAX_LIST: usize = 16_384;
 const MAX_NAME: usize = 128;
 /// Maximum duration of a run. Event keys have no room for later times.
 const MAX_DURATION: Duration = Duration(50 * 24 * 3_600 * 1_000_000_000);
-/// Maximum number of bins in a series. The series of one link then take 72 MB.
+/// Maximum number of bins in a series. At this number, the series of one link take 72 MB.
 const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {
@@ -176,7 +174,6 @@ impl Scenario {
         }
     }
 
-    /// Checks an application against the nodes and the stacks.
     fn check_app(&self, app: &App, nodes: &[String]) -> Vec<Problem> {
         let ends = std::iter::once(("from".to_owned(), &app.from))
             .chain(app.to.iter().enumerate().map(|(i, server)| (format!("to.{i}"), server)));
@@ -227,7 +224,7 @@ impl Scenario {
     }
 }
 
-/// Reports the names at `path` that are not `known`.
+/// Adds a problem for each of the `names` at `path` that is not `known`.
 fn check_listed(path: &str, what: &str, names: &[String], known: &[String], problems: &mut Vec<Problem>) {
     let all: Vec<&str> = known.iter().map(String::as_str).collect();
     let strangers = names.iter().filter(|name| !known.contains(name));

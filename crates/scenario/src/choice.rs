@@ -8,7 +8,7 @@ use units::{Problem, shown};
 /// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a string (`"codel target 5ms"`) with the table that it
 /// describes, so that a parameter can be overridden.
 ///
-/// Errors: a name that differs from the name in the tree; the message shows the correct `--set`.
+/// Errors: `path` names another kind than the tree; the message shows the correct `--set`.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {
@@ -36,7 +36,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     }
     let at = format!("{root}.{name}.{key}");
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
-        // a parameter follows `chosen`, so `chosen` must be a name
+        // a parameter follows `chosen`, so `chosen` must be the name of a kind
         return Err(Problem::new(&at, crate::nearest::unknown_of("keyword", chosen, "valid", &known)));
     }
     let write = if known.contains(&chosen.as_str()) {
@@ -48,7 +48,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     Err(Problem::new(&at, format!("is \"{present}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
-/// Returns the table that a string stands for; the string is the name of a choice, or a discipline in tc syntax.
+/// Returns the table that a string stands for. The string is the name of a kind, or a discipline in tc syntax.
 fn meaning(key: &str, text: &str) -> Option<Value> {
     match key {
         "queue" => qdisc::tc::table(text),

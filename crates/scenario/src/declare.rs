@@ -50,8 +50,8 @@ pub struct Scenario {
     /// Grading of the delay that load adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Largest number of packets in a run. A scenario that may need more is refused before it starts. Default 100000000000,
-    /// which takes some hours of computing.
+    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. Default:
+    /// 100000000000, which takes some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
     /// Expected measures, by their dotted paths in the summary (`*` matches any name). Each value is a comparison such as ">=
@@ -93,8 +93,8 @@ pub struct Record {
     /// Applications for which series of each flow are recorded (windows, rates). Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
-    /// Time at the start that the summary excludes from every counter, rate and distribution. Tables of single events and series
-    /// cover the whole run.
+    /// Time at the start of the run that the summary excludes from every counter, rate and distribution. Series and
+    /// tables of single events cover the whole run.
     #[serde(default)]
     pub warm_up: Duration,
 }

@@ -1,11 +1,11 @@
-//! Checks that the opportunities of a link have room for the packets that it carries.
+//! Checks that every packet fits into one opportunity of a link with delivery opportunities.
 
 use crate::network::{Network, NetworkApp};
 use traffic::Traffic;
 use units::{Bytes, Problem, shown};
 
-/// Rejects a link whose opportunities are smaller than a packet that an application sends over it. Variable options (SACK,
-/// AccECN) do not count: if they make a packet too large, its rest is sent in the next opportunity.
+/// Rejects a link whose opportunities are smaller than a packet that an application sends over it. Variable options
+/// (SACK, AccECN) do not count: if they make a packet too large, the next opportunity sends the rest of the packet.
 pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
     if network.links.iter().all(|l| l.declared.service.delivery().is_none()) {
         return;
@@ -37,7 +37,7 @@ fn largest(app: &NetworkApp, network: &Network) -> Bytes {
     let given = |key: &str| tree[traffic.name()][key].as_str().and_then(|text| text.parse::<Bytes>().ok());
     let datagram = ["size", "audio_size", "packet", "mtu"].into_iter().filter_map(given).max();
     let datagrams = match traffic {
-        // the largest snapshot's size with its headers
+        // a game's largest snapshot, including headers
         Traffic::Game(_) => return Bytes(1518),
         Traffic::Burst(_) => tree[traffic.name()]["transport"] == "udp",
         _ => traffic.is_datagrams(),

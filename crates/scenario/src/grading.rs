@@ -28,7 +28,8 @@ const LONGEST: usize = 24;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {
-    /// The scale: a name, or your own list of grades, best first, for the delay added under load to the minimum round trip.
+    /// The scale: a name, or your own list of grades, best first. Your own grades apply to the delay that load adds to
+    /// the minimum round trip.
     pub scale: Choice,
 }
 

@@ -22,7 +22,7 @@ pub struct Link {
     /// link with `~` in front.
     #[serde(default)]
     pub both_ways: bool,
-    /// Bits per second on the wire. Without a rate, transmission takes no time.
+    /// Bit rate of the wire. Without a rate, transmission takes no time.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Propagation delay.
@@ -128,7 +128,6 @@ pub struct Change {
 }
 
 impl Change {
-    /// Converts to a port's change.
     pub(crate) fn for_port(&self) -> port::Change {
         port::Change {
             rate: self.rate,
@@ -143,8 +142,9 @@ impl Change {
 }
 
 impl Link {
-    /// Returns the bits that this link may carry in [`from`, `to`): at its own rate or the rate of its shaper, modem or shaping
-    /// queue, whichever is lowest, with all changes at their times. `None` without a rate, and for a link with opportunities.
+    /// Returns the number of bits that this link can carry in [`from`, `to`), at the lowest of these rates: its own,
+    /// and those of its shaper, modem and shaping queue. All changes apply at their times. Returns `None` without a
+    /// rate, and for a link with opportunities.
     ///
     /// Bursts are not included: a link may carry more while its token bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
@@ -179,7 +179,6 @@ impl Link {
         self.served_rate().into_iter().chain(self.queue.shapes()).min()
     }
 
-    /// Converts to a port's specification.
     pub(crate) fn for_port(&self) -> port::PortSpec {
         port::PortSpec {
             rate: self.rate,
@@ -225,8 +224,8 @@ impl Link {
             let message = "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one";
             problems.push(Problem::new("rate", message));
         }
-        // for a link that sends at recorded opportunities: a discipline that shapes is checked against the peak rate, and any
-        // other against the mean rate, which converts a limit given as a time to bytes
+        // on a link with delivery opportunities, a discipline that shapes is checked against the peak rate. Any other
+        // discipline is checked against the mean rate, which converts a limit given as a time to bytes
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
         let rate = peak.or(self.served_rate()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));

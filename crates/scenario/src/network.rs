@@ -87,7 +87,7 @@ pub struct NetworkApp {
     pub to: Vec<u16>,
     /// Stacks of the client and of the servers, as indices into [`Network::stacks`].
     pub stacks: [u16; 2],
-    /// Start time under this seed.
+    /// Start time, as drawn with the scenario's seed.
     pub start: Time,
     /// Time from which the application starts nothing new; [`Time::NEVER`] for the end of the run.
     pub stop: Time,
@@ -124,7 +124,7 @@ pub enum Task {
     Change(u16, port::Change),
 }
 
-/// A network.
+/// A scenario with its names resolved to numbers.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// Node names, sorted; a name's index is the node's number.
@@ -219,7 +219,7 @@ impl Network {
             into[usize::from(link.to)].push(i as u16);
         }
         let mut next = vec![NO_LINK; nodes * nodes];
-        // the last destination for which each node was reached
+        // for each node, the last destination whose search reached the node
         let mut reached = vec![usize::MAX; nodes];
         for to in 0..nodes {
             // breadth-first search, backwards from the destination
@@ -290,7 +290,7 @@ impl Network {
     }
 }
 
-/// Returns the names of the nodes in order: every end of a link.
+/// Returns the sorted names of the nodes at the ends of all links.
 pub(crate) fn nodes(links: &[(String, Link)]) -> Vec<String> {
     let mut names: Vec<String> = links.iter().flat_map(|(_, l)| [l.from.clone(), l.to.clone()]).collect();
     names.sort_unstable();
@@ -298,7 +298,7 @@ pub(crate) fn nodes(links: &[(String, Link)]) -> Vec<String> {
     names
 }
 
-/// Returns a node's number.   Errors: no link ends there.
+/// Returns a node's number.   Errors: an unknown node.
 pub(crate) fn number(nodes: &[String], name: &str) -> Result<u16, Problem> {
     nodes.binary_search_by(|n| n.as_str().cmp(name)).map(|i| i as u16).map_err(|_| {
         let known: Vec<&str> = nodes.iter().map(String::as_str).collect();
@@ -337,8 +337,8 @@ mod tests {
         ];
         assert_eq!(links, expected);
         let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
-        // stacks are numbered in the order of first use: linux-6 is 0, ns2-reno is 1. Each application has two numbers: the
-        // client's stack and the server's
+        // stacks are numbered in the order of first use: linux-6 is 0, ns2-reno is 1. Each application has the number
+        // of the client's stack and of the servers' stack
         assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [1, 0])]);
         assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (2, Time(100_000_000), Time::NEVER));
     }

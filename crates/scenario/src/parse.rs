@@ -32,7 +32,8 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     }
 }
 
-/// Replaces the TOML parser's message about an integer out of range, because it contains names of types.
+/// Returns the TOML parser's message on one line. Replaces a message about an integer out of range, because that
+/// message contains names of Rust types.
 fn plain_words(message: &str) -> String {
     let too_large = message.starts_with("invalid type: integer") || message.contains("value was too large");
     if too_large { format!("an integer beyond {}", i64::MAX) } else { one_line(message) }

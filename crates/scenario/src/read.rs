@@ -125,8 +125,8 @@ fn names(tree: &Value, kind: &str) -> Vec<String> {
     tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// Suggests that a name was misspelt, if a key is missing in a table that `--set` created because the text has no table of
-/// this name. Returns any other problem unchanged. `given` holds the names in the text.
+/// Rewords a problem with a missing key, if only `--set` created the table: the table's name was probably misspelt.
+/// Returns any other problem unchanged. `given` holds the names in the text, by kind.
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));

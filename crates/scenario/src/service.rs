@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// The keys of a service.
+/// The keys of the services.
 const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 
 /// The services with their own rate; their link has no `rate`.
@@ -65,7 +65,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D:
     Ok(Service::Plain)
 }
 
-/// A link's keys, except for the service key, which is read into `found`.
+/// Iterates over a link's keys except for the service key, whose value is read into `found`.
 pub(crate) struct LinkKeys<'a, A> {
     pub map: A,
     /// The names of all keys of a link.

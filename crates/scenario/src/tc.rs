@@ -52,7 +52,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     let (from, to) = (shown(&link.from), shown(&link.to));
     let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
     let discipline = link.queue.in_tc(link.sustained_rate());
-    // offloads are turned off, because a queue would count several segments that an offload has joined as one packet
+    // with offloads, the queue would count several segments, joined by an offload, as one packet
     out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");
@@ -196,7 +196,7 @@ fn micros(time: Duration) -> Duration {
     Duration::from_micros((time.0 + 500) / 1000)
 }
 
-/// Returns the commands for each change of the link, as comments with the time of the change.
+/// Returns the commands for each change of the link. They are comments, each with the time of the change.
 fn changes(link: &Link, ifb: &str) -> String {
     let mut out = String::new();
     let mut now = link.clone();
@@ -218,7 +218,6 @@ fn changes(link: &Link, ifb: &str) -> String {
     out
 }
 
-/// Applies a change to a link.
 fn apply(link: &mut Link, change: &Change) {
     link.rate = change.rate.or(link.rate);
     link.delay = change.delay.unwrap_or(link.delay);

@@ -61,8 +61,8 @@ impl Scenario {
     /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // For each link that is the slowest link of an application: the packets of all these applications, and the
-        // application with the most packets.
+        // for each link that is the slowest link of some applications: the packets of all these applications, and the
+        // packets and the name of the application with the most packets
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {
@@ -84,7 +84,8 @@ impl Scenario {
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
             let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
-            // datagrams are sent even if the link cannot carry them, so all of them count
+            // datagrams are sent even if the link cannot carry them, so the bound includes all packets of the largest
+            // application
             sum += packets.min(carried.max(largest));
             if sum > most {
                 let message = format!(
@@ -133,7 +134,6 @@ impl Scenario {
         4.0 * rate * self.duration.secs() / 8.0 / ACK as f64
     }
 
-    /// Returns the packets that an application may send.
     fn packets(&self, placed: &NetworkApp, network: &Network) -> Packets {
         let app = &placed.declared;
         let start = app.start.0.min(self.duration.0);
@@ -231,8 +231,8 @@ const APP: u64 = 3 * HISTOGRAM + 25_000;
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
-    /// Returns an upper bound on the memory of the world before it starts plus that of its results. Also returns the
-    /// name of the largest item.
+    /// Returns an upper bound on the memory of the world before it starts plus that of its results, and the path of the
+    /// link or application that takes the most.
     fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();

@@ -2,7 +2,8 @@
 
 use units::prefetch;
 
-/// Slots for values stored once and taken once. The free list is last-in first-out, so a cached slot is reused first.
+/// Slots for values stored once and taken once. The free list is last-in first-out, so the slot reused next is probably
+/// still in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Arena<T> {
     slots: Vec<Option<T>>,
@@ -56,12 +57,10 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Returns the value at `index`, if there is one.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.as_ref()
     }
 
-    /// Returns the number of values stored.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

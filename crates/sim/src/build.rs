@@ -72,8 +72,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Builds a world in which no tasks or application starts are scheduled yet. With `chains`, the links of the world
-    /// cannot be changed.
+    /// Builds a world in which no tasks or application starts are scheduled yet. With `chains`, the caller cannot
+    /// change links.
     pub(crate) fn unscheduled(scenario: &Scenario, sink: S, chains: bool) -> Result<(Self, Schedule), Problem> {
         let network = scenario.network()?;
         for (name, stack) in &scenario.tcp {

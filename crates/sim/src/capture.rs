@@ -9,11 +9,11 @@
 //! the queues of links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
 //!
 //! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and
-//! applications are numbered in name order: 10.0.x.y is node number x * 256 + y, and the port of an application
-//! is its number; both numbers start at 1. TCP has the sequence numbers of the run (the initial number is 0), flags, window,
-//! MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP.
-//! The first [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that the program supplies contain
-//! their real bytes.
+//! applications are numbered in name order, nodes from 0 and applications from 1: 10.0.x.y is node number x * 256 + y,
+//! and the port of an application is its number. TCP has the sequence numbers of the run (the initial number is 0),
+//! flags, window, MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages;
+//! other datagrams are UDP. The first [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that
+//! the program supplies contain their real bytes.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet
@@ -49,7 +49,7 @@ pub struct Capture<W: Write> {
     failed: io::Result<()>,
 }
 
-/// Properties of an application needed for its packets' headers, but not in the packets.
+/// Properties of an application that determine its packets' headers, and that the simulated packets do not carry.
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
@@ -184,7 +184,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     }
     let mut options = Options::new();
     if syn {
-        // the scenario's MSS excludes the options of every segment
+        // the scenario's MSS excludes the time stamp option of every segment; the MSS option includes it
         let stamp = if stack.wire.timestamps { 12 } else { 0 };
         options.mss((stack.wire.mss + stamp).min(65_535) as u16);
     }

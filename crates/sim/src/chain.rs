@@ -34,7 +34,7 @@ use scenario::{NO_LINK, Network, NetworkLink};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Time};
 
-/// The highest rate of a link without delay in a chain: a packet must take time on every link.
+/// Maximum rate of a link without delay in a chain, because a packet must take time on every link.
 const FASTEST: BitRate = BitRate(10_000_000_000);
 /// Prefetch distance, in ring entries.
 const LOOKAHEAD: usize = 8;
@@ -56,7 +56,7 @@ pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&
         takes_time && !counted.contains(&link.from) && plain(link)
     };
     let plain: Vec<bool> = network.links.iter().map(can_be).collect();
-    // for each link, the links that feed it (NO_LINK: a host), and the links that follow it (NO_LINK: packets have arrived)
+    // for each link, the links that feed it (NO_LINK: a host), and the links that follow it (NO_LINK: the path ends)
     let mut feeds = vec![BTreeSet::new(); network.links.len()];
     let mut goes = feeds.clone();
     let pairs = network.apps.iter().flat_map(|app| app.to.iter().flat_map(|to| [(app.from, *to), (*to, app.from)]));
@@ -105,7 +105,7 @@ struct Passage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Time,
-    /// Time at which the event would have been scheduled; zero if it is part of an event that has been taken.
+    /// Time at which the event would have been scheduled; zero if the arrival is part of an event that has been taken.
     pub since: Time,
     /// True if the event would have been the first event scheduled at that time.
     pub first: bool,
@@ -135,7 +135,7 @@ pub(crate) struct Chained {
     log: Ring<Passage>,
     /// Number of the first packet in the log.
     front: u64,
-    /// Number of the first packet that may still wait when the latest packet arrives; no earlier packet does.
+    /// Number of the first packet that may still wait when the latest packet arrives. No earlier packet waits then.
     decided: u64,
     /// The packets that wait when the latest packet arrives.
     ahead: Backlog,
@@ -201,7 +201,7 @@ impl Chained {
         self.log.get((number - self.front) as usize)
     }
 
-    /// Finds the packets waiting at time `at`, which is not before the latest arrival.
+    /// Updates `ahead` to the packets that wait at time `at`, which is not before the latest arrival.
     #[inline]
     fn decide(&mut self, at: Time) {
         // bounded: each iteration removes one of the packets that were waiting
@@ -234,7 +234,8 @@ impl Chained {
             return None;
         }
         let start = self.free_at.max(at);
-        // the event is scheduled when the preceding packet arrives, or together with this packet if no packet precedes it
+        // the arrival at the far end is scheduled when the preceding packet arrives there, or when this packet arrives
+        // at the queue if no packet precedes it
         let since = at.max(self.last_arrival);
         self.free_at = start + self.tx.of(size);
         if self.ahead.packets == 0 {
@@ -365,7 +366,7 @@ impl Chained {
         first
     }
 
-    /// Removes the first packet on the way to the far end, which has arrived; returns it.
+    /// Removes and returns the first packet in flight, which has reached the far end.
     #[inline]
     pub(crate) fn arrive(&mut self) -> PacketMeta {
         let Last { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");

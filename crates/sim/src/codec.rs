@@ -12,8 +12,8 @@
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
 //! The first three forms make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the
-//! counter in their flags. An ACK is sent whole if the other side measures one-way delay from the ACK's time stamp. A
-//! segment that carries a window is also sent whole.
+//! counter in their flags. An ACK without SACK blocks is sent whole if the other side measures one-way delay from the
+//! ACK's time stamp. A segment that carries a window is also sent whole.
 
 use crate::arena::Arena;
 use crate::wake::InFlightBytes;

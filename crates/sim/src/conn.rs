@@ -141,7 +141,6 @@ pub(crate) struct AppEvent {
     pub kind: AppEventKind,
 }
 
-/// The kind of an [`AppEvent`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AppEventKind {
     Connected,
@@ -211,8 +210,8 @@ impl<S: Sink> Io for Wire<'_, S> {
         let side = u8::from(self.path.direction.has(Flags::REVERSE));
         let kind = match event {
             Event::Received { bytes } => {
-                // the other side sent the payload, so the bytes are added to that side's series; the sum is kept by the
-                // endpoint itself
+                // the other side sent the payload, so the bytes are added to that side's series; the endpoint keeps the
+                // sum
                 if self.path.series {
                     self.tally.goodput_series(self.info.row, usize::from(1 - side), self.net.now(), bytes);
                 }

@@ -1,8 +1,9 @@
 //! A run that its caller drives: the run can be paused at any time, read and changed.
 //!
 //! ```text
-//! run_before(t)      handles the events before t; the clock of the events stays where it is
-//! link, sender       update the accounts up to t, as a sample of a series does; this changes no result
+//! run_before(t)      handles the events before t; the clock stays at the last of these events
+//! link, sender       return a state at t, and change no result; link first updates the accounts up to t, as a sample
+//!                    of a series does
 //! change, steer      advance the clock to t, then act as an event of that time
 //! ```
 //!
@@ -92,7 +93,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns the latest connection in row `row` of application `app`, if it is open, and the side that has written data.
+    /// Returns the slot of the latest connection in row `row` of application `app`, if it is open, and the side whose
+    /// sender is read: the server's side if only the server has written data, otherwise the client's.
     fn connection(&self, app: usize, row: usize) -> Option<(usize, usize)> {
         let of = &self.engine.tally.apps[app];
         let latest: FlowId = self.engine.tally.rows.get(of.first_row + row)?.latest;
@@ -102,8 +104,8 @@ impl World {
         open.then_some((latest.slot(), side))
     }
 
-    /// Returns the state of the sender in row `row` of application `app`: the client's side of the latest connection, but
-    /// the server's side if only the server has written data. `None` if no connection is open.
+    /// Returns the state of a sender in row `row` of application `app`: the server's side of the latest connection if
+    /// only the server has written data, otherwise the client's side. `None` if the connection is not open.
     pub fn sender(&self, app: usize, row: usize) -> Option<TcpState> {
         let (slot, side) = self.connection(app, row)?;
         let conn = &self.engine.conns[slot];

@@ -138,7 +138,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Closes both sides of `flow`, because one side has given up. A reset has the same effect.
+    /// Closes both sides of `flow`, as a reset would, because one side has given up.
     pub(crate) fn abort(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
         if conn.ends[0].flow == flow {

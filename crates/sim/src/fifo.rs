@@ -24,9 +24,7 @@ pub(crate) type Meter = Option<Box<LinkMeter>>;
 /// The queue's limit. The packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capacity {
-    /// Limit in packets.
     Packets(u32),
-    /// Limit in bytes.
     Bytes(u64),
 }
 
@@ -68,7 +66,6 @@ struct Transmission {
     packet: Packed,
 }
 
-/// The link.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo {
     /// Packets waiting, in transmission or on the wire.
@@ -194,7 +191,6 @@ impl Fifo {
         self.next_start = self.ring.get(self.started).map_or(Time::NEVER, |next| next.start);
     }
 
-    /// Offers a packet.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, packet: Packed, meter: &mut Meter) -> Offered {
         let Packed { seq, flow_body, rest } = packet;

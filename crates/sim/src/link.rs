@@ -147,7 +147,6 @@ fn fifo(link: &NetworkLink) -> Option<Fifo> {
     Some(Fifo::new(spec.rate, spec.delay, capacity))
 }
 
-/// Returns the id of link `i` in records.
 pub(crate) fn link_id(i: u16) -> LinkId {
     LinkId(i)
 }

@@ -19,7 +19,6 @@ use units::{Duration, Time};
 /// The receivers of a port's records: the link's meter and the run's sink.
 type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
 
-/// The network.
 #[derive(Clone, Debug)]
 pub(crate) struct Net<S> {
     pub events: Events,
@@ -45,7 +44,6 @@ pub(crate) struct Net<S> {
 }
 
 impl<S: Sink> Net<S> {
-    /// Returns the current time.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.events.now()
@@ -137,7 +135,7 @@ impl<S: Sink> Net<S> {
         self.with_port(i, |port, now, env| port.offer(now, packet, env));
     }
 
-    /// Offers the segments of a packet one by one if link `i` cuts packets; returns true if the link cuts packets.
+    /// If link `i` cuts packets, offers the segments of this packet one by one, and returns true.
     #[cold]
     fn cut(&mut self, i: u16, packet: &PacketMeta) -> bool {
         if !matches!(self.links[usize::from(i)].carrier, Carrier::Port { cuts: true, .. }) {
@@ -239,8 +237,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the arrival event of link `i`. Returns a packet that has reached its host; if several arrive together, they are
-    /// left in `arrived` instead. Packets for other nodes are forwarded.
+    /// Handles the arrival event of link `i`. Returns a packet that has reached its host. If several packets arrive
+    /// together, leaves those for this host in `arrived` instead. Forwards packets for other nodes.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -335,7 +333,7 @@ impl<S: Sink> Net<S> {
         self.links[usize::from(i)].carrier.port().is_some_and(Port::may_duplicate)
     }
 
-    /// Inserts a copy behind each packet that arrives twice at the far end of link `i`.
+    /// Inserts a copy behind each packet that link `i` duplicates.
     #[cold]
     fn duplicate(&mut self, i: u16, arrived: &mut Vec<PacketMeta>) {
         let Carrier::Port { port, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -401,7 +399,7 @@ impl<S: Sink> Net<S> {
         self.ports.sort_unstable();
     }
 
-    /// Applies a change to link `i`, which is a port: a link with a schedule is never a `Fifo`.
+    /// Applies a change to link `i`, which is a port, because a link with a schedule is never a `Fifo`.
     pub(crate) fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, env| {
             port.work(now, env);
@@ -409,8 +407,8 @@ impl<S: Sink> Net<S> {
         });
     }
 
-    /// Does the postponed work of every port that is due before the current time, and brings the accounts of chains up to this
-    /// time.
+    /// For every port, does the postponed work that was due before the current time. Brings the accounts of chains up
+    /// to the current time.
     pub(crate) fn catch_up(&mut self) {
         let (now, since) = (self.events.now(), self.events.since());
         self.catch_up_to(Time(now.0.saturating_sub(1)));

@@ -28,7 +28,6 @@ impl Probed for Controlled<'_> {
     }
 }
 
-/// Returns the subject of an end's readings.
 fn subject(end: &End, side: usize) -> Subject {
     Subject::Sender { flow: end.flow, reverse: side == 1 }
 }

@@ -18,7 +18,6 @@ pub struct QueueDelays {
 }
 
 impl QueueDelays {
-    /// Creates a link's entry, without samples.
     pub(crate) fn new(link: u16) -> Self {
         Self { link, ms: Default::default() }
     }
@@ -55,7 +54,6 @@ mod tests {
         }
     }
 
-    /// A discipline with one queue.
     struct Single;
 
     impl Probed for Single {

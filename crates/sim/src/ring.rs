@@ -17,13 +17,11 @@ impl<T: Copy + Default> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// Returns true if the ring has no entries.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the number of entries.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len

@@ -20,7 +20,8 @@ struct Tag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// Flow and next new byte, by slot and direction. A pure ACK carries the next new byte as its `seq`, which its packet omits.
+    /// Flow and next new byte, by slot and direction. The sequence number of a pure ACK is that of the next new byte;
+    /// the ACK's packet omits this number.
     next: Vec<(FlowId, u64)>,
 }
 

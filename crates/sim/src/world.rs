@@ -67,7 +67,7 @@ pub struct InFlight {
 pub enum Ended {
     /// The run reached its duration.
     Finished,
-    /// Stopped by the caller.
+    /// The caller stopped the run.
     Cancelled,
 }
 
@@ -99,7 +99,7 @@ impl<S: Sink> World<S> {
         self.engine.net.sink
     }
 
-    /// Returns the number of bodies in the arena: one for each packet, in flight or in a queue, that needs one.
+    /// Returns the number of bodies in the arena. A packet in flight or in a queue has at most one body there.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
     }

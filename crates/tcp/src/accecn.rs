@@ -11,7 +11,7 @@
 //!             As in Linux, data that arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used
-//!             With the option: of  delta, delta + 8, ... safe,  the one nearest to the growth of r.ceb in segments
+//!             With the option, the value among  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
 //! ```
 //!
 //! The bits AE, CWR and ECE together hold the number ACE, so ECE and CWR are not signals as in RFC 3168.

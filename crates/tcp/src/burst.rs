@@ -64,8 +64,8 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
 }
 
-/// A sender waits for a larger burst only if an ACK is due within this time. Linux added this rule in October 2025, and
-/// backported it to 6.12 and 6.6.
+/// A sender waits for a larger burst only if an ACK is overdue or is due within this time. Linux added this rule in
+/// October 2025, and backported it to 6.12 and 6.6.
 const SOON: Duration = Duration::from_millis(1);
 
 /// Inputs of [`Bursts::waits`].
@@ -81,7 +81,6 @@ pub(crate) struct BurstInputs {
     pub(crate) srtt: Duration,
 }
 
-/// The state of a sender's bursts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bursts {
     /// Minimum RTT, microseconds.
@@ -106,7 +105,6 @@ impl Bursts {
         self.min_rtt_us = self.min_rtt_us.min(us);
     }
 
-    /// Records that a segment is sent.
     pub(crate) fn sent(&mut self, now: Time) {
         self.last = now;
     }

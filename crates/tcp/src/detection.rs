@@ -223,7 +223,6 @@ impl Detection {
         self.rack().is_some_and(|rack| rack.tlp.probe.is_none() && rack.tlp.sampled)
     }
 
-    /// Records that a probe was sent.
     pub(crate) fn on_probe(&mut self, probe: Probe) {
         self.with_rack(|rack| rack.tlp = Tlp { probe: Some(probe), sampled: false, sent: rack.tlp.sent + 1 });
     }
@@ -261,7 +260,7 @@ impl Detection {
         self.with_rack(|rack| rack.once_until = until);
     }
 
-    /// Returns true if this ACK delivers data sent before the timeout and only once, for F-RTO.
+    /// For F-RTO: returns true if this ACK delivers data that was sent before the timeout, and only once.
     pub(crate) fn once_delivered(&self) -> bool {
         self.rack().is_some_and(|rack| rack.once_delivered)
     }

@@ -29,8 +29,8 @@ use units::{Duration, Time};
 /// same in every call. Time must not go backwards.
 ///
 /// The fields are in the order in which a packet needs them, because cache misses dominate when ten thousand connections share a
-/// cache. Suppose that 32 bytes of the host's own data precede the endpoint in memory. If it only receives, it uses the first
-/// cache line, and the second while there are holes. If it only sends, it uses the first line, and the third to the
+/// cache. If 32 bytes of the host's own data precede the endpoint in memory, an endpoint that only receives uses the first
+/// cache line, and the second while there are holes. An endpoint that only sends uses the first line, and the third to the
 /// sixth.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -69,8 +69,8 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Sets the round-trip estimate of an endpoint without a handshake. The estimate is the same as after a handshake. Must be
-    /// called before `connect`.
+    /// Sets the round-trip estimate of an endpoint without a handshake, as if a handshake had taken `rtt`. Must be called
+    /// before `connect`.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
@@ -133,7 +133,7 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a pure ACK without SACK or ECE, which its ACK number and echoed time stamp describe fully.
+    /// Processes a pure ACK without SACK or ECE. Its ACK number and echoed time stamp describe it fully.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -419,7 +419,6 @@ impl Endpoint {
         self.rx.is_closed()
     }
 
-    /// Returns the ECN feedback in use.
     #[cfg(test)]
     pub(crate) fn ecn(&self) -> EcnUse {
         self.rx.ecn

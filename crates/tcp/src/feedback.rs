@@ -28,7 +28,6 @@ pub(crate) enum EcnUse {
 }
 
 impl EcnUse {
-    /// Returns `Classic` if `on`, otherwise `Off`.
     pub(crate) fn classic(on: bool) -> Self {
         if on { Self::Classic } else { Self::Off }
     }

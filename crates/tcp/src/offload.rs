@@ -30,7 +30,6 @@ pub(crate) struct Offload<'a, I> {
 }
 
 impl<'a, I: Io> Offload<'a, I> {
-    /// Begins without a packet. `most` is the maximum number of segments per packet.
     pub(crate) fn new(p: &'a TcpParams, most: u32, io: &'a mut I) -> Self {
         Self { p, most, io, run: Segment::default() }
     }

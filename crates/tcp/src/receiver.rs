@@ -92,7 +92,6 @@ pub(crate) struct Receiver {
     /// ([`CLOSED`]).
     flags: u8,
     fin: Fin,
-    /// ECN feedback in use on this connection.
     pub(crate) ecn: EcnUse,
     pub(crate) phase: Phase,
     /// True if the connection is established, and the sending half has nothing outstanding and nothing to send.
@@ -147,7 +146,6 @@ impl Receiver {
         }
     }
 
-    /// Returns the number of bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         let many = self.many.as_ref();
         many.map_or(0, |many| size_of::<OutOfOrder>() + many.ranges.capacity() * size_of::<SackBlock>())
@@ -199,7 +197,6 @@ impl Receiver {
         self.flags & CLOSED != 0
     }
 
-    /// Records that `Closed` is reported.
     pub(crate) fn set_closed(&mut self) {
         self.flags |= CLOSED;
     }

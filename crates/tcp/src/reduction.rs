@@ -125,7 +125,6 @@ impl ReductionState {
         self.sndcnt = self.sndcnt.saturating_sub(narrow(size));
     }
 
-    /// Ends the reduction.
     pub(crate) fn end(&mut self, p: &TcpParams, w: &mut Window) {
         w.cwnd = match p.reduction.reduction {
             Reduction::Instant | Reduction::HeldRateHalving => w.cwnd,

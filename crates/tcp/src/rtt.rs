@@ -25,7 +25,7 @@ pub(crate) struct Rtt {
     base: Duration,
     /// Number of doublings of the RTO: timeouts since the last sample, or since new data was acknowledged.
     backoff: u8,
-    /// With `backoff_until_new_data`: end of the data sent before the last timeout, as the low half of the offset.
+    /// With `backoff_until_new_data`: end of the data sent before the last timeout, low 32 bits of the stream offset.
     sent_to: u32,
 }
 

@@ -9,10 +9,11 @@
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
-//! Three cursors mark positions in the ring, and never move back to an earlier entry. Entries below `lost_to` have been checked
-//! by IsLost; above it, SACKed data is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC
-//! 6675's HighRxt). `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the run's length, so
-//! a repeated SACK block is skipped without visiting every entry.
+//! Three cursors mark positions in the ring. They move back to an earlier entry only when a retransmission is lost (`rtx`),
+//! when marks are cleared, or after a timeout. Entries below `lost_to` have been checked by IsLost; from `lost_to` on,
+//! SACKed data is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC 6675's HighRxt).
+//! `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the run's length, so a repeated SACK
+//! block is skipped without visiting every entry.
 //!
 //! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
 //!

@@ -154,13 +154,11 @@ impl Segment {
         self.flags.has(Flags::WINDOW).then_some(self.sack.window)
     }
 
-    /// Sets the window.
     pub(crate) fn set_window(&mut self, bytes: u32) {
         self.sack.window = bytes;
         self.flags = self.flags.with(Flags::WINDOW);
     }
 
-    /// Sets the AccECN option.
     pub(crate) fn set_accecn(&mut self, option: AccEcnOption) {
         self.sack.keep(option);
         self.flags = self.flags.with(Flags::ACCECN_OPTION);

@@ -5,7 +5,7 @@
 //!   Recovery <------------------ Open ------------------> Cwr ---> Recovery (a loss; no second reduction)
 //!      |  una >= recover          ^ ^                      | una >= recover
 //!      +--------------------------+ +----------------------+
-//!   Loss <--- timeout, from any state; left to Open at una >= recover
+//!   Loss <--- timeout, from any state;  Loss ---> Open at una >= recover
 //! ```
 //!
 //! The window is `floor(cwnd)` segments of MSS bytes. It limits the bytes in flight. With SACK, the bytes in flight are RFC
@@ -13,9 +13,10 @@
 //! window inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
-//! Departs: when a recovery starts, the first outstanding segment is always marked as lost (RFC 6675 leaves this to IsLost). After
-//! duplicate ACKs for short segments, pipe is therefore one MSS smaller than in the RFC. After a timeout, the lost segments are
-//! resent in order as the window opens. If SACK is off, or its information was discarded, this is go-back-N.
+//! Departs: when a recovery starts, the first outstanding segment is always marked as lost (RFC 6675 leaves this to
+//! IsLost). After duplicate ACKs for short segments, pipe is therefore smaller than in the RFC by this segment. After a
+//! timeout, the lost segments are resent in order as the window opens. If SACK is off, or its information was discarded,
+//! this is go-back-N.
 
 mod ack;
 mod output;
@@ -102,7 +103,7 @@ pub(crate) struct Sender {
     partial_seen: bool,
     /// True if the window stopped the sender in the current round, which ends when `usage_until` is acknowledged.
     limited: bool,
-    /// One past RescueRxt, as the low half of the offset.   Source: RFC 6675 §2.
+    /// One past RescueRxt: the low 32 bits of the stream offset.   Source: RFC 6675 §2.
     rescue_rxt: u32,
     pub(crate) rtt: Rtt,
     /// End of the data outstanding when the last recovery, reduction or ECN response began.
@@ -110,12 +111,12 @@ pub(crate) struct Sender {
     /// Time of the last data transmission. In stacks that measure idle time from ACKs: time of the ACK that left nothing
     /// outstanding, if later.
     last_active: Time,
-    /// End of the current round for `limited` and `max_flight`, as the low half of an offset.
+    /// End of the current round for `limited` and `max_flight`: the low 32 bits of the stream offset.
     usage_until: u32,
     /// Maximum number of bytes outstanding after a transmission in the current round (see `usage_until`).
     max_flight: u32,
     peer_rwnd: u32,
-    /// End of the current round: `next` when the round began, as the low half of the offset.
+    /// End of the current round: the low 32 bits of `next` when the round began.
     round_end: u32,
     /// Number of CE-marked packets reported by ACKs so far.
     pub(crate) ce_reported: u32,
@@ -127,8 +128,6 @@ pub(crate) struct Sender {
     /// The stage of ACK processing at which the controller runs.
     turn: Turn,
     pub(crate) cc: Controller,
-    /// Pacing and delivery rates. Present only if the controller needs rate samples or a timer, or if segments leave paced or in
-    /// bursts.
     pacing: Option<Box<PacingAndRate>>,
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
@@ -238,7 +237,6 @@ impl Sender {
         self.closing = true;
     }
 
-    /// Returns true if the application has written any data.
     pub(crate) fn has_written(&self) -> bool {
         self.end > 1
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! level n holds the timers that expire in less than 63 * 8^n ticks, in buckets of 8^n ticks;  a timer never expires early:
-//! expires = now in whole ticks + wait rounded up to ticks;  fires = (expires / 8^n + 1) 8^n
+//! expires = now in whole ticks + wait rounded up to ticks;  fires = (floor(expires / 8^n) + 1) 8^n
 //! ```
 //!
 //! With a tick of 1 ms, timers of less than 63 ms expire up to 1 ms late, those of less than 504 ms up to 8 ms, of less than 4 s

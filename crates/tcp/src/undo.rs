@@ -71,7 +71,6 @@ impl Undo {
         };
     }
 
-    /// Records that a segment was retransmitted.
     pub(crate) fn note_resent(&mut self, now_us: u32) {
         self.resent = Some(self.resent.unwrap_or(0) + 1);
         self.first_resent.get_or_insert(now_us);

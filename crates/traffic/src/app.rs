@@ -225,7 +225,6 @@ mod tests {
             let traffic: Traffic = serde_json::from_str(&text).unwrap();
             traffic.validate().unwrap();
             assert_eq!(traffic.name(), info.name);
-            // serialised parameters can be read back
             let again = serde_json::to_string(&traffic).unwrap();
             assert_eq!(serde_json::from_str::<Traffic>(&again).unwrap(), traffic);
         }

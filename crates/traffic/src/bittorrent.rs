@@ -10,11 +10,11 @@
 //!                   from the others every `optimistic_rounds` rounds; choke the rest
 //! ```
 //!
-//! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member. With
-//! `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed does. While
-//! fewer than `active` peers are unchoked, a peer that connects is unchoked at once. After a choke, requests still on their way
-//! are refused; blocks already written are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its
-//! round.
+//! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member.
+//! With `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed
+//! does. While fewer than `active` peers are unchoked, a peer that connects is unchoked at once. After a choke,
+//! requests still on their way are refused; blocks already written are still sent. Requests are answered only until the
+//! end of the current round, so a swarm whose application is stopped falls silent at the end of its round.
 //!
 //! The scenario chooses the TCP: `tcp = "ledbat"`, as in most clients (uTP), or any other.
 //!
@@ -31,7 +31,6 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, within};
 
-/// Upper bound on the number of peers.
 const MAX_PEERS: u32 = 1000;
 /// Message sizes in bytes, including the length prefix.   Source: BEP 3.
 const CHOKE: u64 = 5;
@@ -233,7 +232,7 @@ impl Bittorrent {
                 }
             }
             Message::Request => {
-                // a peer sends blocks as long as it receives blocks
+                // the member answers peers that it has unchoked; a peer answers while it is unchoked itself
                 let may = if from == Role::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
                 if may && host.now() <= self.until {
                     self.send(i, from.other(), Message::Block, host);
@@ -368,7 +367,7 @@ mod tests {
         let mut app = BittorrentParams::default().build();
         let mut fake = Fake::new(&[20 * MS]);
         fake.run(&mut app, Time(9 * S));
-        // the first ten peers to connect are unchoked until the first round
+        // the first ten peers to connect are unchoked until the first selection, at 10 s
         assert_eq!(unchoked(&app), (0..10).collect::<Vec<_>>());
         let mut seen = std::collections::BTreeSet::new();
         let mut changes = 0;

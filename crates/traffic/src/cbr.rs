@@ -35,8 +35,8 @@ pub enum Arrivals {
     Constant,
     /// A Poisson process: exponential gaps with the same mean.
     Poisson,
-    /// A random walk: each gap, from the previous datagram, is uniform between (1 - `randomize`) and (1 + `randomize`) times
-    /// the spacing, so the rate drifts.
+    /// A random walk: each gap is uniform between (1 - `randomize`) and (1 + `randomize`) times the mean gap, and the
+    /// deviations accumulate.
     RandomWalk,
 }
 
@@ -66,7 +66,6 @@ pub struct CbrParams {
 }
 
 impl CbrParams {
-    /// Returns a source with this rate, with defaults for all other parameters.
     #[cfg(test)]
     fn new(rate: BitRate) -> Self {
         Self {
@@ -86,8 +85,7 @@ impl Params for CbrParams {
     fn validate(&self) -> Result<(), Problem> {
         positive("rate", self.rate)?;
         within("size", self.size, Bytes(1), MAX_SIZE)?;
-        // the check is exact, because random gaps are rounded down to whole nanoseconds. If every gap became zero, time would
-        // not advance
+        // random gaps are rounded down to whole nanoseconds. If every gap were below 1 ns, time would not advance
         let message = format!("{} leaves less than 1 ns between datagrams", self.rate);
         require(self.size.0 * 8_000_000_000 >= self.rate.0, "rate", message)?;
         let message = "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"";
@@ -123,7 +121,6 @@ pub(crate) struct Spacing {
 }
 
 impl Spacing {
-    /// Returns the mean spacing in nanoseconds.
     fn mean_ns(self) -> f64 {
         self.bits as f64 * 1e9 / self.rate as f64
     }
@@ -149,13 +146,13 @@ pub struct Cbr {
     arrivals: Arrivals,
     randomize: f64,
     count: u64,
-    /// Start time; with random gaps, the time of the last datagram.
+    /// Start time; with random gaps, the time of the datagram that was scheduled last.
     start: Time,
     next: u64,
 }
 
 impl Cbr {
-    /// Returns a source with constant arrivals that sends from `role`. It sends `count` datagrams, or does not stop.
+    /// Returns a source with constant arrivals that sends from `role`. It sends `count` datagrams; `None`: without end.
     pub(crate) fn new(role: Role, size: Bytes, spacing: Spacing, count: Option<u64>) -> Self {
         Self {
             role,
@@ -170,7 +167,6 @@ impl Cbr {
         }
     }
 
-    /// Returns the number of datagrams sent so far, which is also the number of the next datagram.
     #[cfg(test)]
     fn sent(&self) -> u64 {
         self.next

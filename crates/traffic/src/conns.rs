@@ -20,13 +20,11 @@ impl<T> Conns<T> {
         self.0.binary_search_by_key(&conn, |e| e.0)
     }
 
-    /// Returns the state of `conn`, if it is present.
     #[inline]
     pub(crate) fn get_mut(&mut self, conn: ConnId) -> Option<&mut T> {
         self.find(conn).ok().map(|i| &mut self.0[i].1)
     }
 
-    /// Stores the state of `conn`, replacing an earlier state.
     pub(crate) fn insert(&mut self, conn: ConnId, state: T) {
         match self.find(conn) {
             Ok(i) => self.0[i].1 = state,
@@ -34,24 +32,20 @@ impl<T> Conns<T> {
         }
     }
 
-    /// Removes `conn`; returns its state, if it was present.
     pub(crate) fn remove(&mut self, conn: ConnId) -> Option<T> {
         self.find(conn).ok().map(|i| self.0.remove(i).1)
     }
 
-    /// Returns the number of connections.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns the states of all connections.
     pub(crate) fn states(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|e| &e.1)
     }
 }
 
 impl<T: Copy> Conns<T> {
-    /// Returns a copy of the state of `conn`, if it is present.
     #[inline]
     pub(crate) fn get(&self, conn: ConnId) -> Option<T> {
         self.find(conn).ok().map(|i| self.0[i].1)

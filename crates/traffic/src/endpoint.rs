@@ -25,9 +25,9 @@ pub struct EndpointParams {
     /// Largest IP packet in bytes. A larger packet ends the run. Default 1500.
     #[serde(default = "default_mtu")]
     pub mtu: Bytes,
-    /// UDP port of the code.
+    /// UDP port of the program's code at `from`.
     pub port: u16,
-    /// UDP ports of the code at the nodes in `to`.
+    /// UDP ports of the program's code at the nodes in `to`.
     pub peer_ports: Vec<u16>,
     /// True once the program has supplied the code.
     #[serde(skip)]

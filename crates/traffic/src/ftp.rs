@@ -20,7 +20,8 @@
 //! With `rates`, the application limits a transfer without a size. Every [`TICK`], it writes whole blocks:
 //!
 //! ```text
-//! no limit:    as much as keeps 64 kB unsent          limit r:  r * t / 8 bytes, t since the limit began, at most 64 kB unsent
+//! no limit:  enough to keep 64 kB unsent in the socket
+//! limit r:   r * t / 8 bytes in the time t since the limit took effect, but at most 64 kB unsent
 //! ```
 
 use crate::conns::Conns;
@@ -35,8 +36,8 @@ use units::{positive_or_none, require, within};
 const MAX_FLOWS: u32 = 1 << 20;
 /// Interval at which an application with `rates` writes: short enough for 500 Mbit/s with [`UNSENT`] bytes in the socket.
 const TICK: Duration = Duration::from_millis(1);
-/// Unsent bytes in the socket of an application with `rates`: the amount to keep there while its rate has no limit, and
-/// otherwise an upper bound.
+/// Maximum number of unsent bytes in the socket of an application with `rates`. While the rate has no limit, the
+/// application fills the socket up to this amount.
 const UNSENT: u64 = 64_000;
 /// Size of the blocks that an application with `rates` writes: the payload of a full segment in Linux.
 const BLOCK: u64 = 1448;
@@ -196,7 +197,6 @@ struct Limit {
 /// that writes at the `rates` is the index plus 2n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
-    /// The open connection, if there is one.
     conn: Option<ConnId>,
     /// True if a file is being transferred.
     busy: bool,
@@ -219,18 +219,15 @@ pub struct Ftp {
 }
 
 impl Ftp {
-    /// Returns the number of files that all flows have finished.
     #[cfg(test)]
     pub(crate) fn files_done(&self) -> u64 {
         self.flows.iter().map(|f| f.done).sum()
     }
 
-    /// Returns the end of flow `i`, if it has a `length`.
     fn end_of(&self, i: usize) -> Option<Time> {
         Some(self.begin_of(i) + self.params.length?)
     }
 
-    /// Returns the start of flow `i`.
     fn begin_of(&self, i: usize) -> Time {
         self.start + self.params.stagger * i as u64
     }

@@ -27,7 +27,7 @@ use units::{Duration, Problem, Time, math};
 
 /// Length of a packet's headers on the wire, bytes.
 const HEADERS: f64 = 46.0;
-/// Minimum gap in ms, which bounds the number of packets at one time.
+/// Minimum gap in ms. It bounds the packet rate.
 const LEAST_GAP: f64 = 1.0;
 /// Maximum payload of an unfragmented packet, bytes.
 const MOST_PAYLOAD: f64 = 1472.0;

@@ -17,14 +17,12 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns the end that sends the data.
     pub(crate) const fn sender(self) -> Role {
         match self {
             Self::Up => Role::Client,
             Self::Down => Role::Server,
         }
     }
-    /// Returns the end that receives the data.
     pub(crate) const fn receiver(self) -> Role {
         self.sender().other()
     }
@@ -60,7 +58,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the opposite end.
     pub(crate) const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -80,9 +77,9 @@ pub trait Host {
     fn open(&mut self, peer: usize) -> ConnId;
     /// Appends `bytes` to the stream that `role` sends; `u64::MAX` for endless data.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the stream offset of the next byte that `role` writes into an endless stream. The offset is after all bytes sent
-    /// so far and the `notsent_lowat` unsent bytes (TCP_NOTSENT_LOWAT) in the socket. From the first call on, a kernel's socket
-    /// holds no more unsent bytes than `notsent_lowat`.
+    /// Returns the stream offset at which `role` writes next into an endless stream: the number of bytes sent so far,
+    /// plus the `notsent_lowat` bytes that wait unsent in the socket (TCP_NOTSENT_LOWAT). From the first call on, a
+    /// kernel's socket holds at most `notsent_lowat` unsent bytes.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
     /// Closes the end `role`: a FIN follows the written data or, in an endless stream, the data sent so far.
     fn close(&mut self, conn: ConnId, role: Role);

@@ -84,7 +84,7 @@ pub struct Messages {
     start: Time,
     /// Number of the next message.
     next: u64,
-    /// Bytes of the oldest unfinished message received so far.
+    /// Bytes received so far of the oldest unfinished message.
     received: u64,
     /// Write times of the unfinished messages, oldest first.
     unfinished: VecDeque<Time>,

@@ -17,7 +17,7 @@ pub trait Params {
     }
     /// Returns an upper bound on the demand in a run of `span`, if every request takes at least `round` to be answered.
     fn demand(&self, span: Duration, round: Duration) -> Demand;
-    /// Returns the range within which the seed chooses the start. It has no effect if the scenario sets the start.
+    /// Returns the width of the interval from which the seed draws the start, if the scenario sets no `start_spread`.
     ///
     /// The default, a tenth of a second, is a few round trips: enough to shift slow starts and the losses at their end.
     fn start_spread(&self) -> Duration {

@@ -21,7 +21,6 @@ struct Frame {
     captured: Time,
 }
 
-/// The picture at the receiver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Picture {
     /// Frames in flight, oldest first.

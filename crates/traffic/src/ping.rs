@@ -83,8 +83,8 @@ impl Params for PingParams {
     }
 }
 
-/// The application with [`PingParams`]. It stores nothing per probe: probe k leaves at start + k x interval. With `after_answer`,
-/// only one probe is outstanding.
+/// The application with [`PingParams`]. It needs no state per probe, because probe k leaves at start + k x interval or,
+/// with `after_answer`, only one probe is outstanding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,
@@ -129,7 +129,8 @@ impl Application for Ping {
                 // an answer that arrives after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // a timer sends the request, because the host fires no timer after the application's stop
+                    // a timer sends the next request, so that none is sent after the application's stop: the host then
+                    // fires no timers
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }

@@ -6,9 +6,7 @@
 //!   rate  = 8 (audio_size / audio_interval + frame_size / frame_interval) = 16 + 194 = 210 kbit/s by default
 //! ```
 //!
-//! A frame is whole when its last datagram has arrived; if a datagram is lost, the frame cannot be shown. The picture freezes
-//! if no whole frame arrives for more than max(3 T, T + 150 ms), T = `frame_interval`. This is the rule of W3C webrtc-stats,
-//! freezeCount, with the sender's interval instead of a running mean.
+//! `picture.rs` defines whole frames and freezes; the time between frames is `frame_interval`.
 //!
 //! Audio and video start at random times within their first interval, so that sessions are not synchronised.
 //!

@@ -1,7 +1,7 @@
 //! The timers of one application, kept by its host.
 //!
-//! The hosts of the simulator and of the live bench share this list. So both fire timers in the same order, and drop the same
-//! timers when the application stops.
+//! The hosts of the simulator and of the live bench share this list, so both fire timers in the same order, and drop
+//! the same timers when the application stops.
 
 use crate::{Application, Host};
 use std::cmp::Reverse;
@@ -43,7 +43,7 @@ impl Timers {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Takes over the stop time of `other`. No timer that is due at this time or later may have been taken yet.
+    /// Sets the stop time to that of `other`. No timer due at or after the new stop time may have been taken yet.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }
@@ -59,7 +59,8 @@ impl Timers {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Removes the first timer due at `now`; returns its time and event. Timers that are due after the stop are dropped.
+    /// Removes the first timer due at `now` or earlier; returns its time and event. Drops timers due at the stop or
+    /// later.
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
         // bound: each iteration removes one timer
         while self.next() <= now {

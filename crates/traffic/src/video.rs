@@ -4,7 +4,7 @@
 //! harmonic mean of the last five throughputs, the predictor of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
 //!
 //! ```text
-//!   segment k:   GET of `request` bytes over one kept connection; the server answers with  rate_k * segment / 8  bytes
+//!   segment k:   GET of `request` bytes over one persistent connection; the server answers with  rate_k * segment / 8  bytes
 //!   throughput   x_k = bytes * 8 / (last byte in order - GET written)
 //!   rate_{k+1} = the highest rate of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
 //!                 the lowest rate for the first segment, and if no rate is low enough
@@ -234,7 +234,8 @@ impl Video {
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // the playback since the last segment is counted first, because this segment may be the last of the video
+        // first, the playback so far is counted: once `complete` is set, an empty buffer is the end of the video, not a
+        // stall
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);

@@ -29,7 +29,7 @@ pub enum Speech {
 }
 
 impl Speech {
-    /// Returns whether each side speaks: the client, the server.
+    /// Returns whether the client speaks, and whether the server speaks.
     pub const fn speakers(self) -> [bool; 2] {
         [!matches!(self, Self::Down), !matches!(self, Self::Up)]
     }

@@ -26,13 +26,13 @@ pub fn within<T: PartialOrd + Display>(field: &str, value: T, least: T, most: T)
     require(least <= value && value <= most, field, format!("{value} is not valid; expected {least} to {most}"))
 }
 
-/// Refuses zero.
+/// Refuses zero, negative numbers and NaN.
 pub fn positive<T: PartialOrd + Default + Display>(field: &str, value: T) -> Result<(), Problem> {
     let zero = T::default();
     require(value > zero, field, format!("{value} is not valid; expected more than {zero}"))
 }
 
-/// Refuses zero for a field that may be omitted.
+/// Refuses the same values as [`positive`], for a field that may be omitted.
 pub fn positive_or_none<T: PartialOrd + Default + Display>(field: &str, value: Option<T>) -> Result<(), Problem> {
     let zero = T::default();
     require(value.is_none_or(|v| v > zero), field, format!("{zero} is not valid; expected more, or no {field}"))

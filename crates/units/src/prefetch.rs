@@ -1,5 +1,3 @@
-//! Prefetching of memory.
-
 /// Size of a cache line, bytes.
 pub const LINE: usize = 64;
 

@@ -153,7 +153,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// Suggests how to write a rate given only a prefix (`20M`) or the unit of a size (`20MB`).
+/// Suggests how to write a rate whose unit is only a prefix (`20M`) or the unit of a size (`20MB`).
 fn unfinished(v: f64, unit: &str) -> Option<String> {
     let prefix = unit.chars().next().map(|c| c.to_ascii_lowercase()).filter(|c| "kmgt".contains(*c))?;
     let bits = |v: f64| format!("\"{v}{prefix}bit\"");

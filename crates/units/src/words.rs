@@ -1,7 +1,9 @@
-//! Choices written as a one-key table (`hash = { queues = 64 }`), or as a keyword for its defaults (`"hash"`).
+//! Enums that a scenario writes as a one-key table (`hash = { queues = 64 }`), or as a keyword (`"hash"`) if all
+//! parameters have their defaults.
 //!
-//! serde's derive reads a keyword only for a variant without content. [`word_or_table`](crate::word_or_table) wraps the derived
-//! reader (made inherent by `#[serde(remote = "Self")]`) and presents a keyword to this reader as an empty table of that key.
+//! The reader derived by serde accepts a keyword only for a variant without content.
+//! [`word_or_table`](crate::word_or_table) wraps the derived reader, which `#[serde(remote = "Self")]` makes an
+//! inherent function, and passes it a keyword as a key with an empty table.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{

@@ -5,7 +5,7 @@
 //! this: `{"tree", "resolved"}`. Invalid input is answered with `{"problems": [{"path": "link.up.rate", "message": "..."}]}`.
 //! After a panic, the output is the panic's message, and the module must not be used again.
 //!
-//! No bindings are generated: there are few functions, and all arguments and results are numbers.
+//! No bindings are generated, because there are few functions, and all arguments and results are numbers.
 
 #![allow(unsafe_code, reason = "exported names, all with the prefix bl_; there is no other unsafe code")]
 
@@ -21,7 +21,6 @@ static INPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The current run.
     static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
     /// The window recording or landmark search in progress.
     static WINDOW: RefCell<Option<Window>> = const { RefCell::new(None) };
@@ -49,8 +48,9 @@ pub extern "C" fn bl_output_length() -> usize {
     lock(&OUTPUT, |room| room.len())
 }
 
-/// Describes the available choices. Answer: `{"version", "schema", "catalogue"}`. This function must be called first: from then
-/// on, a panic leaves its message as the output.
+/// Describes this build. Answer: `{"version", "schema", "catalogue"}`, with the JSON Schema of a scenario and the
+/// catalogue of disciplines, links, applications and TCP stacks. This function must be called first: from then on, a
+/// panic leaves its message as the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_describe() {
     std::panic::set_hook(Box::new(|info| answer(info.to_string())));
@@ -74,7 +74,7 @@ pub extern "C" fn bl_read(json: u32) {
         Ok(mut tree) => match read::scenario(&text, format, &[]) {
             Err(problems) => json!({ "tree": tree, "problems": listed(&problems) }),
             Ok(scenario) => {
-                // the form shows parameters, not tc syntax
+                // the page's form shows parameters, so queues in tc syntax become tables
                 read::queues_as_tables(&mut tree);
                 // null stands for the default, but TOML has no null: a tree with a null is replaced by the sparse tree
                 let tree = if has_null(&tree) { face::toml::sparse(&scenario).unwrap_or(tree) } else { tree };
@@ -127,7 +127,7 @@ pub extern "C" fn bl_finish(points: usize) {
     });
 }
 
-/// Begins a run that records the packets between `from` and `until`, nanoseconds. The input is the scenario as JSON. If
+/// Begins a run that records the packets between `from` and `until`, in nanoseconds. The input is the scenario as JSON. If
 /// there are more than `most` packets, the window ends early. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {

@@ -79,7 +79,7 @@ class Aioquic:
     """A QUIC stack with at most one connection."""
 
     def __init__(self, server: Address | None = None, **configuration: object) -> None:
-        """Makes a client that sends to `server`, or a server if it is None. `configuration` is passed to aioquic."""
+        """Makes a client of `server`, or a server if `server` is None. `configuration` is passed to aioquic."""
         self._server = server
         self._random = Random(1 if server else 2)
         self._configuration = QuicConfiguration(is_client=server is not None, alpn_protocols=["x"], **configuration)
@@ -146,7 +146,6 @@ class Aioquic:
         self._handle_events()
 
     def _handle_events(self) -> None:
-        """Handles the connection's events."""
         while (event := self._connection.next_event()) is not None:
             match event:
                 case events.HandshakeCompleted() if self._server is not None:

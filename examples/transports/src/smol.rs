@@ -13,7 +13,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 /// The server's port.
 const PORT: u16 = 80;
-/// The client's port.
 const CLIENT_PORT: u16 = 49_152;
 /// Size of each buffer in bytes. It limits the window.
 const BUFFER: usize = 1 << 20;
@@ -76,7 +75,7 @@ pub struct Smol {
     /// The server to which the client connects at its start.
     server: Option<Ipv4Addr>,
     is_client: bool,
-    /// Whether the first call is still to come. In that call, the stack opens its socket.
+    /// True until the first call, in which the stack opens its socket.
     is_new: bool,
     /// Number of bytes read by the server.
     pub read: u64,

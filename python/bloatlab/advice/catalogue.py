@@ -104,10 +104,10 @@ class Load:
 class Wanted:
     """A measure of an objective: the path of its value in a summary, and its thresholds.
 
-    With `kinds`, the measure is the mean of `value` over applications of these kinds. If `less` is given, it is a
-    path, and the value at that path is subtracted. With a `direction`, only file transfers in that direction count.
-    Without `kinds`, the measure is a value from the link in `direction`. `noticed` is the smallest difference, in the
-    measure's unit, that a user notices.
+    With `kinds`, the measure is the mean of `value` over applications of these kinds, minus the value at the path
+    `less`, if given. With a `direction`, only file transfers in that direction count. Without `kinds`, the measure is a
+    value from the link in `direction`. `noticed` is the smallest difference, in the measure's unit, that a user
+    notices.
     """
 
     name: str

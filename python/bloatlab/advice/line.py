@@ -4,9 +4,10 @@
                                          +-- far        the round trip of the run
                                          +-- rtt30ms    round trips named by a load itself
 
-A modem requests and receives grants every 2 ms, behind a dual token bucket, with 1 ms of plant each way. On a plain
-line, a router shapes to the line's rate, or CAKE does so itself if it has a bandwidth. The downstream queue depends on
-the device: a CMTS has its own queue, and a router that shapes both directions has the chosen discipline in both.
+A modem has a dual token bucket, requests and grants every 2 ms, and 1 ms of propagation delay in the cable plant each
+way. On a plain line, a router shapes to the line's rate, or its CAKE does so if it has a bandwidth. The downstream
+queue depends on the device: a CMTS has its own queue, and a router that shapes both directions has the chosen
+discipline in both.
 """
 
 import math

@@ -1,11 +1,13 @@
 """The settings that a device offers on a line: disciplines with buffers, each given as a scenario's queue.
 
+A discipline's `buffers` may contain:
+
     around      1/4 of the minimum BDP, doubled until 8 times the maximum is reached, and the BDP of each round trip
     4bdp        four times the maximum BDP
     50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
 
 A size is at least two full packets. If two sizes are within a twelfth of each other, only one is kept, preferably a
-BDP.
+BDP or a size given in packets or bytes.
 
 If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
 number of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same

@@ -1,4 +1,4 @@
-"""A recommendation: the question, the choice, and a text with both, the reason, and how certain it is."""
+"""A recommendation, and its description in words: the question, the choice, the reason, and how certain it is."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ _Place = tuple[str, str, int, float, float]
 
 
 class Runs:
-    """Runs by setting and round trip, with seeds starting at `first`."""
+    """The runs made so far, by setting and round-trip time; their seeds start at `first`."""
 
     def __init__(
         self,

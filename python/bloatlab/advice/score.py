@@ -159,10 +159,7 @@ def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
 
 
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
-    """Returns the settings on the front.
-
-    A setting is on the front if no other setting is noticeably better in one measure and noticeably worse in none.
-    """
+    """Returns the settings on the front, as the module docstring defines it."""
 
     def dominates(first: Judged, second: Judged) -> bool:
         gains = [_gain(first.values[m.name], second.values[m.name], m) for m in wanted]

@@ -78,13 +78,13 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
         raise BadInput(f"judge: --suite {asked} does not judge queues; {valid}, and {asked} takes --cc")
     if queue is not None:
         suites = [one for one in suites if one.queues]
-    elif asked == "all" and cc != "all":  # suites that judge something else have no such controller
+    elif asked == "all" and cc != "all":  # the other suites do not judge TCP controllers
         suites = [one for one in suites if one.subject == STACK]
     return suites if case is None else [one.only(case) for one in suites]
 
 
 def _show(done: list[Judged], suites: int) -> None:
-    """Prints the answer of each suite and subject; the criteria, if each suite has one subject."""
+    """Prints one line for each suite and subject, and the criteria if each suite has only one subject."""
     screen = Console()
     for one in done:
         screen.print(

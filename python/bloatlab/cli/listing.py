@@ -217,7 +217,6 @@ def _what(entry: Entry) -> str:
 
 
 def _print_entry(kind: str, entry: Entry, console: Console) -> None:
-    """Prints every detail of an entry."""
     title, place = _TITLES[kind]
     console.say_wrapped(f"{entry['name']}: {_what(entry)}", "bold")
     console.say_wrapped(f"{title}, {place}")
@@ -253,14 +252,14 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 
 
 def _default(parameter: Entry) -> str:
-    """Returns a parameter's default; for null, the wording of the description, if it is short."""
+    """Returns a parameter's default. For null, returns the description's text about null, if it is short."""
     if parameter["default"] is not None:
         return _value(parameter["default"])
     text = " ".join((parameter["description"] or "").split())
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # a longer one states a default for each variant
+    # a longer text gives a default for each variant
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 

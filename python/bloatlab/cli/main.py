@@ -23,7 +23,6 @@ EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
-#: The text of `bloatlab --help`.
 _HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 
 
@@ -34,7 +33,7 @@ def _version() -> str:
 
 
 def _visible_default(default: object) -> str | None:
-    """Returns a default as it appears in the help. None hides the default for options that are off or not given."""
+    """Returns a default as it appears in the help; None for options that are off or not given hides the default."""
     return None if default is None or default is False or default == () else str(default)
 
 

@@ -22,7 +22,7 @@ from bloatlab.terminal import Console
 #: The page, built by `make playground` and included in wheels.
 PAGE = Path(bloatlab.__file__).parent / "playground" / "index.html"
 
-#: A page that redirects to the playground and passes on its own address's fragment. Needed because desktops often
+#: A page that redirects to the playground's address. Opening that address directly often fails, because many desktops
 #: drop the part of a file's URL after #.
 _DOOR = """<!doctype html>
 <meta charset="utf-8"><title>bloatlab playground</title>
@@ -63,7 +63,7 @@ def command(
 
 
 def fragment(of: Scenario, pinned: Scenario | None = None) -> str:
-    """Returns the URL fragment for a scenario and one to compare it with: deflated JSON in URL-safe base64."""
+    """Returns the URL fragment for a scenario and a second one to compare with, if any: deflated JSON in base64url."""
     given = {"scenario": of} if pinned is None else {"scenario": of, "pinned": pinned}
     trees = {key: tomllib.loads(scenario.as_toml()) for key, scenario in given.items()}
     tree = json.dumps(trees, ensure_ascii=False, separators=(",", ":"))

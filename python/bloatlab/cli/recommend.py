@@ -55,7 +55,6 @@ def command(
     if output is not None:
         from bloatlab.advice.page import bind  # noqa: PLC0415  this module imports matplotlib, which takes a second
 
-        # the command line as the user typed it
         typed_line = shlex.join(["bloatlab", "recommend", *(sys.argv[2:] if sys.argv[1:2] == ["recommend"] else [])])
         writing(output, lambda: bind(done, output, typed_line))
     if form == "json":

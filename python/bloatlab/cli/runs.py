@@ -67,5 +67,4 @@ class Running:
             raise BadInput(f"--dask {error}") from None
 
 
-#: The defaults of the options.
 RUNNING = Running()

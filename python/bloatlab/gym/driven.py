@@ -50,7 +50,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
     OPTION: ClassVar[str]
     #: The names and bounds of the observations.
     OBSERVED: ClassVar[Mapping[str, tuple[float, float]]]
-    #: The parts of the reward, in `info`, and other measures of a step.
+    #: The keys of `info` that `judge` averages: the parts of the reward, and another measure of a step.
     PARTS: ClassVar[tuple[str, ...]]
 
     def __init__(self, scenario: Given, axes: Mapping[str, Any], link: str | None) -> None:

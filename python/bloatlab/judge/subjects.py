@@ -34,7 +34,7 @@ class Subject:
     transport: Transport | None = None
 
     def placed(self, tree: dict[str, Any], place: str | Sequence[str]) -> dict[str, Any]:
-        """Puts the value into a scenario: at `STACK` it keeps the other keys there, elsewhere it replaces them."""
+        """Puts the value into a scenario. At `STACK`, the other keys are kept; elsewhere, the value replaces them."""
         if self.transport is not None:
             return tree
         for one in [place] if isinstance(place, str) else place:

@@ -110,7 +110,7 @@ def is_transport(file: Path, name: str) -> bool:
     try:
         tree = parsed(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError):
-        return False  # reading it as a controller gives the error
+        return False  # the caller then reads the file as a controller, which reports the error
     classes = {of.name: of for of in ast.walk(tree) if isinstance(of, ast.ClassDef)}
     methods: set[str] = set()
     waiting = [name]

@@ -106,7 +106,7 @@ class Judged:
 
     @property
     def kept(self) -> bool:
-        """Whether no criterion has the verdict "not met"."""
+        """Whether no case has the verdict "not met"."""
         return all(one.word != "not met" for one in self.tried)
 
     @property
@@ -178,8 +178,8 @@ def ruling(
 ) -> Ruling:
     """Judges a criterion from the numbers of a case's runs, one per seed.
 
-    `others` contains the numbers of the subject `against`, one row per seed; `phases` contains all the controller's
-    phases.
+    For each seed, `others` contains the numbers of each subject in the criterion's `against`. The figure is the ratio
+    to the subject with which the condition is easiest to meet. `phases` contains all the controller's phases.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
     if failure:

@@ -45,8 +45,8 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # The runs have no link or application in common, so each run is represented by its first distribution of round-trip
-    # times or, if it has none, by that of its longest queue.
+    # The runs have no link or application in common, so each run is represented by its first distribution of the first
+    # quantity that all runs have. For sojourn times, this is the link with the longest mean wait.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):

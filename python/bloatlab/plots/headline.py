@@ -105,7 +105,7 @@ def headline(runs: Sequence[Run]) -> str:
     if not clauses:
         return listed([run.label for run in runs])
     text = "; ".join(clauses)
-    if text.startswith(("a ", "the ", "packets")):  # if the sentence begins with a scenario's name, its case stays
+    if text.startswith(("a ", "the ", "packets")):  # a name from the scenario at the beginning is not capitalised
         text = text[0].upper() + text[1:]
     return f"{text}."
 

@@ -24,8 +24,7 @@ class Options:
     title: str = ""
     #: A name for each result, in order; by default the settings in which the results differ.
     labels: Sequence[str] = ()
-    #: `xlim` and `ylim`: limits of an axis in the axis's unit, for the first panel and the panels that share its
-    #: axis.
+    #: `xlim` and `ylim`: axis limits in the axis's unit, for the first panel and the panels that share its axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
     #: The logarithmic axes; with None, this depends on the values of each axis.

@@ -138,7 +138,7 @@ def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
 
 @dataclass(frozen=True)
 class Flow:
-    """A direction of a flow in which it carries data."""
+    """A direction in which a flow carries data."""
 
     app: str
     number: int

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 from bloatlab.tables import TextCell, TextTable
 
-#: Minimum length, in characters, of a shared ending replaced by a reference. The reference itself has about this
-#: length.
+#: Minimum length in characters of a shared ending that a reference replaces: about the length of the reference.
 LEAST = 40
 
 #: A string with a larger share of digits is a measured value, which belongs to a single table cell.

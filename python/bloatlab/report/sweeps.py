@@ -18,8 +18,7 @@ from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: The maximum number of measures in the answer, the maximum number of charts, and the maximum number of lines per
-#: chart.
+#: The maximum numbers of measures in the answer, of charts, and of lines per chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
 #: A combination of axis values, as strings.

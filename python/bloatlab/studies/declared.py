@@ -160,7 +160,7 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def table(self, name: str) -> Any:
-        """Returns the table (or list of tables) `name` in `study.toml`, which is only meaningful in this study."""
+        """Returns the table (or list of tables) `name` in `study.toml`, for tables that no other study has."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:

@@ -101,7 +101,7 @@ class Unknown:
     what: str
     why: str
     others: tuple[Any, ...]
-    #: Whether the parameter affects the calibration cases; the others were chosen by reasoning alone.
+    #: Whether the parameter affects the calibration cases. All other parameters were chosen by reasoning alone.
     calibrated: bool
 
 

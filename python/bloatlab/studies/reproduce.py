@@ -64,7 +64,7 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 
 
 def _check_measures(results: Results) -> None:
-    """Rejects published values and claims whose measure is not a number or is in no run (a misspelt name)."""
+    """Rejects published values and claims whose measure is not a number, or is in no run (a misspelt name)."""
     known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
     for what, _, measure in results.study.compared():
         if measure not in known:
@@ -143,7 +143,7 @@ def file_name(key: str) -> str:
 
 
 def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
-    """Returns the origin of a reproduction, which comparisons of results must ignore.
+    """Returns facts that may differ between reproductions with equal results: machine, times, versions, runs stored.
 
     `found` is the number of runs from the store.
     """

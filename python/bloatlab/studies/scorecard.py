@@ -121,9 +121,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A published table cell and our value. `published` contains one value, or the values of two runs; it is empty for a text.
+    """A published table cell and our value.
 
-    `bands` contains the accepted values, one band for each published value. `agrees` is the result of the rule, also for
+    `published` contains one value, or the values of two runs; it is empty if the cell contains no number. `bands`
+    contains the accepted values, one band for each published value. `agrees` is the result of the rule, also for
     calibration cells, which are not counted; it is None for derived cells.
     """
 

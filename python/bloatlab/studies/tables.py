@@ -13,7 +13,6 @@ from bloatlab.studies.claims import Checked, Runs, count, over_seeds
 from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Verdict, by_metric, by_table
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
-#: The tone of a verdict.
 TONES: dict[Verdict, Tone] = {
     Verdict.WITHIN: "good",
     Verdict.OUTSIDE: "bad",
@@ -38,7 +37,7 @@ Field = Callable[[Cell], str | TextCell]
 
 
 def verdict_with_reason(cell: Cell) -> str:
-    """Joins a verdict and its reason ("outside: off by +0.3"), or returns a reason that begins with the verdict."""
+    """Joins a verdict and its reason: "outside: off by +0.3". A reason that begins with the verdict is not changed."""
     verdict = str(cell.verdict)
     return cell.reason if cell.reason.startswith(verdict) else f"{verdict}: {cell.reason}"
 
@@ -121,7 +120,7 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """Makes one row per goal, and one row for the paper's claims.
+    """Makes a table with one row per goal, and one row for the paper's claims.
 
     In a study without goals, all judged values are one goal.
     """
@@ -136,10 +135,10 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 
 
 def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | None = None) -> list[str]:
-    """Lists, for a terminal, the metrics with the most values outside their tolerance.
+    """Returns lines for a terminal: the metrics with the most values outside their tolerance, and the differing claims.
 
-    Then lists the paper's claims that differ. `explained_from` is the number of seeds that the study needs to look for
-    explanations, if this reproduction uses fewer.
+    Only the paper's claims are listed. If this reproduction has too few seeds for the study to look for explanations,
+    `explained_from` is the number of seeds that it needs.
     """
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []

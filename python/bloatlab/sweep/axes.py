@@ -4,7 +4,7 @@
 "link.up.delay" = { from = "5ms", to = "50ms", steps = 10 }            ten evenly spaced values, including both ends
 "link.up.rate" = { from = "1mbit", to = "1gbit", steps = 7, log = true }    at equal ratios
 flows = { from = 1, to = 9, step = 2 }                                 1, 3, 5, 7, 9
-queue = { codel = { "link.up.queue" = { codel = {} } }, ... }          named arms: each sets any values
+queue = { codel = { "link.up.queue" = { codel = {} } }, ... }          named arms: each sets values by path
 "link.up.rate" = { from = "1mbit", to = "50mbit", log = true }         no steps: drawn by [sample]
 
     product of { zipped axes side by side;  the sample's points;  every other axis }  ->  where  ->  grid points
@@ -47,7 +47,7 @@ class GridError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """An axis without values of its own, only the ends `low` and `high`; a sample draws its values in between."""
+    """The range from `low` to `high`. If an axis is such a range, a sample draws the values of the axis."""
 
     low: Amount
     high: Amount

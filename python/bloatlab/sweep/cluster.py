@@ -4,10 +4,10 @@
         gather(points, measure, store=store, executor=Dask(client))
 
 A batch takes about half a second, so that even 10 ms runs are worth sending; the last batches are smaller, so that
-all workers finish together. The cluster may run a function on any worker, but must run it at least once.
-Dask gives the batch of a dead worker to another worker. Results of a worker with a different build are refused, and
-that worker gets no more batches. `done` is called in this process, with the index of each point, so results do not
-depend on the worker that computed them.
+all workers finish together. Any worker may run a batch, and a batch may run more than once, because Dask gives the
+batch of a dead worker to another worker. Results of a worker with a different build are refused, and that worker gets
+no more batches. `done` is called in this process, with the index of each point, so results do not depend on the worker
+that computed them.
 
 Needs the extra `cluster` (dask, distributed).
 """
@@ -45,8 +45,8 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Maximum number of failed batches that a run may have been part of. A batch fails when Dask has lost several workers
-#: that ran it. If the run then fails again, alone in its batch, it counts as the cause.
+#: Maximum number of failed batches in which a run may have been. A batch fails when Dask has lost several workers that
+#: ran it. A run that exceeds this number, alone in its last batch, counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler over TLS.
@@ -120,9 +120,9 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
 
 
 #: Settings of local workers. The profiler, which samples a hundred times a second, is off. Event loops and memory are
-#: checked once a second, because with Dask's default intervals of 20 and 100 ms they take 5 % of a core. By
-#: default, Dask gives up on a worker that does not start within 15 s. A higher limit gives the
-#: replacement of a dead worker time to start on a slow machine.
+#: checked once a second, because at Dask's default intervals, 20 and 100 ms, these checks take 5 % of a core. By
+#: default, Dask gives up on a worker that does not start within 15 s. The limit here gives the replacement of a dead
+#: worker time to start on a slow machine.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -326,7 +326,6 @@ class _Sending:
         self.idle = not there
 
     def _send(self) -> None:
-        """Sends the next batch of runs."""
         import cloudpickle  # noqa: PLC0415  dask installs cloudpickle
 
         share = math.ceil(len(self.waiting) / (AHEAD * sum(self.threads.values())))

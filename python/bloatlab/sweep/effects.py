@@ -28,7 +28,7 @@ from bloatlab.sweep.quantities import Amount
 
 Matrix = NDArray[np.float64]
 
-#: Maximum number of columns in a model. If pairs of axes would need more, they count as rest.
+#: Maximum number of columns in a model. Pairs of axes that would need more columns count as rest.
 MOST_COLUMNS = 600
 
 #: An axis with more numeric values than this is modelled as a parabola.
@@ -49,9 +49,7 @@ class Effect:
 
 
 def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequence[str] = ()) -> list[Effect]:
-    """Returns the sources of the variance of `column`: axes, then pairs, rest and seeds.
-
-    The result is empty if the values do not vary.
+    """Returns the sources of the variance of `column`: axes, then pairs, rest and seeds; empty if nothing varies.
 
     `frame` has one row per run, as returned by `Gathered.frame()`; `sampled` names the sampled axes.
     """

@@ -19,9 +19,9 @@ TRIALS, TRIAL_SECONDS = 8, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The number of runs; `kept` of them are already stored.
+    """The number of runs, of which `kept` are already stored.
 
-    `tried` trials of runs not yet stored took `seconds` of CPU time on average.
+    `seconds` is the mean duration of a whole run, estimated from `tried` trials of runs that are not stored.
     """
 
     runs: int

@@ -1,8 +1,8 @@
 """Fingerprints of the code on which a stored result depends: the compiled core, and the functions that reduce a run.
 
-The version of bloatlab does not change with every edit, so files are hashed: the core's file, and the source of the
-modules with the reducing functions and of all modules that they import, if these belong to bloatlab or the user. For
-libraries, the versions of Python, polars and numpy are hashed. The values in a function's closure are hashed as well.
+The version of bloatlab does not change with every edit, so files are hashed: the core's file, the source of the modules
+that contain the reducing functions, and the source of all modules that these import, except libraries. For libraries,
+only the versions of Python, polars and numpy are hashed. The values in a function's closure are hashed, too.
 
 Data files read by a reducing function are not hashed. When these files change, give the `Measure` a new `version`.
 """

@@ -9,9 +9,9 @@ until = { "apps.call.voip.mos" = "2%" }  # add seeds until the mean is known thi
 duration = "60s"
 
 [axes]
-"link.up.rate" = ["1mbit", "5mbit"]      # an axis that is a path: its values; or a range, see `axes`
+"link.up.rate" = ["1mbit", "5mbit"]      # an axis named by a path: a list of values, or a range (see `axes`)
 
-[axes.queue]                             # an axis of named arms: each sets any values
+[axes.queue]                             # an axis of named arms: each sets values by path
 droptail = { "link.up.queue" = { droptail = { limit = "100p" } } }
 codel = { "link.up.queue" = { codel = {} } }
 """

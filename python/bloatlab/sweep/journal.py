@@ -4,8 +4,8 @@
 
 A killed process leaves complete records and perhaps the beginning of a record, which is ignored. A writer holds an
 exclusive `flock` on its file. The kernel releases the lock when the process ends, even if it is killed. Then any
-process may move the runs into a part. Space is reserved ahead of the runs, so a full disk is noticed while there is
-still room for the runs in progress.
+process may move the runs into a part (see `parquet`). Space is reserved ahead of the runs, so a full disk is noticed
+while there is still room for the runs in progress.
 """
 
 import contextlib

@@ -89,7 +89,7 @@ def hash_of(data: bytes) -> str:
 
 
 def unpacked(data: bytes) -> Kept:
-    """Unpacks a run from these bytes."""
+    """Unpacks a run from the bytes made by `packed`."""
     end = _HEAD.size + _HEAD.unpack_from(data)[1]
     scenario, written, row, lengths = json.loads(zlib.decompress(data[_HEAD.size : end]))
     frames: dict[str, pl.DataFrame] = {}

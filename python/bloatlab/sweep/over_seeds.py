@@ -26,7 +26,7 @@ def by_place(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Place, 
 
 
 def known(values: pl.Series) -> list[float]:
-    """Returns the finite numbers among values."""
+    """Returns the finite values."""
     return [float(v) for v in values.drop_nulls() if math.isfinite(v)]
 
 

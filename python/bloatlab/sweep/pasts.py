@@ -25,8 +25,8 @@ from bloatlab import _core
 from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Progress, Result, frames, summary_of
 
-#: A past, or the step from one past to the next, is at least as long as the run divided by this number. A
-#: shorter past would save less than its copies cost, and the limit keeps the tree flat.
+#: A past, or the step from one past to the next, lasts at least 1 / `STEPS` of the run. A shorter past would save less
+#: than its copies cost, and the limit keeps the tree flat.
 STEPS = 20
 #: Maximum number of pasts kept for later runs. Each needs as much memory as a run.
 MOST_KEPT = 16
@@ -85,7 +85,7 @@ def _timeline(index: int, scenario: Scenario) -> Timeline:
     """Returns the timeline of a scenario, or a timeline shared with no other run if the run can share nothing."""
     try:
         found = _core.timeline(scenario.text)
-    except ScenarioError:  # the run itself raises it
+    except ScenarioError:  # the run itself will raise this error
         found = None
     if found is None:
         return _alone(index)
@@ -125,7 +125,7 @@ def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
 
 
 class Pasts:
-    """The latest pasts, shared by the threads of a process. Unpickling a copy gives each process its own object."""
+    """The latest pasts, shared by the threads of a process. Unpickling returns the receiving process's own object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

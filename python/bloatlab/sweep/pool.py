@@ -29,7 +29,7 @@ Key = TypeVar("Key")
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
-#: Time in s within which a run stops, provided the user's code returns.
+#: Time in s that a stopping run has before it is interrupted. Only a user's code that does not return takes longer.
 GRACE_SECONDS = 1.0
 
 
@@ -62,11 +62,11 @@ class RunError(RuntimeError):
 
 
 class Stopped(Exception):  # noqa: N818  not an error in bloatlab
-    """A sweep cannot continue: a full disk, a lost machine, a failing user's law. The message is one line."""
+    """A sweep cannot continue: a full disk, a lost machine, a user's law that fails. The message is one line."""
 
 
 class ClassFailed(Stopped):
-    """A user's class failed in a run, so the same command fails again."""
+    """A user's class failed in a run. If the command is repeated, it fails again."""
 
 
 #: The function that runs a point. It reports its progress in [0, 1], and must not catch exceptions that the report
@@ -75,7 +75,7 @@ Work = Callable[[Point[Any], Progress], Reduced]
 
 
 class Executor(Protocol):
-    """Runs points anywhere, without its callers depending on where. Clusters implement this interface as well.
+    """Runs points, on this machine or on a cluster; callers do not depend on which.
 
     `work` receives one point at a time, in any order, in any thread or process. `done` receives the index of a point
     and the value of `work`, as soon as the point is finished, in any thread of the calling process. `watch` receives
@@ -126,7 +126,7 @@ class Threads:
                 _wait(futures)
                 _raise_first(points, futures)
             except BaseException:
-                # Ctrl-C may also arrive during `submit`, when the futures are not yet known here
+                # if Ctrl-C arrives during `submit`, `futures` is not assigned, so the pool has to cancel them
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 _stop(running)
@@ -177,7 +177,7 @@ def _wait(futures: Sequence[Future[None]]) -> None:
             if not left or future.cancelled() or future.exception():
                 ended.set()
 
-    # `concurrent.futures.wait` visits every future each time it is called
+    # counts with callbacks, because `concurrent.futures.wait` visits every future each time it is called
     for future in futures:
         future.add_done_callback(count)
     while futures and not ended.wait(POLL_SECONDS):

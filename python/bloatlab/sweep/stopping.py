@@ -169,7 +169,7 @@ def gather_until(
 
 
 def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> Stop:
-    """Returns the smallest number of rows, at least `least`, that meets the targets; otherwise all rows."""
+    """Returns the stop at the fewest rows, at least `least`, that meet the targets; otherwise at all rows."""
     for n in range(least, len(rows)):
         stop = Stop(at, n, *_intervals(rows[:n], until))
         if stop.met:

@@ -148,7 +148,6 @@ class Index:
     runs: dict[Part, int] = field(default_factory=dict)
     #: Bytes of all runs.
     size: int = 0
-    #: The number of journals.
     journals: int = 0
     #: The number of runs in the journals.
     fresh: int = 0
@@ -318,7 +317,6 @@ class Shelf:
 
 
 def _close(journals: list[Journal]) -> None:
-    """Closes a shelf's journal, if it is open."""
     while journals:
         journals.pop().close()
 

@@ -1,11 +1,11 @@
-"""Builds bloatlab's scenario for a kernel run: same network and traffic; sizes include the Ethernet header.
+"""Builds a scenario with the same network and traffic as a run on the kernel.
 
     h1 --nic, 1 Gbit/s-- e0 --cut-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------
 
 Sizes on the wire include IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514
-bytes, a ping 98. The shaper releases a packet at once if it has enough tokens; the hop behind it serialises
-(METHOD.md). If CAKE replaces the shaper (ROOT), it does the shaping, and its link has no rate.
+bytes, a ping 98. The shaper (HTB) releases a packet at once if it has enough tokens; packets are serialised at the hop
+behind it (METHOD.md). With ROOT, CAKE does the shaping instead of HTB, and its link has no rate.
 """
 
 import random
@@ -125,8 +125,8 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: Additional keys allowed in an entry. The only supported key of `sysctl` is ECN's fallback, which matters for lost
-#: SYNs.
+#: Additional keys allowed in an entry. `sysctl` is ignored: flows state their own ECN, and the ECN fallback matters
+#: only for lost SYNs.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 
 

@@ -1,4 +1,4 @@
-"""Parses Linux queue disciplines in tc's syntax, with the core, and adds the words that select the kernel's behaviour.
+"""Parses Linux queue disciplines in tc's syntax. Adds the words that make the core behave like the kernel.
 
     pfifo limit 20
     fq_codel noecn target 10ms

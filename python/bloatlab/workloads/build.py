@@ -96,7 +96,6 @@ class Workload:
 
 @cache
 def _keys() -> frozenset[str]:
-    """Returns the keys of a scenario."""
     return frozenset(json.loads(_core.schema())["properties"])
 
 

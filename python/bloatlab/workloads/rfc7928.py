@@ -1,4 +1,4 @@
-"""The scenarios of RFC 7928, which characterises AQM schemes: a dumbbell with different traffic.
+"""The scenarios with which RFC 7928 characterises AQM schemes: a dumbbell with different kinds of traffic.
 
     senders --- left ===bottleneck=== right --- receivers        the same round trip for all, unless stated
 
@@ -121,10 +121,7 @@ def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
 
 
 def _varying(p: Parameters) -> Data:
-    """Describes congestion that increases after each third of the run, from mild to medium to heavy.
-
-    It increases because more flows start.
-    """
+    """Describes congestion that is mild, medium and heavy in successive thirds of the run, because more flows start."""
     third = p.quantity("length", "duration") / 3.0
     apps: Data = {}
     before = 0

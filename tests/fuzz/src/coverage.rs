@@ -1,7 +1,7 @@
-//! The compiler's coverage counters: one byte for each edge of the program. They exist only in a build with counters.
+//! The compiler's coverage counters: one byte for each edge of the program.
 //!
-//! If built with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 -C
-//! llvm-args=-sanitizer-coverage-inline-8bit-counters`, each module registers its counters before `main`.
+//! They exist only in a build with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 -C
+//! llvm-args=-sanitizer-coverage-inline-8bit-counters`, in which each module registers its counters before `main`.
 //!
 //! Source: Clang, SanitizerCoverage, "Inline 8bit-counters"; buckets of counts as in AFL.
 #![allow(unsafe_code, reason = "the counters are the compiler's")]
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 /// Start and length of each module's counters.
 static COUNTERS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// Registers the counters of a module. The compiler's code calls it for each module, before `main`.
+/// Registers the counters of a module. Code that the compiler generates calls this function before `main`.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) {
     let (start, stop) = (start.addr(), stop.addr());

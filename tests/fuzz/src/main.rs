@@ -21,7 +21,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// The options of the command line.
 struct Options {
     words: Vec<String>,
     until: Until,

@@ -1,5 +1,6 @@
 //! Rule 11 of docs/architecture.md: the clone of a world gives the same bytes as a run without a pause, and shares nothing with the
-//! original. Random scenarios pause at a random moment, at which they are read and cloned; one clone is changed.
+//! original. Each random scenario pauses at a random time and is read and cloned there. A link of one clone is changed, and
+//! the senders of another clone are steered.
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, law in a fair
 //! discipline, application, stack, controller, service and kind of delivery must have occurred. Code in Python is forked in

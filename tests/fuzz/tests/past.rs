@@ -47,7 +47,8 @@ fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
     Duration(rng.below(of.duration.0))
 }
 
-/// Gives every link a change, so that additional changes do not change the type of the link; some applications start late.
+/// Schedules a change for every link at the end of the run, and makes some applications start late. If a variant
+/// adds a change to a link, it shares a past only if this link of the base has changes as well ([`Timeline`]).
 fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     for link in base.link.values_mut() {
         let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });
@@ -106,7 +107,7 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
 }
 
 /// Continues each of `variants` from the past that it shares with the first variant; returns, for each, the time up to which
-/// the past was shared, and the outcome. `skew` makes the shared past too long, which is an error.
+/// the past was shared, and the outcome. A `skew` above 0 makes the shared past too long on purpose.
 fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     let first = &variants[0];
     let timelines: Vec<_> = variants.iter().map(|v| Timeline::of(v).unwrap().unwrap()).collect();
@@ -174,7 +175,7 @@ fn a_common_past_gives_the_same_bytes() {
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);
     let found = scenarios.filter(|(made, plain)| {
-        // with debug assertions, an event scheduled too late panics
+        // with debug assertions, `shared` panics if an event is scheduled too late
         let outcomes = catch_unwind(AssertUnwindSafe(|| shared(made, Duration::from_millis(20)))).unwrap_or_default();
         outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
     });

@@ -58,7 +58,7 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
     let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");
-    // the first host on each side, numbered as in its address
+    // the number in the address of the first host on a side
     let host = |side: Side| plan.hosts(side)[0] + 1;
     let from = |link: LinkId| {
         if plan.network.links[usize::from(link.0)].from + 1 == host(Side::Left) { Side::Left } else { Side::Right }
@@ -88,7 +88,8 @@ pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTup
     bench.sink.0.records
 }
 
-/// Returns the simulator's 5-tuple for the flow in slot `slot` of application number `app`, in name order.
+/// Returns the simulator's 5-tuple for the flow in slot `slot`. `app` is the application's number in the
+/// order of names.
 pub fn tuple(slot: usize, app: usize, from: u32, to: u32, dscp: u8) -> FlowTuple {
     FlowTuple {
         src: 0x0a00_0000 | from,

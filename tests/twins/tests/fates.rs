@@ -94,7 +94,7 @@ fn shaped_and_changed_on_the_way() {
 
 #[test]
 fn jitter_and_impairments_shake_both_worlds_alike() {
-    // arrivals at the second queue depend on the first link
+    // the jitter and impairments of link `in` decide when packets arrive at the queue of link `out`
     for more in [
         "",
         "reorder = true\n",

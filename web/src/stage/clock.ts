@@ -47,7 +47,6 @@ export class Clock {
     this.frame = 0;
   }
 
-  /** Goes to a moment. */
   seek(t: number): void {
     this.t = Math.min(Math.max(0, t), this.end);
     this.request();

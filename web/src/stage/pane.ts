@@ -133,7 +133,6 @@ export class Pane {
     this.measure();
   }
 
-  /** Shows another run in this pane. */
   show(shown: Shown): void {
     this.stop();
     [this.shown, this.next, this.whole, this.old] = [shown, null, false, true];
@@ -185,7 +184,6 @@ export class Pane {
     return this.colourOf(app ?? "", number, reverse === 1);
   }
 
-  /** Draws the packets at `t`. */
   draw(t: number, motion: Motion, chosen: number, now: number): void {
     const { table, at, ink } = this;
     if (table === null || at === null || ink === null) return;

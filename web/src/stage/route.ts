@@ -12,7 +12,8 @@ export interface Way {
   chosen: number;
 }
 
-/** The links of the first file transfer whose data or ACKs use the link `name`; if there is none, of the first application that uses it; otherwise this link and its reverse. */
+/** Returns the links of the first file transfer whose data or ACKs use the link `name`. Without such a transfer,
+ * returns those of the first application that uses the link; without one, this link and its reverse. */
 export function wayThrough(tree: Tree, name: string): Way {
   const links = directed(tree);
   const isTransfer = (app: Tree) => Number(choice(app["traffic"])?.name === "ftp");

@@ -25,7 +25,7 @@ const PATIENCE_MS = 120;
 const EASE = 1.6e8;
 /** Screen time in which a dropped packet falls.   Unit: ns. */
 const FALL = 6e8;
-/** Length of the first part of the time in which a queue fills, which is shown slowly.   Unit: ns. */
+/** While a queue fills, a first part of this length is shown slowly.   Unit: ns of the run. */
 const AT_FIRST = 4e8;
 const FILLS = "the queue fills …";
 const SLOWLY = 0.2;
@@ -223,8 +223,8 @@ export class Stage {
     this.bar.update();
   }
 
-  /** Sets the clock for a new experiment to the moment at which its queue begins to fill or, with reduced motion, at which the queue is already
-   * long; and sets the speed. Returns whether no packet waits. If so, the speed is so low that single packets are seen crossing the link. */
+  /** Moves the clock to the moment at which a new experiment's queue begins to fill; with reduced motion, to a moment at which the queue is
+   * already long. Sets the speed, which is low enough to see single packets cross the link if no packet waits. Returns whether no packet waits. */
   private begin(now: Shown): boolean {
     const { result, link } = now;
     const queue = result.charts.links[link]?.queue_packets ?? [];
@@ -321,7 +321,6 @@ export class Stage {
     await this.seekTo(pane.fullest(...bin));
   }
 
-  /** Goes to the next drop, mark or timeout. */
   async jump(landmark: "drop" | "mark" | "timeout"): Promise<void> {
     const pane = this.panes[0];
     if (pane === undefined) return;

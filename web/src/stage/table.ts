@@ -45,7 +45,7 @@ export class PacketTable {
   readonly flags: Uint16Array;
   readonly ecn: Uint8Array;
   readonly again: Uint8Array;
-  /** Number of each packet's first leg, with a final entry: the number of legs. */
+  /** The number of each packet's first leg. A last entry holds the number of legs. */
   readonly first: Uint32Array;
   readonly legEntered: Float64Array;
   readonly legLeft: Float64Array;
@@ -126,7 +126,6 @@ export class PacketTable {
     return Math.min(this.legLeft[leg]!, this.legDropped[leg]!);
   }
 
-  /** The legs on a link. */
   legs(link: number): LinkLegs {
     let found = this.onLink.get(link);
     if (found === undefined) {

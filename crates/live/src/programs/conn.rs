@@ -36,7 +36,6 @@ pub(super) struct End {
     pub last_info: TcpInfo,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Conn {
     pub id: ConnId,

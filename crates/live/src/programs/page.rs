@@ -1,6 +1,6 @@
 //! A small web server on port 80 of every host, for `curl` and browsers in the other namespace.
 //!
-//! `GET /` (or any path that is not a number) returns 177 669 bytes, the length of the page of the CSC458 kit. `GET /N` returns N
+//! `GET /` (or any path that is not a number) returns 177 669 bytes, the length of the page in the CSC458 lab. `GET /N` returns N
 //! bytes. HTTP/1.1 with one request per connection.   Source: RFC 9112.
 
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
@@ -21,7 +21,6 @@ const MOST: usize = 16 * 1024;
 /// Bytes that every response is copied from.
 static BODY: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
-/// One client.
 #[derive(Debug)]
 struct Client {
     socket: OwnedFd,
@@ -31,7 +30,6 @@ struct Client {
     answering: bool,
 }
 
-/// The server.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     listeners: Vec<OwnedFd>,
@@ -39,7 +37,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Listens at the port of every host in the current namespace.
+    /// Listens on port 80 of every host in the current namespace.
     pub(crate) fn listen(&mut self, poll: &OwnedFd, hosts: &[u16]) -> io::Result<()> {
         for host in hosts {
             self.bind(poll, tcp_socket()?, SocketAddr::from((v4(host + 1), 80)))?;

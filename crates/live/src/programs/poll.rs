@@ -5,10 +5,10 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Listen backlog.
 pub(super) const BACKLOG: i32 = 4096;
 
-/// The object that an epoll event concerns. Packed into 64 bits: the kind in the top byte, the index below.
+/// The object that an epoll event concerns. Packed into 64 bits: the kind in the top byte, the end in the lowest bit,
+/// and the index between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// The listener of a service (one server of one application).

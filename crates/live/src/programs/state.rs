@@ -140,7 +140,7 @@ impl HostState {
         (state.rows.take(), state.opened)
     }
 
-    /// Returns the time of the first timer of all applications, and its application.
+    /// Returns the time and the application of the earliest timer.
     pub(super) fn next_timer(&self) -> (Time, usize) {
         self.apps.iter().enumerate().map(|(i, app)| (app.timers.next(), i)).min().unwrap_or((Time::NEVER, 0))
     }
@@ -196,7 +196,7 @@ impl HostState {
             let Some(listener) = &self.services[service].listener else { return };
             let Ok(fd) = net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) else { return };
             let peer = net::getpeername(&fd).ok().flatten().and_then(|a| SocketAddrV4::try_from(a).ok());
-            // the client may have given up since its connection was accepted
+            // the client may have given up after the kernel completed the handshake
             let Some(slot) = peer.and_then(|p| self.awaited.remove(&(service, p.port()))) else { continue };
             let slot = slot as usize;
             let Some(conn) = &mut self.conns[slot] else { continue };

@@ -76,7 +76,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     assert!(bench.deadline() == Time::NEVER || bench.inside() == 0);
     assert_eq!(bench.drain(), 0, "every packet's bytes are freed");
     let fates: Vec<Fate> = bench.sink.records.iter().filter_map(|(at, r)| fate(*at, r)).collect();
-    // packets that were sent leave the bench one propagation delay later, in order
+    // packets leave the bench in order, one propagation delay after the end of their transmission
     let sent: Vec<Time> = fates
         .iter()
         .filter_map(

@@ -39,7 +39,7 @@ pub struct Outcome {
     pub tables: Vec<Table>,
 }
 
-/// The counters of a link at one moment, and its content at that moment.
+/// The counters and the content of a link at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Packets that arrived at the queue.
@@ -167,9 +167,9 @@ pub struct Account<'a> {
     pub grading: Grading,
     /// Counters of applications and flows.
     pub tally: &'a Tally,
-    /// Figures specific to each application's kind, by application.
+    /// Numeric results specific to each application's kind, by application.
     pub figures: Vec<Vec<(&'static str, f64)>>,
-    /// Words specific to each application's kind, by application.
+    /// Text results specific to each application's kind, by application.
     pub words: Vec<Vec<(&'static str, &'static str)>>,
     /// Series specific to each application's kind, by application: columns of equal length.
     pub columns: Vec<Vec<(&'static str, Vec<f64>)>>,

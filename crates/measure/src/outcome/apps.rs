@@ -12,7 +12,8 @@ use packet::{Kind, Measure, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// Maximum number of flows of an application whose rates the summary lists one by one. The table `flows` contains all flows.
+/// Maximum number of flows of an application for which the summary lists the rate of each flow. The table `flows`
+/// always has all flows.
 const EACH: usize = 32;
 
 /// The rate of each flow, by its number.

@@ -8,8 +8,7 @@ use packet::{Better, Kind, Measure, Unit};
 pub struct Declared {
     /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.
     pub path: String,
-    /// Human-readable name without the unit; each `*` stands for a name matched by a `*` of the
-    /// path other than the first.
+    /// Human-readable name without the unit. A `*` in it stands for the name that the second `*` of the path matches.
     pub words: String,
     /// Unit of the values.
     pub unit: Unit,

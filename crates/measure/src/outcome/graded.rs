@@ -20,7 +20,6 @@ use units::Duration;
 /// One minute in ms.
 const MINUTE: f64 = 60_000.0;
 
-/// The grade of a ping.
 pub(super) struct PingGrade<'a> {
     /// Mean delay added to the round trip under load.
     pub added: Option<Duration>,
@@ -28,7 +27,6 @@ pub(super) struct PingGrade<'a> {
     pub p99: Option<Duration>,
     /// Round trips per minute, on a scale that grades them.
     rpm: Option<f64>,
-    /// The grade on the scale.
     pub grade: Option<&'a str>,
 }
 

@@ -4,7 +4,6 @@ use super::account::{Account, Column, Table, mbit, ms};
 use crate::tally::{AppTally, Direction};
 use crate::{LinkMeter, PageLoads};
 
-/// Names of a flow's directions.
 const WAYS: [&str; 2] = ["forward", "reverse"];
 
 /// Builds a table column by column.
@@ -118,8 +117,8 @@ impl Account<'_> {
         })
     }
 
-    /// Returns a table of series for each application type with its own series. All applications of a type have the same
-    /// columns.
+    /// Returns a table for each kind of application that has series of its own. All applications of a kind have the
+    /// same columns.
     pub(super) fn own_tables(&self) -> Vec<Table> {
         let of_kind = |kind| {
             let apps = || {

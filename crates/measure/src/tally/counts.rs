@@ -63,14 +63,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds the counters of the receiving end.
     pub(super) fn received(&mut self, receiver: ReceiverCounts) {
         self.packets += receiver.packets;
         self.wire_bytes += receiver.wire_bytes;
         self.goodput_bytes += receiver.goodput_bytes;
     }
 
-    /// Adds the counters of the sending end.
     pub(super) fn sent(&mut self, sender: SenderCounts) {
         self.retransmits += sender.retransmits;
         self.timeouts += sender.timeouts;

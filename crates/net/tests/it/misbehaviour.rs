@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 /// The time at which the stack misbehaves.
 const AT: Time = Time(2_000_000_000);
 
-/// The fault of a stack or of a discipline.
+/// A kind of misbehaviour.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     TimeoutInThePast,

@@ -77,7 +77,7 @@ fn a_capture_has_the_real_bytes_and_is_the_same_twice() {
 
 #[test]
 fn endpoints_do_not_change_the_rest_of_a_run_that_they_do_not_disturb() {
-    // a receiver without a sender: CUBIC's row equals the row of a run without endpoints
+    // both endpoints only receive, so CUBIC's row equals the row of a run without endpoints
     let mut alone = Network::from_toml(&scenario("\"droptail\"")).unwrap();
     alone.run().unwrap();
     let mut beside = Network::from_toml(&scenario("\"droptail\"")).unwrap();
@@ -105,7 +105,7 @@ fn problems_are_found_before_a_run() {
     assert_eq!(problem.path, "app.mine.traffic.endpoint");
 }
 
-/// A receiver whose timeout is initially 50 ms away; each datagram moves it to 1 ms after the datagram's arrival.
+/// A receiver with a timeout every 50 ms. The arrival of a datagram moves the next timeout to 1 ms after the arrival.
 struct Restless {
     at: Time,
     polls: Arc<AtomicU64>,
@@ -134,8 +134,8 @@ fn a_timeout_that_moves_wakes_its_endpoint_once() {
     let to = network.add_endpoint("server", Restless { at: Time::ZERO, polls: polls.clone() }).unwrap();
     network.add_endpoint("client", Ticker::new(Some(to))).unwrap();
     network.run().unwrap();
-    // at most 1000 datagrams arrive, and each causes a timeout, which makes two polls per datagram. The start, and a timeout
-    // after 50 ms without datagrams, add a few polls
+    // at most 1000 datagrams arrive. Each makes two polls: on arrival, and at the timeout that it causes. The start,
+    // and timeouts after 50 ms without datagrams, add a few polls
     let polls = polls.load(Ordering::Relaxed);
     assert!((1000..2100).contains(&polls), "{polls}");
 }

@@ -64,7 +64,7 @@ pub(crate) fn ticking(queue: &str) -> (Network, Log) {
     (network, log)
 }
 
-/// Returns a number of an application in the summary.
+/// Returns the number under `key` in the summary of application `app`.
 pub(crate) fn number(outcome: &Outcome, app: &str, key: &str) -> f64 {
     let value = &outcome.summary["apps"][app][key];
     value.as_f64().unwrap_or_else(|| panic!("no {key} of {app} in {}", outcome.summary["apps"]))

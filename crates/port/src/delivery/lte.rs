@@ -252,8 +252,8 @@ mod tests {
 
     #[test]
     fn without_random_effects_it_is_a_constant_rate() {
-        // 20 Mbit/s is 2500 B per ms, so after 1, 2, 3 and 4 ms the link has earned 1.66, 3.32, 4.99 and 6.65 opportunities of 1504
-        // B
+        // 20 Mbit/s is 2500 B per ms, so after 1, 2, 3 and 4 ms the link has earned 1.66, 3.32, 4.99 and 6.65
+        // opportunities of 1504 B
         let all = opportunities(&steady(), 1000);
         assert_eq!(all[..4], [(1, 1504), (2, 3008), (3, 1504), (4, 3008)]);
         assert_eq!(all.iter().map(|o| o.1).sum::<u64>(), 2_500_000 / 1504 * 1504);

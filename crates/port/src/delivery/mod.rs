@@ -75,7 +75,7 @@ macro_rules! deliveries {
             pub fn mean_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.mean_rate(),)+ }
             }
-            /// Returns the highest rate within a millisecond.
+            /// Returns the highest rate: of a trace's busiest millisecond, of a model's draws, or of Wi-Fi on the air.
             pub fn peak_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.peak_rate(),)+ }
             }
@@ -135,7 +135,7 @@ impl Delivery {
     /// Returns the opportunities of link `name` within `span`, drawn with `seed`, as text in mahimahi's format. The
     /// format cannot express a varying delay.
     ///
-    /// Errors: invalid parameters; no opportunity in `span`, or more lines than a trace may have.
+    /// Errors: invalid parameters; no opportunity in `span`, or more than a quarter of the lines that a trace may have.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {
         self.validate()?;
         self.ready()?;

@@ -5,9 +5,8 @@ use units::{Duration, Time};
 /// A moment at which a link sends, and the number of bytes that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opportunity {
-    /// Time of the opportunity.
     pub at: Time,
-    /// Number of bytes carried, from packets that arrived before this time.
+    /// Number of bytes carried, from packets that arrived before `at`.
     pub bytes: u64,
     /// Delay of the packets that leave now, in addition to the link's delay.
     pub extra_delay: Duration,

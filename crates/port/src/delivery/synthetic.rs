@@ -53,8 +53,8 @@ impl Rates {
     }
 }
 
-/// Returns the mean rate over `span` of a link that carries `rate` after a burst at the start of the span. The burst is the data
-/// that `rate` carries in the time `extra`.
+/// Returns the mean rate over `span` of a link that sends a burst of `rate` x `extra` at the start of the span, and
+/// sends at `rate` during the span.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;

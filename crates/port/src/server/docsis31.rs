@@ -8,11 +8,10 @@ use packet::{GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
-/// The modem, with the random stream of its requests.
+/// The modem, with the random stream of its request times.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Docsis31 {
     modem: Modem31,
-    /// Random stream of the request times.
     rng: Rng,
 }
 

@@ -180,7 +180,6 @@ impl Server {
         }
     }
 
-    /// Returns the counts of grants by service flow; empty except for a DOCSIS 3.1 modem.
     pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         if let Self::Docsis31(modem) = self { modem.grants() } else { Vec::new() }
     }
@@ -198,7 +197,6 @@ impl Server {
         matches!(self, Self::Plain(_))
     }
 
-    /// Returns the counts of opportunities before `now`, if the link has opportunities.
     pub(crate) fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
@@ -222,7 +220,6 @@ impl Server {
         if let Self::TwoQueue(modem) = self { modem.room_at() } else { Time::NEVER }
     }
 
-    /// Returns the packets and bytes in a transmit queue whose transmission has not begun by `now`.
     pub(crate) fn transmit_backlog(&self, now: Time) -> Backlog {
         if let Self::TwoQueue(modem) = self { modem.transmit_backlog(now) } else { Backlog::default() }
     }
@@ -250,7 +247,6 @@ impl Server {
         if_granted!(self, s => s.tick(now, queue, rng, depart)).unwrap_or(Request::Nothing)
     }
 
-    /// Calls [`Granted::answer`].
     pub(crate) fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         if_granted!(self, s => s.answer(now, packet))?
     }
@@ -295,8 +291,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Returns true for a granted server, after notifying it of any waiting packets: such a server does not take packets
-    /// when the link becomes free.
+    /// Notifies a granted server of waiting packets. A granted server always holds packets back, because it takes them
+    /// at its own times.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

@@ -14,8 +14,8 @@
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
 //! Departs: times are exact to the nanosecond, whereas mahimahi reads a clock in whole milliseconds; the results agree, because
-//! traces are in whole milliseconds. An empty queue is polled once, as every free link does, so that CoDel detects that the
-//! queue is empty.
+//! traces are in whole milliseconds. The link polls an empty queue once, as every free link does, so that CoDel detects
+//! that the queue is empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -30,7 +30,6 @@ pub(crate) struct Opportunities {
     source: Source,
     /// Rate reported to disciplines: the mean rate.
     mean: BitRate,
-    /// The current opportunity.
     current: Opportunity,
     /// Unused bytes of the current opportunity; `None` before it begins.
     left: Option<u64>,

@@ -32,7 +32,6 @@ impl TwoQueue {
         self.held.is_some()
     }
 
-    /// Returns the time at which the transmit queue has room again.
     #[inline]
     pub(super) fn room_at(&self) -> Time {
         self.mac.room_at()

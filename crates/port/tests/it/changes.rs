@@ -66,7 +66,7 @@ fn a_service_flow_follows_its_schedule() {
         let change = Change { max_sustained_rate: Some(BitRate(rate)), ..Change::default() };
         b.port.change(Time(end * 1_000_000_000), change);
     }
-    // the rates measured from 10, 20 and 30 s on may each differ by two packets
+    // each of the last three rates may be off by two packets in 10 s
     let spans: Vec<f64> = marks.windows(2).map(|w| (w[1] - w[0]) as f64 * 8.0 / 10.0).collect();
     for (rate, expected) in spans.iter().zip([5e6, 2.5e6, 5e6]) {
         assert!((rate - expected).abs() <= 1500.0 * 8.0 / 10.0 * 2.0, "{spans:?}");

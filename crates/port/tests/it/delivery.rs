@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use record::LinkId;
 use units::{Duration, Time};
 
-/// Returns a link with this queue and a trace with these times, and the keys in `more`.
+/// Returns a link with the discipline `queue` and a trace of the times `lines`. `more` holds further keys of the trace.
 fn link(lines: &[u64], queue: &str, more: &str) -> Bench {
     let text: Vec<String> = lines.iter().map(u64::to_string).collect();
     Bench::new(&format!(
@@ -152,7 +152,8 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     b.run(ms(260.5));
     b.burst(ms(260.5), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
-    // packets that arrive at 550 ms, the time of the last opportunity before a gap, miss it, so the drop is in the gap
+    // the opportunity at 550 ms is the last before a gap. Packets that arrive at 550 ms miss it, so the drop is in the
+    // gap
     b.run(ms(550.0));
     b.burst(ms(550.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));

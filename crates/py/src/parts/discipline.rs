@@ -98,7 +98,6 @@ fn point_name(point: Point) -> &'static str {
     }
 }
 
-/// Collects drops and marks.
 #[derive(Default)]
 struct Collected(Vec<Fate>);
 

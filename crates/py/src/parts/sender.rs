@@ -30,7 +30,6 @@ impl SentSegment {
     }
 }
 
-/// Collects the segments that the sender sends.
 struct Outbox<'a> {
     stack: &'a TcpParams,
     sent: Vec<SentSegment>,
@@ -176,7 +175,7 @@ impl TcpSender {
         self.end.probe(&self.stack).state.word()
     }
 
-    /// Segments that were declared lost and are not yet acknowledged, retransmitted or not.
+    /// Segments declared lost and not acknowledged since, whether retransmitted or not.
     #[getter]
     fn lost_segments(&self) -> u32 {
         self.end.lost_segments()

@@ -34,7 +34,7 @@ enum Set {
     /// In no list: the queue is empty and its law is at rest.
     #[default]
     Out,
-    /// In its first turn, which costs no credit, or waiting for this turn.
+    /// In its first turn, or waiting for this turn. It does not count towards its hosts' loads.
     Sparse,
     /// Empty after its first turn, but still in the bulk list.
     SparseWait,
@@ -44,12 +44,10 @@ enum Set {
     Decaying,
 }
 
-/// One queue.
+/// The packets of one queue, and the state of its law.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Flow {
-    /// Its packets.
     fifo: Fifo,
-    /// State of its law.
     law: CobaltState,
 }
 
@@ -125,7 +123,6 @@ impl Flows {
         self.all.iter().filter(|flow| flow.law.p_drop > 0.0).count() as u32
     }
 
-    /// Counts bulk flows.
     #[inline]
     pub(crate) fn bulk(&self) -> u32 {
         self.bulk
@@ -216,7 +213,6 @@ impl Flows {
         self.deficits[i] -= (cost as i64) << 16;
     }
 
-    /// Appends `packet` to queue `i`.
     #[inline]
     pub(crate) fn push(&mut self, i: u16, packet: PacketMeta) {
         let fifo = &mut self.all[usize::from(i)].fifo;
@@ -236,7 +232,6 @@ impl Flows {
         }
     }
 
-    /// Removes the oldest packet of queue `i`.
     #[inline]
     pub(crate) fn pop(&mut self, i: u16) -> Option<PacketMeta> {
         let fifo = &mut self.all[usize::from(i)].fifo;
@@ -253,13 +248,11 @@ impl Flows {
         Some(packet)
     }
 
-    /// Returns queue `i`'s packets.
     #[inline]
     pub(crate) fn fifo(&self, i: u16) -> &Fifo {
         &self.all[usize::from(i)].fifo
     }
 
-    /// Returns the state of queue `i`'s law.
     #[inline]
     pub(crate) fn law(&mut self, i: u16) -> &mut CobaltState {
         &mut self.all[usize::from(i)].law
@@ -326,7 +319,8 @@ impl Flows {
         self.old.rotate(first, &mut self.links);
     }
 
-    /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests` is true if its law is at rest.
+    /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests` is true if the law of the queue is at
+    /// rest.
     pub(crate) fn emptied(&mut self, i: u16, rests: bool) {
         let list = match self.sets[i] {
             Set::Decaying => &mut self.decaying,

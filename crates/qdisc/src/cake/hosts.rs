@@ -45,7 +45,6 @@ pub(crate) struct Ends {
     dst: u16,
 }
 
-/// A tin's hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hosts {
     src: Side,
@@ -53,7 +52,6 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates empty tables.
     pub(crate) fn new(isolation: Isolation) -> Self {
         let (src, dst) = isolation.shares_hosts();
         Self { src: Side { counts: src, ..Side::default() }, dst: Side { counts: dst, ..Side::default() } }

@@ -351,7 +351,6 @@ impl QueueDiscipline for Cake {
     }
 }
 
-/// Returns the sum of backlogs.
 pub(super) fn sum(of: impl Iterator<Item = Backlog>) -> Backlog {
     of.fold(Backlog::default(), |sum, b| Backlog { packets: sum.packets + b.packets, bytes: sum.bytes + b.bytes })
 }

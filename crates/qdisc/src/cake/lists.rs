@@ -35,7 +35,6 @@ pub(crate) struct QueueList {
 }
 
 impl QueueList {
-    /// An empty list.
     pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
 
     /// Appends queue `i`, which is in no list.

@@ -30,7 +30,6 @@ pub(crate) struct Overhead {
     pub add: i64,
     /// Minimum size of a frame, bytes.
     pub mpu: u64,
-    /// The framing of the line.
     pub framing: Framing,
 }
 

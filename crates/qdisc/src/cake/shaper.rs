@@ -32,7 +32,6 @@ impl Pace {
         u128::from(self.0) * u128::from(bytes)
     }
 
-    /// Computes the time that `bytes` take.
     #[inline]
     pub(crate) fn time(self, bytes: u64) -> Duration {
         Duration((self.exact(bytes) >> 32) as u64)

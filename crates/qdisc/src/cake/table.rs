@@ -20,7 +20,6 @@ impl<T: Copy + Default> Default for Table<T> {
     }
 }
 
-/// Returns a hash's place.
 #[inline]
 pub(crate) fn place_of(hash: u32) -> u16 {
     (hash as usize % PLACES) as u16

@@ -27,7 +27,6 @@ const FRAME: u64 = 1514;
 /// A tin's constants.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// The tin's name.
     pub name: &'static str,
     /// The tin's threshold rate, as time per byte; `None` if CAKE does not shape.
     pub pace: Option<Pace>,
@@ -35,7 +34,6 @@ pub(crate) struct Plan {
     pub weight: i64,
     /// Bytes per turn for each of the tin's flows.
     pub quantum: u32,
-    /// COBALT's constants.
     pub law: CobaltParams,
     /// Transmission time of a full frame at the tin's rate; zero without a rate.
     pub mtu_time: Duration,
@@ -67,7 +65,7 @@ fn shares(diffserv: Diffserv) -> Vec<(&'static str, (u64, u64), i64)> {
     }
 }
 
-/// Returns the tins of valid parameters.
+/// Computes the constants of each tin from valid parameters.
 pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     let tin = |(name, (up, down), weight): (&'static str, (u64, u64), i64)| {
         let rate = p.bandwidth.map(|b| BitRate((u128::from(b.0) * u128::from(up) / u128::from(down)).max(1) as u64));

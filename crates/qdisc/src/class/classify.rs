@@ -170,7 +170,6 @@ impl Match {
     }
 }
 
-/// The classes' matches, narrowest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     /// Class index and match, narrowest match first.

@@ -1,7 +1,7 @@
 //! FRED: flow random early drop, one FIFO with counts for each active flow.
 //!
 //! ```text
-//!   active flow            one with packets queued: qlen_i of them; strike_i counts how often it exceeded its share
+//!   active flow            a flow with qlen_i > 0 packets queued; strike_i counts how often the flow exceeded its share
 //!   avgcq                = max(1, avg / nactive)
 //!   maxq                 = min_th, or 2 while avg >= max_th
 //!   drop, strike_i += 1    iff qlen_i >= maxq, or avg >= max_th and qlen_i > 2 avgcq, or qlen_i >= avgcq and strike_i > 1

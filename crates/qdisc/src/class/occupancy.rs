@@ -35,7 +35,6 @@ params! {
 /// The unit in which occupancy is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Packets.
     Packets,
     /// Bytes on the wire.
     Bytes,
@@ -104,7 +103,6 @@ impl RedTest {
         Ok(())
     }
 
-    /// Returns the thresholds' unit.
     pub(crate) fn unit(&self) -> Unit {
         if matches!(self.min_th, Limit::Bytes(_)) { Unit::Bytes } else { Unit::Packets }
     }
@@ -214,17 +212,14 @@ impl Occupancy {
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 
-    /// Returns the class's backlog.
     pub(crate) fn queued(&self) -> Backlog {
         self.queued
     }
 
-    /// Returns the average's unit.
     pub(crate) fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// Returns the average.
     pub(crate) fn average(&self) -> f64 {
         self.average.get()
     }

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! If a packet of L should be marked but is not ECN-capable, Linux drops it; in rfc9332, C's law applies to it instead (RFC 9332
-//! §2.5.1.1), and an ECT(1) packet in C is marked with k p'. In Linux, a packet that is in L because of its code point alone has
-//! class 1, or class 2 with `l_dscp_exempt`.
+//! §2.5.1.1), and an ECT(1) packet in C is marked with k p'. In Linux, a packet that is in L because of its code point alone is
+//! subject to L's law (Linux's class 1), or with `l_dscp_exempt` to no law (class 2).
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
 //! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's text; its
@@ -53,7 +53,6 @@ struct Side {
 }
 
 impl Side {
-    /// Returns the head's arrival time.
     #[inline]
     fn head(&self) -> Option<Time> {
         self.fifo.front().map(|p| p.stamp)

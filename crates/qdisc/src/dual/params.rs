@@ -21,14 +21,15 @@ const MOST_GAIN: f64 = 1e4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {
-    /// Linux sch_dualpi2 (6.17): integer arithmetic, a step of 1 ms after the coupled law, independent draws, 10 % for C, and no
-    /// coupled marks or drops while less than two frames are left.
+    /// Linux sch_dualpi2 (6.17): integer arithmetic, a step of 1 ms after the coupled law, independent draws, a share of
+    /// 10 % for C, and no coupled marks or drops while the remaining backlog is less than two frames.
     Linux,
-    /// RFC 9332 Appendix A: real numbers, a ramp from 0.8 to 1.2 ms, evenly spaced marks, 1/16 for C, a limit of 250 ms.
+    /// RFC 9332 Appendix A: real numbers, a ramp from 0.8 to 1.2 ms, evenly spaced marks, a share of 1/16 for C, a limit
+    /// of 250 ms.
     Rfc9332,
 }
 
-/// Marking of packets of L for L's own delay.
+/// How packets of L are marked for L's own delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Native {
@@ -39,7 +40,8 @@ pub enum Native {
 }
 
 params! {
-    /// Parameters of DualPI2, with tc's names and defaults. Some defaults depend on `variant`.
+    /// Parameters of DualPI2, with tc's names and defaults. L is the low-latency queue, and C the classic queue. Some
+    /// defaults depend on `variant`.
     pub struct Dualpi2Params as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
@@ -72,7 +74,7 @@ params! {
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
         /// k: packets in L are marked with probability k p', packets in C with p'^2. Linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
-        /// Marking of packets of L for L's own delay; null: step (linux), ramp (rfc9332).
+        /// How packets of L are marked for L's own delay; null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
         /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets ("5p") is also valid: a
         /// packet is marked if more packets than this number remain in L after it.
@@ -91,7 +93,7 @@ params! {
         /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
         /// 50ms); null: serves them by shares (`classic_protection`).
         time_shift: Option<Duration> = None,
-        /// Method of drawing the marks and drops with a given probability; null: independent, recur (rfc9332).
+        /// How marks and drops are drawn with a given probability; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
         /// Drops on overload (k p' above 1): L drops packets with probability p'^2 and marks all others; C drops regardless of
         /// the ECN field. If false, p' is at most 1/k, and the queues may grow to the limit.
@@ -129,7 +131,7 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns the minimum size, in bytes, at which an arrival counts towards the limit.
+    /// Returns the smallest size, in bytes, for which the limit must have room, even if the arrival is smaller.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }
@@ -152,7 +154,6 @@ impl Dualpi2Params {
         self.memory_limit.or(implied).map(Limit::Bytes)
     }
 
-    /// Checks the range of each number.
     fn numbers(&self) -> Result<(), Problem> {
         for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             let fits = gain.is_none_or(|gain| gain > 0.0 && gain <= MOST_GAIN);
@@ -183,7 +184,6 @@ impl Dualpi2Params {
         self.l_dscp.iter().try_for_each(|dscp| within("l_dscp", *dscp, 0, 63))
     }
 
-    /// Checks combinations of parameters.
     fn combinations(&self) -> Result<(), Problem> {
         let step = self.step_thresh;
         let comparable = !matches!(step, Limit::Bytes(_));

@@ -21,7 +21,7 @@ const GAIN_UNIT: u64 = 64;
 /// Linux states the gains in units of 1/256 Hz.
 const GAIN_SCALE: f64 = 256.0;
 
-/// Method of drawing the marks and drops with a given probability.
+/// How marks and drops are drawn with a given probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draws {
@@ -37,7 +37,6 @@ pub enum Draws {
 pub(crate) enum Base {
     /// RFC 9332: real numbers, gains in 1/s.
     Real {
-        /// p'.
         p: f64,
         /// Weight of the distance from the target, 1/s.
         alpha: f64,
@@ -61,7 +60,6 @@ impl Base {
         Self::Integer { p: 0, alpha: linux_gain(alpha), beta: linux_gain(beta) }
     }
 
-    /// Returns p'.
     #[inline]
     fn p(&self) -> f64 {
         match self {

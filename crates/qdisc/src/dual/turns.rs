@@ -20,7 +20,6 @@ const WHOLE: i64 = 1_000_000;
 /// The rule that selects the queue to serve next.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Turns {
-    /// Weighted round robin.
     Weighted {
         /// Weight of L, in millionths.
         weight_l: i64,
@@ -34,7 +33,7 @@ pub(crate) enum Turns {
 }
 
 impl Turns {
-    /// Creates a weighted round robin with this share for C, which is below 1.
+    /// Creates a weighted round robin. `share_c` is C's share, below 1.
     pub(crate) fn weighted(share_c: f64) -> Self {
         let weight_c = (share_c * WHOLE as f64 + 0.5) as i64;
         let mut turns = Self::Weighted { weight_l: WHOLE - weight_c, weight_c, credit: 0 };

@@ -4,7 +4,7 @@
 //! hash            queue = h(flow), one of n                                flows that collide share a queue
 //! serial search   group = h(flow), one of G; its first unused queue of k   full group: flows share a queue (WhenFull)
 //! isolated        a queue for each flow                                    one queue for each code point of shared_dscp
-//! prio            queue = band of the filter that matches the packet, or else of its type of service
+//! prio            queue = band of the first matching filter, otherwise of the packet's type of service
 //! ```
 //!
 //! A flow is one direction of a connection; the other direction, with the 5-tuple reversed, counts as a separate flow.
@@ -99,7 +99,6 @@ params! {
 }
 
 impl HashParams {
-    /// Returns the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         let n = self.queues;
         ensure!(n > 0, "queues", "0 is not valid; expected at least 1");
@@ -125,7 +124,6 @@ impl HashParams {
 }
 
 impl SerialSearchParams {
-    /// Returns the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         let (groups, ways) = (self.groups, self.ways);
         ensure!(groups > 0, "groups", "0 is not valid; expected at least 1");
@@ -137,7 +135,6 @@ impl SerialSearchParams {
 }
 
 impl IsolatedParams {
-    /// Returns the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         for (i, dscp) in self.shared_dscp.iter().enumerate() {
             let path = format!("shared_dscp.{i}");

@@ -1,4 +1,4 @@
-//! Measures collision probabilities by sending random 5-tuples through a discipline's own classifier.
+//! Measures collision probabilities by sending packets with random 5-tuples through a discipline's own classifier.
 //!
 //! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted, and the queues are examined after
 //! each packet. So one trial gives a result for every number of sessions up to n. The discipline is built as it would
@@ -63,7 +63,6 @@ pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64
     found
 }
 
-/// Increments `counts[i]` and returns the new count.
 fn count(counts: &mut Vec<u32>, i: u32) -> u32 {
     let i = i as usize;
     if i >= counts.len() {

@@ -51,13 +51,13 @@ pub(crate) fn place(h: u32, n: u32) -> u32 {
 fn lookup3(a: u32, b: u32, c: u32, salt: u32) -> u32 {
     let start = START.wrapping_add(salt);
     let mut s = [a.wrapping_add(start), b.wrapping_add(start), c.wrapping_add(start)];
-    // mix: x -= z; x ^= rot(z); z += y, where (x, y, z) is (a, b, c), (b, c, a), (c, a, b), then the same three again
+    // mix: six steps of x -= z; x ^= rot(z); z += y, where (x, y, z) cycles through (a, b, c), (b, c, a), (c, a, b)
     for (i, rotation) in [4, 6, 8, 16, 19, 4].into_iter().enumerate() {
         let (x, y, z) = (i % 3, (i + 1) % 3, (i + 2) % 3);
         s[x] = s[x].wrapping_sub(s[z]) ^ s[z].rotate_left(rotation);
         s[z] = s[z].wrapping_add(s[y]);
     }
-    // final: x ^= y; x -= rot(y), where (x, y) is (c, b), (a, c), (b, a), then the same four again, seven steps in all
+    // final: seven steps of x ^= y; x -= rot(y), where (x, y) cycles through (c, b), (a, c), (b, a)
     for (i, rotation) in [14, 11, 25, 16, 4, 14, 24].into_iter().enumerate() {
         let (x, y) = ((i + 2) % 3, (i + 1) % 3);
         s[x] = (s[x] ^ s[y]).wrapping_sub(s[y].rotate_left(rotation));

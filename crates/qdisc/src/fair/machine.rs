@@ -62,7 +62,6 @@ impl Fair {
         self.classifier.group_of(i)
     }
 
-    /// Returns the backlog of queue `i`.
     fn queue_backlog(&self, i: u32) -> Backlog {
         self.queues[i].fifo.backlog()
     }
@@ -225,8 +224,8 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // The queue may be empty but still active. The clock of its law may then have stopped; even a refused packet starts
-            // the clock again.
+            // An active queue may be empty, and the timer of its law may have stopped. Any arrival restarts the timer,
+            // even if the packet is refused.
             self.watch(i);
         }
         if verdict == Verdict::Drop {

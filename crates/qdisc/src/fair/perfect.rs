@@ -5,7 +5,7 @@
 //!                          while m other queues hold packets of s bytes
 //! ```
 //!
-//! A forced collision: flows that carry a code point listed in `shared_dscp` share one queue.
+//! To force collisions, `shared_dscp` lists code points: all flows with the same listed code point share one queue.
 //!
 //! Source: ARRIS 2013 Figures 5 to 7. Departs: none known. The overflow rule is a parameter, because ARRIS 2013 does
 //! not specify one.

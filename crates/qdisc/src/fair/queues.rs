@@ -23,7 +23,6 @@ pub(crate) enum Listed {
 /// One queue: its packets, its law and its scheduling state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FlowQueue {
-    /// The queue's packets.
     pub fifo: Fifo,
     /// The law, with this queue's state.
     pub law: AnyLaw,
@@ -31,7 +30,6 @@ pub(crate) struct FlowQueue {
     pub deficit: i64,
     /// The next queue in its list.
     pub next: u32,
-    /// The list that the queue is in.
     pub listed: Listed,
     /// Time of the last arrival or departure.
     pub last_active: Time,
@@ -85,7 +83,6 @@ impl Queues {
         self[i].law = law;
     }
 
-    /// Returns the number of queues.
     pub(crate) fn len(&self) -> u32 {
         self.all.len() as u32
     }

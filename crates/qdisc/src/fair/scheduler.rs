@@ -5,7 +5,7 @@
 //! new_first            one packet per turn; queues that have just become active go first, once (SFQ-CoDel)
 //! byte_round_robin     sends while credit > 0; credit -= s per packet, credit += quantum before the next turn (Linux SFQ)
 //! drr                  deficit += quantum once per turn; sends while deficit >= s; deficit = 0 when the queue becomes empty
-//! strict_priority      one packet of the lowest-numbered queue that has packets (tc prio): it can starve all others
+//! strict_priority      one packet of the lowest-numbered queue that has packets (tc prio); other queues may starve
 //! drr_plus_plus        a new and an old list; deficit <= 0: deficit += quantum, and the queue moves to the tail of the old list;
 //!                      an empty queue moves from the new list to the old, or leaves the old
 //!
@@ -60,7 +60,6 @@ params! {
 }
 
 impl Quantum {
-    /// Refuses a quantum that is out of range.
     fn validate(self) -> Result<(), Problem> {
         let (q, least) = (self.quantum, LEAST_QUANTUM);
         let fits = (least..=1 << 30).contains(&q.0);
@@ -175,8 +174,8 @@ impl Scheduler {
 
     /// Returns the queue whose turn it is; `None` if no queue is active. The queue may be empty.
     ///
-    /// Bound: every iteration adds a quantum to one queue, and no queue lacks more than 64 KB. So there are at most 65 535 /
-    /// quantum + 2 rounds of the active queues. If the first queue has enough credit, there is one iteration.
+    /// Bound: every iteration adds a quantum to one queue, and no queue needs more than 64 KB of credit. So there are at
+    /// most 65 535 / quantum + 2 rounds of the active queues. If the first queue has enough credit, there is one iteration.
     #[inline]
     pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};

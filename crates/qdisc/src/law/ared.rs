@@ -29,9 +29,11 @@ const BAND: (f64, f64) = (0.4, 0.6);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
-    /// Floyd, Gummadi & Shenker 2001: in small steps, while the average is outside a band midway between the thresholds.
+    /// Floyd, Gummadi & Shenker 2001: moves max_p in small steps while the average is outside a band midway between the
+    /// thresholds.
     Floyd2001,
-    /// Feng, Kandlur, Saha & Shin 1999: by a factor, each time the average leaves the range between the thresholds.
+    /// Feng, Kandlur, Saha & Shin 1999: divides max_p by 3 each time the average falls below the lower threshold, and
+    /// doubles it each time the average rises above the upper threshold.
     Feng1999,
 }
 
@@ -53,11 +55,11 @@ params! {
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average; null: derived from the link's rate by `auto_weight`.
         weight: Option<f64> = None,
-        /// Derivation of w from the link's rate.
+        /// How w is derived from the link's rate.
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// Spacing of drops, which is RED's step from p_b to p_a.
+        /// Spacing of drops: how RED computes p_a from p_b.
         spacing: Spacing = Spacing::Wait,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,
@@ -150,7 +152,6 @@ impl AdaptiveRed {
         &self.red
     }
 
-    /// Returns the lower and upper bounds of max_p.
     fn bounds(&self) -> (f64, f64) {
         (self.params.bottom.get(), self.params.top.get())
     }

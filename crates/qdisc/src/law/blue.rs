@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! overflow     p <- min(1, p + increment)    link idle    p <- max(0, p - decrement)
-//! each         at most once per freeze_time          arrival      dropped (or marked) with probability p
+//! p changes    at most once per freeze_time          arrival      dropped (or marked) with probability p
 //! ```
 //!
 //! Source: Feng, Kandlur, Saha & Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999.
@@ -48,7 +48,6 @@ impl LawParams for BlueParams {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blue {
     params: BlueParams,
-    /// Probability of a drop.
     p: f64,
     /// Time of the last change of `p`.
     last_update: Option<Time>,

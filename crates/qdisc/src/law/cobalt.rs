@@ -4,15 +4,16 @@
 //! CoDel   sojourn > target   when this begins: drop_next <- now + interval / sqrt(count)
 //!                            when drop_next is due: drop (or mark), count + 1, drop_next + interval / sqrt(count)
 //!         otherwise          while drop_next is due: count - 1, drop_next + interval / sqrt(count)
-//!         empty queue        the same, but one step at most
+//!         empty queue        as in the previous line, but at most one step
 //! rest    count = 0: drop_next <- now + interval;  otherwise, if drop_next is past and nothing was dropped: drop_next <- now
 //! BLUE    overflow: p + 1/256; empty queue: p - 1/4096; steps are more than a target apart; every head is dropped with
 //!         probability p, even if it is ECN-capable
 //! ```
 //!
-//! The second rule of `rest` also applies after a mark. So a late drop brings the next drop forward, but a late mark does not
-//! bring the next mark forward. `rest` uses the value that drop_next had before dropping began. So after an interval or more
-//! without packets, the first packet above target sets drop_next to now, and the second packet is dropped.
+//! For `rest`, a mark is not a drop. If drop_next is still past after a drop or mark, more steps are overdue: after a
+//! drop, they follow at the next packets; after a mark, drop_next becomes now, and the schedule restarts there. When
+//! dropping begins, `rest` tests the old value of drop_next. So after more than an interval without packets, the first
+//! packet above target sets drop_next to now, and the second packet is dropped.
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
@@ -82,7 +83,6 @@ pub struct CobaltState {
 /// The inputs of COBALT's decision on the head of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// The time of the decision.
     pub now: Time,
     /// True if the delay is above the target.
     pub over_target: bool,
@@ -101,13 +101,12 @@ impl CobaltState {
         }
     }
 
-    /// Advances `drop_next` by interval / sqrt(count).
     fn advance(&mut self, interval: Duration) {
         self.drop_next += interval_over_root(interval, self.count);
     }
 
-    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns true to mark or drop the packet, and the `drop_next` for
-    /// [`CobaltState::rest`].
+    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns true if the packet must be marked or dropped, and the
+    /// value of `drop_next` that [`CobaltState::rest`] tests.
     #[inline]
     fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
         let was = self.drop_next;

@@ -21,16 +21,13 @@ use units::{BitRate, Duration, Limit, Problem, Rng, Time, ensure, math};
 /// The measure in which a threshold is expressed. The average uses the same measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
-    /// Packets queued.
     Packets,
-    /// Bytes queued.
     Bytes,
     /// Bytes queued, for thresholds that are times: a threshold is the number of bytes that the link sends in this time.
     Time,
 }
 
 impl Measure {
-    /// Returns the measure of `limit`.
     pub(crate) fn of(limit: Limit) -> Self {
         match limit {
             Limit::Packets(_) => Self::Packets,
@@ -115,7 +112,6 @@ impl Weight {
         Self { w, ln_rest: math::ln(1.0 - w) }
     }
 
-    /// Returns w.
     #[inline]
     pub(crate) fn get(self) -> f64 {
         self.w
@@ -283,7 +279,6 @@ pub enum ByteMode {
 /// The outcome for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
-    /// The packet is kept.
     Keep,
     /// The packet is dropped or marked early.
     Unforced,

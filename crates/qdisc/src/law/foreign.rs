@@ -32,8 +32,8 @@ pub trait LawFactory: Send + Sync {
     fn copy(&self) -> Arc<dyn LawFactory>;
 }
 
-/// An external law and its parameters. Every key that is not listed here is a parameter of the law, and has its name in the
-/// law's class.
+/// An external law and its parameters. Every key other than those listed here is a parameter of the law, with the same
+/// name as in the law's class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {

@@ -9,8 +9,8 @@ use units::{Limit, Problem, Rng, Time};
 
 /// Passes the list of laws to a macro, after the macro's other arguments.
 ///
-/// One line adds a law: it becomes a variant of `LawSpec` and `AnyLaw`, which every fair discipline can host, and a stand-alone
-/// discipline (see `spec.rs`). `outside` lists the external law.
+/// To add a law, add a line to the list. The law becomes a variant of `LawSpec` and `AnyLaw`, which every fair
+/// discipline can host, and a stand-alone discipline (see `spec.rs`). `outside` lists the external law.
 macro_rules! laws {
     ($with:ident $($more:tt)*) => {
         $with! {
@@ -44,8 +44,7 @@ macro_rules! laws {
 }
 pub(crate) use laws;
 
-/// Declares every law once. The enum for scenarios (`LawSpec`) and the enum at run time (`AnyLaw`) are generated from the same
-/// lines.
+/// Generates the enum for scenarios (`LawSpec`) and the enum at run time (`AnyLaw`) from the list of laws.
 macro_rules! law_enums {
     (
         {}

@@ -88,7 +88,7 @@ params! {
         /// Gain of an integral term, in 1/s; 0: no integral term, as in ARRIS 2013. With an integral term, MINth is the target
         /// delay instead of the delay at which drops begin.
         integral: f64 = 0.0,
-        /// Measure of the sojourn time.
+        /// The delay compared with `min_th` and `max_th`, if these are times.
         sojourn: Sojourn = Sojourn::Queue,
         /// Latency-based WRED: thresholds and probabilities for packets with a given DSCP or precedence. Not valid with an
         /// integral term.

@@ -1,4 +1,4 @@
-//! Control laws. They hold no packets, and can be hosted by many disciplines.
+//! Control laws: rules that mark and drop packets. A law holds no packets; the discipline that holds them is its host.
 
 pub mod ared;
 pub(crate) mod blue;
@@ -20,7 +20,7 @@ pub use selector::Selector;
 use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// The host state that a law may read.
+/// The state of the host that a law may read.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The time of the call.
@@ -76,7 +76,7 @@ pub trait Law: Send {
     /// Updates the state after a packet of the queue was dropped at a limit.
     #[inline]
     fn overflow(&mut self, _now: Time) {}
-    /// Returns the time at which `tick` is due; `None` for a law without a timer or at rest.
+    /// Returns the time at which `tick` is due; `None` if the law has no timer or is at rest.
     #[inline]
     fn next_tick(&self) -> Option<Time> {
         None

@@ -56,7 +56,6 @@ impl Tuning {
     }
 }
 
-/// Refuses a non-positive gain.
 pub(super) fn gain(name: &str, gain: f64) -> Result<(), Problem> {
     ensure!(gain > 0.0 && gain.is_finite(), name, "{gain} is not valid; expected a positive number (1/s)");
     Ok(())

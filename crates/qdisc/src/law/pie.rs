@@ -12,10 +12,10 @@
 //! ```
 //!
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
-//! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and drop_prob and
-//! both delays are 0, when they would change nothing (§5.3's "inactive"). After such a stop, the measurement of the departure rate
-//! starts again. The packet that starts a measuring cycle does not count towards the departure rate; ns-2 counts it. The time per
-//! byte is averaged, as in the RFC; ns-2 averages the rate.
+//! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and
+//! drop_prob and both delays are 0, because an update would then change nothing (§5.3's "inactive"). After such a stop,
+//! the measurement of the departure rate starts again. The packet that starts a measuring cycle does not count towards
+//! the departure rate; ns-2 counts it. The time per byte is averaged, as in the RFC; ns-2 averages the rate.
 
 mod params;
 
@@ -98,11 +98,11 @@ pub struct PieState {
     pub burst_allowance: Duration,
     /// The state of de-randomisation, accu_prob.
     pub dice: Dice,
-    /// True once the queue has reached the activation threshold.
+    /// True if PIE is active (RFC 8033 §5.3).
     pub active: bool,
     /// Sojourn time of the last departure.
     sojourn: Duration,
-    /// Time of the last departure; `None` if no packet has left since the burst allowance was full.
+    /// Time of the last departure; `None` if no packet has left since the last refill of the burst allowance.
     left_at: Option<Time>,
     departures: Departures,
     next: Option<Time>,
@@ -191,7 +191,6 @@ impl Pie {
 /// be 500 million for each idle second. The sources use 15 to 30 ms; a packet of 1500 bytes takes 100 us at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
-/// Refuses updates that are too frequent.
 pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
     ensure!(step >= SHORTEST_STEP, name, "{step} is not valid; expected at least {SHORTEST_STEP}");
     Ok(())

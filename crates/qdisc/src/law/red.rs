@@ -79,14 +79,14 @@ params! {
         /// otherwise from the link's rate by `auto_weight` if `auto_weight` is given (always with ns2); otherwise 0.002.
         weight: Option<f64> = None,
         /// Number of packets in a burst that an empty queue accepts without drops. It determines w as in tc: w is the largest
-        /// power of 1/2 with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: w does not depend on a burst, (2 min +
-        /// max) / (3 avpkt) (linux).
+        /// power of 1/2 with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: with linux, (2 min + max) / (3 avpkt);
+        /// otherwise, w does not depend on a burst.
         burst: Option<u32> = None,
         /// Derivation of w from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Transmission time of a typical packet, used while the queue is idle. Null: the time of `avpkt` at `bandwidth`; if
+        /// Transmission time of a typical packet, in which idle times are counted. Null: the time of `avpkt` at `bandwidth`; if
         /// `bandwidth` is also null, 800us with altq (1000 bytes at 10 Mbit/s), otherwise the time of `avpkt` at the link's rate.
         packet_time: Option<Duration> = None,
         /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.

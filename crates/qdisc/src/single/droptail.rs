@@ -196,7 +196,6 @@ mod tests {
     use packet::{FateSink, FlowId, FlowTuple, LinkView, MarkReason};
     use units::{BitRate, Bytes, Rng, Time};
 
-    /// Sequence numbers of the dropped packets.
     #[derive(Default)]
     struct Dropped(Vec<u64>);
 
@@ -207,7 +206,6 @@ mod tests {
         fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
     }
 
-    /// A queue, its environment and its drops.
     struct Script {
         queue: DropTail,
         rng: Rng,

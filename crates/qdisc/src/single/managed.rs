@@ -17,7 +17,6 @@ pub struct Managed<L> {
 }
 
 impl<L: Law> Managed<L> {
-    /// Creates an empty queue managed by `law`.
     fn new(law: L, room: Room) -> Self {
         Self { law, room, fifo: Fifo::default() }
     }

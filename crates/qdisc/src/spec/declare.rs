@@ -6,8 +6,8 @@
 /// The lines of laws come from `law/list.rs`, because each law is also a stand-alone discipline (`single::Managed`, one FIFO
 /// managed by that law).
 ///
-/// The running `Discipline` is an enum rather than a `Box<dyn>`: `Spec` closes the set anyway, the hot path can be inlined behind
-/// one predictable branch, and a queue remains `Clone` and `PartialEq`.
+/// `Discipline` is an enum rather than a `Box<dyn>`, because `Spec` already lists all disciplines, the hot path can be
+/// inlined behind one predictable branch, and a queue remains `Clone` and `PartialEq`.
 macro_rules! disciplines {
     (
         { single { $($single:tt)* } others { $($other:tt)* } }

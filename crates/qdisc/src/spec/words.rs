@@ -14,9 +14,7 @@ use std::marker::PhantomData;
 trait Choice: Sized {
     /// A description of the valid forms, for error messages.
     const EXPECTED: &'static str;
-    /// Reads the one-key table.
     fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error>;
-    /// Reads the string.
     fn text(text: &str) -> Result<Self, WordError>;
 }
 
@@ -47,7 +45,7 @@ macro_rules! table_or_text {
             fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 $Type::deserialize(d)
             }
-            // with `inline`, the reader is compiled in the crates that read scenarios, which are built without optimisation
+            // `inline` saves build time: the crates that read scenarios compile this code, with little optimisation
             #[inline]
             fn text(text: &str) -> Result<Self, WordError> {
                 $Type::$text(text)
@@ -70,7 +68,6 @@ table_or_text! {
     LawSpec::word, "a law: a table of one key (codel = {..}), its name (\"codel\") or \"none\"";
 }
 
-/// Builds the choice from tc syntax.
 fn from_tc<T: Choice>(text: &str) -> Result<T, WordError> {
     T::table(crate::tc::read(text)?).map_err(|e| WordError::Misfit(e.to_string()))
 }

@@ -74,14 +74,12 @@ impl Kind {
     }
 }
 
-/// A tc keyword.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keyword {
     /// The keyword in tc's spelling.
     pub tc: &'static str,
     /// The parameter's path in the discipline's table.
     pub field: &'static str,
-    /// The keyword's argument.
     pub kind: Kind,
 }
 
@@ -92,8 +90,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that the name in tc implies, as JSON. They do not apply to a name without keywords that is also a name in a
-    /// scenario: such a name means the scenario's discipline with its defaults.
+    /// Parameters that the name in tc implies, as JSON. They do not apply to a name alone that is also a scenario's
+    /// name (`red`): such a name means the scenario's discipline with its defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
@@ -107,7 +105,6 @@ impl Grammar {
         format!("{}{keywords}", self.tc)
     }
 
-    /// Returns all of the discipline's keywords.
     pub(crate) fn keywords(&self) -> impl Iterator<Item = &'static Keyword> {
         self.keywords.iter().copied().flatten()
     }

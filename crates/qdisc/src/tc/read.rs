@@ -54,8 +54,8 @@ pub fn table(text: &str) -> Option<Value> {
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 
-/// Returns the words that describe the discipline, from its name on, without the words that a command or the output of `show`
-/// adds.
+/// Returns the words from the discipline's name on, without the other parts of a command or of a line of
+/// `tc qdisc show`, such as `dev eth0` and `refcnt 2`.
 fn bare(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let command = words.first() == Some(&"tc");

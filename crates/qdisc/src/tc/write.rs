@@ -102,7 +102,6 @@ impl Spec {
         command.text
     }
 
-    /// Returns the parameters as JSON.
     #[inline]
     fn parameters(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
@@ -232,7 +231,6 @@ impl Command {
         Some(format!("{whole}"))
     }
 
-    /// Converts a limit to bytes.
     fn bytes(&mut self, limit: Limit) -> Option<u64> {
         match (limit, self.rate) {
             (Limit::Bytes(b), _) => Some(b.0),

@@ -47,7 +47,6 @@ impl Home {
         }
     }
 
-    /// Defines flow `i`, from host `src` to host `dst`.
     fn flow(&mut self, i: u32, src: u32, dst: u32) {
         let tuple = FlowTuple { src, dst, sport: 1000 + i as u16, dport: 80, ..Default::default() };
         self.flows.set(FlowId(i), tuple);
@@ -149,7 +148,6 @@ fn a_late_look_is_caught_up() {
     assert_eq!(times, [0, 3500, 3500, 3500, 4000, 5000, 6000, 7000]);
 }
 
-/// Returns the shares of the bytes sent since `from`, by flow.
 fn shares(home: &Home, from: Time, flows: u32) -> Vec<f64> {
     (0..flows).map(|i| home.share(from, |f| f == i)).collect()
 }

@@ -102,8 +102,8 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
 
 #[test]
 fn shares_of_the_queue_follow_active_flows_under_dcbt() {
-    // Seven flows exceed their share: 4 of TCP, 2 tagged and 1 other. Each of these flows may queue one share of the bytes, and
-    // a tagged flow two shares.
+    // Each of seven flows offers more than a seventh of the link: 4 of TCP, 2 tagged and 1 other. The other flow may
+    // queue one share of the bytes, and each tagged flow two shares. TCP is under RED.
     let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
     sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
     sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
@@ -174,8 +174,8 @@ fn the_script_of_a_fred_queue() {
 
 #[test]
 fn the_script_of_fred_with_many_flows() {
-    // Nine flows have one packet each, so avg reaches max_th. Then, depending on the reading, each flow may have two packets,
-    // or every arrival is dropped.
+    // Nine flows have one packet each, so avg reaches max_th. Then, depending on `many_flows`, each flow may have two
+    // packets, or every arrival is dropped.
     for (reading, extra) in [("two_packets", true), ("drop_all", false)] {
         let queue = format!(
             r#"{{"fred":{{"limit":"40p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"many_flows":"{reading}"}}}}"#

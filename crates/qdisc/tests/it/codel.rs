@@ -116,8 +116,9 @@ fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView)
     law.head(&PacketMeta { size: 1500, ..Default::default() }, &view, &mut Rng::named(1, "q"))
 }
 
-/// Lets a law make `drops` drops and leave the dropping state, and raises the delay above target again after `pause_ms`.
-/// Returns the time in ms from this rise until the law re-enters the dropping state, and the law's state at the re-entry.
+/// Keeps the delay above target until `drops` drops, ends the dropping state, and raises the delay above target again
+/// after `pause_ms`. Returns the time in ms from this rise until the law re-enters the dropping state, and the law's
+/// state at the re-entry.
 fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
     let link = LinkView::plain(BitRate(5_000_000));
     let mut law = params.law();
@@ -155,7 +156,7 @@ fn count_on_reentry_is_each_versions_own() {
     // ACM Queue's window is one interval, but the delay must be above target for an interval before re-entry. So after a pause of
     // 200 ms, the re-entry is too late.
     assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
-    // after two drops, count - lastcount is 1
+    // after two drops, count - lastcount is 1, so the law resumes with count 1
     assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);
     let params = CodelParams { reentry: Some(Reentry::MinusTwo), window: Some(16), ..unlimited() };
     assert_eq!(reenter(&params, 10, 1400.0).1.count, 8);

@@ -143,7 +143,7 @@ fn the_step_in_packets_and_its_least_queue() {
     // packets 0 and 1 leave 4 and 3 packets behind, which is more than the threshold of 2; packet 2 leaves 2 packets behind
     assert_eq!((0..5).map_while(|_| q.pull()).count(), 5);
     assert_eq!(q.fates(), ["s0", "s1"]);
-    // when packets 0 and 1 arrived, L had fewer than two packets
+    // packets 0 and 1 are not marked, because L had fewer than two packets when they arrived
     let mut q = Script::new(r#"{"min_qlen_step": 2}"#);
     (0..4).for_each(|seq| q.put(seq, Ecn::Ect1));
     q.now = Time(5 * MS);
@@ -174,8 +174,8 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.put(0, Ecn::NotEct);
     q.until(4000);
     q.put(1, Ecn::Ect1);
-    // At 16 ms, C's head has waited 15 ms and L's head 12 ms. The longer wait equals the target of 15 ms, and is 15 ms above the
-    // last delay, 0. So p' rises to (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
+    // At 16 ms, C's head has waited 15 ms and L's head 12 ms. The longer wait equals the target of 15 ms, and is 15 ms
+    // above the last delay, 0. So p', in units of 2^-32, rises to (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
     assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
     q.until(16_000);
     assert_eq!((q.p() * 4_294_967_296.0) as u64, 206_015_625);

@@ -34,7 +34,6 @@ struct Bench {
 }
 
 impl Bench {
-    /// Creates the discipline from `spec`, in JSON.
     fn new(spec: &str) -> Self {
         let spec: Spec = serde_json::from_value(spec.parse().unwrap()).unwrap();
         spec.validate().unwrap();
@@ -113,7 +112,8 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // a modem dequeues only during a grant, so the queue stays in the list although it is empty
+    // as behind a modem, which dequeues only during a grant, no dequeue follows the last packet, so the empty queue
+    // stays in the list
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -333,7 +333,7 @@ fn perturbation_moves_a_flow_only_when_nothing_of_it_waits() {
     assert_eq!(b.queue_of('a'), before);
     b.take(2);
     b.offer("a", 1500);
-    // 1023 of 1024 salts move the flow, and the salt of this test's seed is among them
+    // a new salt moves the flow with probability 1023/1024; with this test's seed, it does
     assert_ne!(b.queue_of('a'), before);
 }
 

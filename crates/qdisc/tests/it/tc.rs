@@ -76,8 +76,7 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // first, disciplines that tc does not have, whose keywords are the parameter names; then tc's own keywords, each with
-        // a parameter name behind it
+        // parameter names as keywords: of disciplines that tc does not have, and after tc's own keywords
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
@@ -161,13 +160,13 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // the strings contain every keyword, except flags that tc can only set, so the written command equals the string
+        // each string contains all keywords that the writer emits, also those for defaults, in the same order, so the
+        // written command equals the string
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
 }
 
-/// The written text includes the defaults, so it builds the same discipline.
 #[test]
 fn written_defaults_build_the_same_discipline() {
     let rate = Some(BitRate(5_000_000));
@@ -204,7 +203,6 @@ fn sfq_of_linux_writes_its_sizes() {
     }
 }
 
-/// A probability is written with only as many digits as the parser keeps.
 #[test]
 fn a_probability_is_written_with_the_digits_that_are_read() {
     let written = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;

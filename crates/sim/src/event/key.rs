@@ -3,7 +3,7 @@
 //! | bits | field |
 //! |---|---|
 //! | 52 | time of the event, nanoseconds |
-//! | 38 | how early it was scheduled: the largest value if at its own time, one less for each nanosecond before that |
+//! | 38 | how long in advance it was scheduled: the largest value for 0 ns, one less for each nanosecond |
 //! | 14 | its number among the events scheduled at that moment |
 //! | 24 | its target |
 //!

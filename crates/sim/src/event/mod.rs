@@ -4,7 +4,7 @@
 //! that moment, and its target. Comparing keys compares times, then the order of scheduling. The arrivals of a link fed by one
 //! other link have number 0 (see [`crate::chain`]).
 //!
-//! The set has three parts. The next event is the earliest among the first events of the parts. So the parts affect the cost of
+//! The set has three parts. The next event is the earliest of their first events, so the parts affect the cost of
 //! operations, but not the order of events:
 //!
 //! | part | targets | structure |
@@ -83,12 +83,10 @@ impl Events {
         since(self.latest)
     }
 
-    /// Returns the number of events taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Returns the number of pending events.
     #[cfg(test)]
     fn pending(&self) -> usize {
         self.arrivals.pending() + self.ports.len() + self.timers.len()
@@ -100,7 +98,7 @@ impl Events {
         self.now = at;
     }
 
-    /// Returns the key of the next event scheduled now.
+    /// Returns the key of an event that is scheduled now, for `at`.
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
         self.scheduled = (self.scheduled + 1).min(MAX_NUMBER);
@@ -152,8 +150,8 @@ impl Events {
         self.set_key(link, key);
     }
 
-    /// Does the same as [`Events::set_arrival`] for a link whose arrivals have number 0, but the event counts as scheduled at
-    /// `since`, which is not before the current time.
+    /// Sets the event of a link whose arrivals have number 0, as [`Events::set_arrival`] does. The event counts as
+    /// scheduled at `since`, which is not before the current time.
     #[inline]
     pub(crate) fn set_arrival_since(&mut self, at: Time, since: Time, link: u16) {
         debug_assert!(since >= self.now && self.first[usize::from(link)], "a link at the end of a chain");

@@ -38,8 +38,8 @@ impl Lives {
         }
     }
 
-    /// Begins the leg of the packet that enters the queue of `key.link`: the packet that has just arrived there, or a part of
-    /// that packet. Returns the leg; `None` for a packet sent after the window.
+    /// Begins the leg of a packet that enters the queue of `key.link`: the packet that has just arrived there, or one
+    /// segment of that packet. Returns the leg; `None` for a packet sent after the window.
     fn begin(&mut self, now: Time, key: Key) -> Option<u32> {
         let arriving = self.arriving.take_if(|a| a.key == key);
         let (row, marked) = match arriving {

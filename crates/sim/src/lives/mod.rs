@@ -218,8 +218,8 @@ impl Lives {
         &self.subqueues[link].names
     }
 
-    /// Returns the subqueue of a leg: the subqueue in which the packet was found or, if this is unknown, the last known subqueue of
-    /// its flow.
+    /// Returns the subqueue of a leg: the subqueue in which the packet was found or, if that is unknown, the last known
+    /// subqueue of the packet's flow.
     pub fn subqueue(&self, leg: &Leg) -> u16 {
         if leg.subqueue != NO_SUBQUEUE {
             return leg.subqueue;

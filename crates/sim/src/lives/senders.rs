@@ -30,7 +30,6 @@ const TIMEOUTS: usize = NAMES.len() - 1;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Senders {
     pub rows: Vec<Belief>,
-    /// Names of the states.
     pub states: Vec<String>,
     /// Latest row of each flow and direction.
     last: Vec<u32>,

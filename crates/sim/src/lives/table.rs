@@ -33,7 +33,7 @@ pub struct Life {
     pub acknowledged: Time,
     /// Row of the packet's latest leg; [`NONE`] without a leg.
     pub(super) last: u32,
-    /// Tag of the packet in flight.
+    /// Tag that identifies the packet while it is in flight ([`PacketMeta::body`]).
     pub(super) tag: u32,
     /// True if the row is in use.
     pub(super) used: bool,
@@ -67,7 +67,8 @@ pub struct Leg {
     twin: u32,
 }
 
-/// Marks a queue without subqueues, or an unknown subqueue, for example if the packet found the queue empty.
+/// Means that the queue has no subqueues, or that the subqueue is unknown, for example because the packet found the
+/// queue empty.
 pub const NO_SUBQUEUE: u16 = u16::MAX;
 
 /// The key by which records identify a packet on a link. Two packets may have the same key; their times distinguish them.
@@ -105,7 +106,6 @@ impl<T> Rows<T> {
     }
 }
 
-/// The packets, their legs, and an index of the packets in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     packets: Rows<Life>,

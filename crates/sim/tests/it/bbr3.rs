@@ -54,9 +54,9 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
     for form in FORMS {
         let ((model, one), (_, five)) = (both(form, 0.01), both(form, 0.05));
         assert!((0.95..1.05).contains(&model), "{form}: {model}");
-        // a probe every 2 to 3 s, after at most 63 rounds, finds the full rate again. Between probes, every round with a loss
-        // reduces the rate by the share lost (draft §5.3.3.5.2): over n rounds, the mean is (1 - 0.99^n) / (0.01 n) of the full
-        // rate, or 0.75 for n = 62
+        // every 2 to 3 s, and at most 63 rounds after the previous probe, a probe finds the full rate again. Between
+        // probes, every round with a loss reduces the rate by the share lost (draft §5.3.3.5.2): over n rounds, the
+        // mean is (1 - 0.99^n) / (0.01 n) of the full rate, or 0.75 for n = 62
         assert!((0.75..1.0).contains(&one), "{form}: {one}");
         // with 5 % of loss, every probe exceeds the loss threshold, so the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");
@@ -97,7 +97,7 @@ fn half_a_bdp_every_five_seconds() {
         .collect();
     let gaps: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(gaps.len() >= 5, "{begins:?}");
-    // a ProbeRTT begins 5 s after the last lower round trip, or 5 s after the previous ProbeRTT. A ProbeRTT takes at least 200
+    // a ProbeRTT begins 5 s after the last new minimum RTT, or 5 s after the previous ProbeRTT. It takes at least 200
     // ms and a round
     assert!(gaps.iter().all(|g| *g >= 5.0) && gaps.iter().filter(|g| **g < 6.5).count() >= 3, "{gaps:?}");
 }

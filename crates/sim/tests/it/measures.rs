@@ -303,7 +303,7 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
         let of = |key: &str| number(&outcome, &format!("links.{link}.{key}_packets"));
         assert_eq!(of("at_start") + of("offered"), of("delivered") + of("dropped") + of("backlog") + of("in_flight"));
     }
-    // values of all events that end after the warm-up of 5 s, from the tables of the whole run
+    // returns the sorted durations of all events that ended after the warm-up of 5 s, from a table of the whole run
     let ended = |table: &str, start: &str, took: &str, app: &str| -> Vec<f64> {
         let start = series(&outcome, table, start, "app", app);
         let took = series(&outcome, table, took, "app", app);

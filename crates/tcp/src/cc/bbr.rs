@@ -93,7 +93,6 @@ struct FullPipe {
     reached: bool,
 }
 
-/// The state of one connection under BBR.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bbr {
     mss: f64,

@@ -209,7 +209,7 @@ pub struct Silence {
     pub app_limited: bool,
 }
 
-/// The features of the stack that a controller uses. A flow has only the features that its controller needs.
+/// The features of the stack that a controller uses. The stack enables them only for flows whose controller needs them.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
@@ -309,7 +309,7 @@ pub(crate) struct Stack<'a> {
     pub(crate) initial_window: f64,
     /// True if the window is a whole number of segments.
     pub(crate) whole_segments: bool,
-    /// True if segments are paced whatever the controller.
+    /// True if segments are paced regardless of the controller.
     pub(crate) paced: bool,
     /// True if ACKs report the number of marks.
     pub(crate) counts_marks: bool,

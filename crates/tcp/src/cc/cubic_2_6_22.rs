@@ -45,7 +45,6 @@ pub(crate) struct Cubic2622 {
 }
 
 impl Cubic2622 {
-    /// Returns the state without any history.
     fn fresh(law: Law) -> Self {
         Self { growth: Growth::new(law), delay_min: 0.0, loss_cwnd: 0, delayed_ack: 2 << 4 }
     }

@@ -73,7 +73,6 @@ impl DelayFilters {
         Some((current.wrapping_sub(base) as i32).max(0) as u32)
     }
 
-    /// Reports the delays.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.micros("base_delay", min(&self.base));
         out.micros("current_delay", min(&self.current));

@@ -27,7 +27,7 @@ impl FirstStart {
         }
     }
 
-    /// Returns true during the first slow start. A loss or an ECN echo ends it as well.
+    /// Returns true during the first slow start, which ends when the algorithm, a loss or an ECN echo sets ssthresh.
     #[inline]
     pub(super) fn applies(w: &Window) -> bool {
         w.ssthresh.is_infinite()
@@ -73,14 +73,12 @@ impl FirstStart {
         }
     }
 
-    /// Processes a timeout.
     pub(super) fn on_rto(&mut self) {
         if let Self::RapidStart(start) = self {
             start.on_rto();
         }
     }
 
-    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         match self {
             Self::HyStartPp(start) => start.probe(out),

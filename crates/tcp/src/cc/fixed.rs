@@ -6,8 +6,8 @@
 //! otherwise:      cwnd does not change
 //! ```
 //!
-//! The window is held at ssthresh. A program that drives the run may set both from outside ([`crate::Steer`]): the program is
-//! then the real controller, and `fixed` holds the window between two settings. Unsuitable for the Internet.
+//! The window is held at ssthresh. A program that drives the run may set the window and ssthresh from outside ([`crate::Steer`]).
+//! The program is then the real controller, and `fixed` holds the window between two settings. Unsuitable for the Internet.
 //!
 //! Source: RFC 5681 §3.1 for slow start.
 //! Departs: a loss lowers neither cwnd nor ssthresh. After a timeout, the window begins at one segment, as in every sender.
@@ -16,7 +16,7 @@ use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Res
 use super::shared::NoParams;
 use packet::Reading;
 
-/// The controller, whose only state is the window.
+/// The controller. It has no state besides the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fixed;
 
@@ -84,7 +84,7 @@ mod tests {
             w.cwnd
         });
         assert_eq!(seen, [3.0, 5.0, 7.0, 9.0, 10.0, 10.0]);
-        // after a spurious timeout, the window returns to the threshold of 10, whatever it was before
+        // after a spurious timeout, the window returns to the threshold, 10, not to its size before the timeout
         w.cwnd = 1.0;
         w.follow(&c.on_undo(w, Some(Window { cwnd: 40.0, ssthresh: 40.0 })));
         assert_eq!(w, Window { cwnd: 10.0, ssthresh: 10.0 });

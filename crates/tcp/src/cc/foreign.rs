@@ -225,13 +225,12 @@ impl Foreign {
         self.controller.timer().filter(|_| !self.ended).map_or(Time::NEVER, |at| at.max(self.now))
     }
 
-    /// Calls the controller's timer method.
     pub(crate) fn on_timer(&mut self, w: Window, now: Time) -> Drive {
         self.now = now;
         self.controller.on_timer(w, now)
     }
 
-    /// Stops the timer for good.
+    /// Ends the connection. No timer runs after this call.
     pub(crate) fn end(&mut self) {
         self.ended = true;
     }

@@ -65,7 +65,6 @@ impl HyStart {
         Some(self.min_rtt).filter(|&us| us != u32::MAX)
     }
 
-    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.micros("min_rtt", self.min_rtt_us());
         out.flag("hystart_found", self.found);

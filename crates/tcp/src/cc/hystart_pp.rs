@@ -63,7 +63,6 @@ fn rtt_thresh(last_round: u32) -> u32 {
 }
 
 impl HyStartPp {
-    /// Creates the state of a new connection.
     pub(super) fn new(paced: bool) -> Self {
         let limit = if paced { f64::INFINITY } else { L };
         Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
@@ -114,7 +113,6 @@ impl HyStartPp {
         };
     }
 
-    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         let known = |us: u32| Some(us).filter(|us| *us != u32::MAX);
         out.flag("css", self.css.is_some());

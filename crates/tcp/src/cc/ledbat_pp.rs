@@ -8,10 +8,10 @@
 //!                 the first ends once queuing_delay > 3/4 TARGET
 //! round trip:     cwnd += GAIN                                                    §4.3, if queuing_delay <= TARGET
 //!                 cwnd += max(GAIN - Constant cwnd (queuing_delay / TARGET - 1), -cwnd / 2)   otherwise
-//!                 each ACK makes acked / cwnd of this change
+//!                 each ACK applies the share acked / cwnd of this change
 //! slowdown:       ssthresh = cwnd, and cwnd = 2 segments for 2 round trips; then slow start up to ssthresh    §4.4
-//!                 the first begins 2 round trips after the first slow start; each later one begins after 9 times the time from
-//!                 the beginning of the previous one to the end of its slow start
+//!                 the first slowdown begins 2 round trips after the first slow start
+//!                 if a slowdown, including its slow start, takes time T, the next slowdown begins 9 T after its end
 //! loss:           as LEDBAT
 //! ```
 //!
@@ -34,15 +34,16 @@ use units::{Duration, Problem, Time};
 
 /// Window during a slowdown, and minimum window, segments.
 const MIN_CWND: f64 = 2.0;
-/// Maximum divisor of GAIN.
+/// Maximum of the divisor in GAIN = 1 / divisor.
 const MOST_SLOWER: u64 = 16;
 /// Share of TARGET that the queueing delay must exceed to end the first slow start.
 const EXIT_SHARE: f64 = 0.75;
 /// Maximum reduction of the window in a round trip, as a share of the window.
 const LARGEST_DECREASE: f64 = 0.5;
-/// Number of round trips before the first slowdown, and at the minimum window in each slowdown.
+/// Number of round trips from the end of the first slow start to the first slowdown. Each slowdown also spends this number at the
+/// minimum window.
 const SLOWDOWN_RTTS: u64 = 2;
-/// Time from the end of a slowdown to the next slowdown, as a multiple of the first one's duration.
+/// Time from the end of a slowdown to the beginning of the next, as a multiple of the duration of the slowdown that ended.
 const SLOWDOWN_INTERVAL: u64 = 9;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;

@@ -15,7 +15,7 @@ use units::Time;
 pub(super) const JIFFY: u64 = 1_000_000;
 /// HZ/32, jiffies: the minimum time between two computations of the growth while the window does not change.
 pub(super) const RECOMPUTE: u64 = 31;
-/// Time after an epoch's start during which round trips are ignored, jiffies.
+/// Time after an epoch's start during which RTT samples are ignored, jiffies.
 pub(super) const SETTLE: u64 = 1000;
 
 /// Returns the kernel's clock, in jiffies.
@@ -33,8 +33,8 @@ pub(super) struct RenoEstimate {
 }
 
 impl RenoEstimate {
-    /// Returns the maximum number of segments (or ACKs in 2.6) that `cwnd` may need per segment of growth to keep up
-    /// with Reno's window.
+    /// Updates the estimate. Returns the maximum number of segments (or ACKs in 2.6) per segment of growth with which `cwnd`
+    /// keeps up with Reno's window.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
         // eight times the number of segments acknowledged per segment of growth, divided by the window, and truncated as in the
         // kernel: 23 for beta 0.8 (819/1024), 15 for 0.7
@@ -60,7 +60,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// Builds the curve from `cwnd` to a plateau at `last_max`, or upwards from `cwnd` if `last_max` is not above `cwnd`.
+    /// Builds the curve that starts at `cwnd`. Its plateau is at `last_max`, or at `cwnd` if `last_max` is not above `cwnd`.
     pub(super) fn new(c: f64, last_max: f64, cwnd: f64) -> Self {
         if last_max <= cwnd {
             return Self { origin: cwnd, k: 0.0 };
@@ -100,7 +100,6 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Returns the state without any history.
     pub(super) fn new(law: Law) -> Self {
         Self { law, epoch_start: Time::NEVER, ..Self::default() }
     }
@@ -124,7 +123,6 @@ impl Growth {
         (cwnd * beta).floor().max(2.0)
     }
 
-    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.segments("w_max", self.last_max);
         out.value("k", Unit::Seconds, Some(self.curve.k));

@@ -12,7 +12,7 @@
 //! cwnd                   moves one segment per ACK towards ceil(W), at least 2     loss: W <- W / 2, no growth during its repair
 //! pacing                 W mss / srtt, twice that if cwnd < ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
 //!                        if cwnd <= 4, W is also at least 100 kbit/s x srtt
-//! segments               half of the data of v, from 150 bytes to the MSS: below 1 Mbit/s, they shrink so that two leave in v
+//! segments               payload = half of the data sent in v, from 150 bytes to the MSS;  below 1 Mbit/s, two shrunk segments leave in v
 //! ```
 //!
 //! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms.
@@ -62,7 +62,7 @@ const DITHER: f64 = 4.0 / 128.0;
 group! {
     /// Parameters of TCP Prague.
     pub(crate) struct PragueParams {
-        /// How far the rate depends on short round-trip times.   Source: L4STeam, tcp_prague.c.
+        /// Dependence of the rate on round-trip times below 25 ms.   Source: L4STeam, tcp_prague.c.
         pub prague_rtt: PragueRtt = PragueRtt::Scaled,
         /// Earliest time of the next cut of Prague's window.
         pub prague_cut: PragueCut = PragueCut::Rounds,
@@ -70,21 +70,21 @@ group! {
 }
 
 words! {
-    /// How far the rate depends on short round-trip times.
+    /// Dependence of the rate on round-trip times below 25 ms.
     pub(crate) enum PragueRtt {
         /// After four rounds outside slow start, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at all
         /// short round-trip times. Version 0.7.
         "scaled" Scaled,
         /// Like `scaled`, but after 500 rounds. Version 0.6.
         "scaled-late" ScaledLate,
-        /// No reduction: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the
-        /// L4S tests of 2020 measured.
+        /// The rate depends on all round-trip times: the window grows by one segment per round trip, as with DCTCP and Reno.
+        /// Version 0.5, which the L4S tests of 2020 measured.
         "own" Own,
     }
 
     /// Earliest time of the next cut of Prague's window.
     pub(crate) enum PragueCut {
-        /// At the first mark in each round of alpha. Rates follow the draft's formula.   Source:
+        /// At the first mark after each update of alpha. Rates follow the draft's formula.   Source:
         /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
         /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth larger.

@@ -5,7 +5,7 @@
 //! each ACK:   queue_buildup_thresh = min(min_rtt + 4 ms, 1.1 min_rtt);  rtt_floor = minimum RTT of the round so far
 //!             cwnd += 2 N if rtt_floor <= queue_buildup_thresh, otherwise N;   N = segments newly acknowledged
 //! first loss or mark:  cwnd *= silence_factor
-//! each ACK of the first recovery:  cwnd -= ack_factor * acked + loss_factor * lost, but not below cwnd before it * beta / 3
+//! each ACK of the first recovery:  cwnd -= ack_factor * acked + loss_factor * lost, but cwnd >= beta / 3 * (cwnd before the recovery)
 //! K = 2/3;  ack_factor = K (1 - beta);  silence_factor = loss_factor = beta + K (1 - beta)
 //! ```
 //!
@@ -135,7 +135,6 @@ impl RapidStart {
         self.recovery = None;
     }
 
-    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.micros("rtt_floor", Some(self.rtt_floor).filter(|us| *us != u32::MAX));
         out.flag("first_recovery", self.recovery.is_some());

@@ -156,7 +156,6 @@ impl Search {
         }
     }
 
-    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.duration("initial_rtt", Some(self.initial_rtt).filter(|rtt| !rtt.is_zero()));
         out.value("norm_diff", Unit::One, self.norm_diff);

@@ -6,8 +6,8 @@ use units::Problem;
 group! {
     /// Parameters shared by several controllers.
     pub struct SharedParams {
-        /// Multiplicative decrease: the share of the window kept after a loss. Default: 0.5 for reno, ledbat and ledbat++, 0.7 for cubic
-        /// (717/1024 in Linux's form), 819/1024 for cubic-2.6.22.
+        /// Multiplicative decrease: the share of the window kept after a loss. Default: 0.5 for reno, dctcp, ledbat and ledbat++, 0.7 for
+        /// cubic (717/1024 in Linux's form), 819/1024 for cubic-2.6.22.
         pub beta: Option<f64> = None,
         /// Share of the window that reno and cubic keep after a CE mark outside slow start. Alternative Backoff with ECN
         /// recommends 0.8 for reno and 0.85 for cubic. Default: as after a loss. Source: RFC 8511 §3.
@@ -37,17 +37,18 @@ group! {
 }
 
 words! {
-    /// How slow start ends. CUBIC supports all values; Reno treats `hystart` as `off`. Other controllers ignore it.
+    /// How slow start ends. CUBIC supports all values. With Reno, the value `hystart` has the same effect as `off`. Other
+    /// controllers ignore this key.
     pub enum HyStart {
-        /// Slow start ends only by a loss or at ssthresh.
+        /// Slow start ends only at a loss, at a CE mark or at ssthresh.
         "off" Off,
-        /// Like `off`, and also when an ACK train is long or the delay grows, as in Linux. Source: Ha & Rhee 2008.
+        /// Slow start also ends when ACKs arrive in a long train or the delay grows, as in Linux. Source: Ha & Rhee 2008.
         "hystart" Hystart,
         /// HyStart++, only in the first slow start: when the delay grows, the window grows more slowly, until the delay falls
         /// again.   Source: RFC 9406.
         "rfc9406" Rfc9406,
-        /// SEARCH, only in the first slow start: when the bytes delivered in a window of time no longer double from one round trip
-        /// to the next, the window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).
+        /// SEARCH, only in the first slow start: slow start ends when deliveries no longer double from one round trip to the next.
+        /// The congestion window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).
         "search" Search,
         /// Rapid Start: the window triples per round trip while no queue grows. The first recovery reduces it by shares of the
         /// data that arrived and of the data that was lost. Source: draft-kazuho-ccwg-rapid-start-02.

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! lost, if sent once:      fack - seq >= DupThresh segments,  fack = the highest SACKed segment
-//! lost, if retransmitted:  fack >= the first segment that was still unsent at the time of the retransmission,
-//!                          or  n + DupThresh < m.  Retransmissions are numbered in sending order:  n is the number of this one,
-//!                          m that of one that an earlier ACK, or the ACK number of this ACK, has reported as delivered
+//! lost, if retransmitted:  fack >= the first segment that was still unsent when this segment was retransmitted,
+//!                          or  n + DupThresh < m.  Retransmissions are numbered in sending order:  n is the number of this
+//!                          retransmission,  m the largest number delivered,  according to earlier ACKs and the ACK number
+//!                          of this ACK
 //! ```
 //!
-//! A condition that holds for a retransmission also holds for all earlier retransmissions. So the undecided retransmissions
-//! form a queue, at an amortised cost of O(1) each.
+//! If a condition holds for a retransmission, it also holds for all earlier ones. The undecided retransmissions therefore
+//! form a queue, and each costs O(1) amortised.
 //!
 //! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, taken from traces (`benches/peers/compare_ns2.py`).
 //! Departs: ns-2 takes m from the last retransmission that a SACK block delivered; here it is the largest number delivered.
@@ -20,9 +21,9 @@ use std::collections::VecDeque;
 /// A retransmission not yet known to be delivered or lost.
 #[derive(Clone, Copy, Debug)]
 struct Again {
-    /// First sequence number, as the low half of the offset.
+    /// First sequence number: the low 32 bits of the stream offset.
     start: u32,
-    /// Next new sequence number at the time of the retransmission, as the low half of the offset.
+    /// Next new sequence number at the time of the retransmission: the low 32 bits of the stream offset.
     next: u32,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct Fack {
     /// segment stores the number in `skip`.
     resent: VecDeque<Again>,
     first: u32,
-    /// One more than the highest number delivered; 0 if none was.
+    /// One more than the highest number of a delivered retransmission; 0 if none was delivered.
     delivered: u32,
     /// Like `delivered`, but without the segments that the SACK blocks of this ACK report.
     delivered_before: u32,
@@ -138,7 +139,6 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A scoreboard and its FACK state.
     type Both = (Scoreboard, Fack);
 
     /// Returns a scoreboard with twenty segments of 1000 bytes, from offset 1 on.

@@ -36,7 +36,6 @@ pub(crate) struct Probe {
 /// The state of tail loss probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tlp {
-    /// The probe in flight.
     pub(crate) probe: Option<Probe>,
     /// True if there was an RTT sample since the last probe.
     pub(crate) sampled: bool,
@@ -51,12 +50,14 @@ struct Resent {
     sent: u32,
 }
 
-/// RACK.reo_wnd_persist: number of recoveries without D-SACK that reset the reordering window.   Source: RFC 8985 §6.2.
+/// RACK.reo_wnd_persist: number of recoveries without D-SACK after which the reordering window is reset.
+/// Source: RFC 8985 §6.2.
 const PERSIST: u8 = 16;
 /// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, SRTT is the tighter limit on the window.
 const MOST_QUARTERS: u32 = 255;
 
-/// RACK's and TLP's variables. Times are microseconds modulo 2^32, sequence numbers the low halves of offsets.
+/// RACK's and TLP's variables. Times are microseconds modulo 2^32. 32-bit sequence numbers are the low bits of
+/// stream offsets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     now_us: u32,
@@ -91,7 +92,7 @@ pub(crate) struct Rack {
     duplicates: u32,
     /// For F-RTO: true if this ACK delivers a segment that was sent only once and that ends at or before `once_until`.
     pub(crate) once_delivered: bool,
-    /// End of the data sent before the timeout, as the low half of the offset.
+    /// End of the data sent before the timeout: the low 32 bits of the stream offset.
     pub(crate) once_until: u32,
     resent: VecDeque<Resent>,
 }
@@ -187,9 +188,9 @@ impl Rack {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// Processes the segments that an ACK delivers, once they are on the scoreboard. Returns true if a segment may be lost. `open`
-    /// is true in the state Open, in which no segment is marked lost. If no segment is SACKed in that state, everything
-    /// sent earlier has been acknowledged, so nothing can be lost.   Source: RFC 8985 §6.2.
+    /// Processes the segments that an ACK delivers, after the update of the scoreboard. Returns true if a segment may be lost.
+    /// `open` is true in the state Open, in which no segment is marked lost. If no segment is SACKed either, all segments
+    /// sent before the delivered ones are acknowledged, so nothing can be lost.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -244,7 +245,6 @@ impl Rack {
         self.lost = board.len() as u32 - self.sacked;
     }
 
-    /// Clears all LOST marks.
     pub(crate) fn unmark_lost(&mut self, board: &mut Scoreboard) {
         board.unmark_lost();
         self.lost = 0;
@@ -326,7 +326,6 @@ impl Rack {
         wait
     }
 
-    /// Marks a retransmission as lost, so the segment is retransmitted once more.
     fn lose_again(&mut self, board: &mut Scoreboard, at: usize) {
         board.lose_again(at);
         self.lost_again = true;

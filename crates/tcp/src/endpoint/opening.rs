@@ -46,8 +46,7 @@ impl Endpoint {
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {
-                // the peer has sent its SYN again because our SYN-ACK was lost or is late, so the SYN-ACK is also sent
-                // again
+                // the peer has repeated its SYN, because our SYN-ACK was lost or is late
                 self.transmit_syn(p, now, true, io);
                 false
             }

@@ -64,7 +64,7 @@ words! {
         "dupthresh" Dupthresh,
         /// Like ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest SACKed segment is DupThresh above
         /// it, counting holes (FACK). A retransmission is lost when new data sent after it is SACKed, or when a later
-        /// retransmission is delivered, with more than DupThresh others sent in between. SACKed data does not count against the
+        /// retransmission is delivered, with at least DupThresh others sent in between. SACKed data does not count against the
         /// window. A loss found after a timeout reduces the window again. The end of a recovery discards SACK information about
         /// higher data. The end of the repair after a timeout sets the window to ssthresh, but at most to the data in flight +
         /// 3 segments. Needs recovery by SACK. Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.

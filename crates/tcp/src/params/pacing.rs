@@ -7,8 +7,8 @@ group! {
     /// How segments leave.
     pub struct PacingParams {
         /// Segments are paced with every controller, as with the queue discipline fq or with TCP's own pacing. The rate per
-        /// round trip is twice the window if the window is below half of ssthresh, otherwise 1.2 times the window. A controller
-        /// that sets its own rate keeps this rate.
+        /// round trip is twice the window if the window is below half of ssthresh, otherwise 1.2 times the window. If the
+        /// controller sets a pacing rate, the controller's rate is used instead.
         /// Source: Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
         /// How the pacing rate is kept.
@@ -23,10 +23,10 @@ group! {
         /// header, which allows 45.) Contiguous retransmissions also leave as one packet. Receivers acknowledge a packet once
         /// (GRO). Needs `gso_max_segs` above 1.
         pub tso: bool = false,
-        /// TCP small queues, for a bottleneck in the sender's own host, where the queue discipline and the program run on one
-        /// machine. The first link of the host holds (queued or in transmission) at most two bursts of each connection, or the
-        /// data of 1/1024 s at the pacing rate if that is more. For retransmissions, the limit is twice as high. All other data
-        /// waits in the socket. If off, the bottleneck is not in the sender's host.
+        /// TCP small queues: the first link of the sender's host holds (queued or in transmission) at most two bursts of each
+        /// connection, or the data of 1/1024 s at the pacing rate if that is more. For retransmissions, the limit is twice as
+        /// high. All other data waits in the socket. For a bottleneck in the sender's own host, where the queue discipline and
+        /// the program run on one machine.
         /// Source: Linux's tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }

@@ -24,7 +24,6 @@ impl ReceiveWindow {
         Self { bytes, auto: false }
     }
 
-    /// Returns true if the window is tuned.
     #[inline]
     pub(crate) const fn is_auto(self) -> bool {
         self.auto

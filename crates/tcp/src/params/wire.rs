@@ -20,8 +20,8 @@ group! {
         pub syn_option_bytes: u16 = 20,
         /// SACK blocks take bytes on the wire: 4 + 8 n for n blocks.
         pub sack_on_wire: bool = true,
-        /// Round trips are measured with time stamps, instead of with a send time per segment and Karn's rule.   Source: RFC
-        /// 7323.
+        /// Segments carry time stamps. Their echoes give RTT samples (see `rtt_source`) and reveal spurious retransmissions.
+        /// Without time stamps, RTT samples use the send time of each segment and Karn's rule.   Source: RFC 7323.
         pub timestamps: bool = true,
     }
 
@@ -64,7 +64,6 @@ impl WireParams {
         self.header_bytes + options + segment.accecn().wire_bytes() + segment.len as u16
     }
 
-    /// Returns the size of a segment's time stamps, in bytes.
     #[inline]
     pub(crate) fn stamp_bytes(&self) -> u16 {
         if self.timestamps { self.timestamp_bytes } else { 0 }

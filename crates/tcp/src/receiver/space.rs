@@ -1,7 +1,8 @@
 //! An autotuned receive buffer (dynamic right-sizing).
 //!
 //! ```text
-//! rtt     minimum round trip, by time stamps (a longer sample raises it by an eighth) or by the arrival of a whole window
+//! rtt     minimum round trip, by time stamps (a longer sample raises it by an eighth of the difference) or by the
+//!         arrival of a whole window
 //! copied  bytes that the application has read since the last measurement, at least rtt ago;  before = largest so far
 //! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before),  or if rtt < 1 ms:  2 copied (1 + rtt / 1 ms)
 //!                   before = copied

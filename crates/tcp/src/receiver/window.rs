@@ -48,8 +48,8 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment that carries a window. The next segment sent echoes the time stamp received here, unless data with a
-    /// newer time stamp arrives first.
+    /// Processes a segment that carries a window. If it has no data, and no received data awaits its ACK or lies above a
+    /// hole, the next segment sent echoes its time stamp, unless data with a newer time stamp arrives first.
     pub(crate) fn on_window_field(&mut self, p: &TcpParams, segment: &Segment) {
         self.flags |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();

@@ -11,7 +11,7 @@ pub(crate) const FIN: u8 = 16;
 /// One segment in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// First sequence number, as the low half of the offset.
+    /// First sequence number: the low 32 bits of the stream offset.
     pub(crate) start: u32,
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,

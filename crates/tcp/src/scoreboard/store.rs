@@ -31,7 +31,6 @@ impl Scoreboard {
         self.iter().filter(|e| e.flags & (SACKED | LOST) == LOST).count() as u32
     }
 
-    /// Returns the number of bytes SACKed.
     pub(crate) fn sacked_bytes(&self) -> u64 {
         self.iter().filter(|e| e.has(SACKED)).map(Entry::bytes).sum()
     }
@@ -41,7 +40,6 @@ impl Scoreboard {
         if self.held == IN_RING { self.ring.len() } else { usize::from(self.held) }
     }
 
-    /// Returns the entry at position `at`, if it exists.
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&Entry> {
         if self.held == IN_RING {

@@ -191,7 +191,6 @@ impl Sender {
         measured.map(|(_, newest)| newest)
     }
 
-    /// Adds an RTT sample of `us` microseconds.
     #[inline]
     pub(crate) fn sample_rtt(&mut self, p: &TcpParams, us: u32) {
         self.rtt.sample(p, us);

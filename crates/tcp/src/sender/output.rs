@@ -13,7 +13,7 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// The segment sent when there is neither lost nor new data to send.
+/// The result of `send_hole`: the segment that was sent, if any.
 #[derive(PartialEq)]
 enum Hole {
     None,
@@ -181,7 +181,8 @@ impl Sender {
         }
     }
 
-    /// Sends the segment that NextSeg (3) or (4) selects, if the window has room, and there is neither lost nor new data to send.
+    /// Sends the segment that NextSeg (3) or (4) selects, if the window has room. Called when there is neither lost nor
+    /// new data to send.
     fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {

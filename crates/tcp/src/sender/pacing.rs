@@ -64,8 +64,8 @@ impl Sender {
         self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at.min(self.cc.timer_at()))
     }
 
-    /// Accounts for a segment that leaves. `again` is the scoreboard position of a retransmission. Returns extra flags for the
-    /// segment.
+    /// Accounts for a segment that leaves. `again` is the scoreboard position if the segment is a retransmission.
+    /// Returns extra flags for the segment.
     #[inline(never)]
     pub(super) fn note_sent(&mut self, p: &TcpParams, now: Time, segment: Segment, again: Option<u32>) -> Flags {
         let len = segment.len;
@@ -144,7 +144,7 @@ impl Sender {
     }
 
     /// Returns true if the host's own queue and device already hold as much of this connection's data as they may (TCP small
-    /// queues).
+    /// queues). `again` is true if the next segment is a retransmission.
     #[cold]
     pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
         let (mss, flight) = (u64::from(p.wire.mss), self.next - self.una);

@@ -48,7 +48,8 @@ impl Sender {
         wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// Sets the timer to expire after `us` microseconds, when more segments may count as lost. Always returns true.
+    /// Sets the timer for the end of the reordering window, `us` microseconds from now, when more segments may count as
+    /// lost. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
@@ -102,8 +103,8 @@ impl Sender {
         }
     }
 
-    /// Arms the probe timer if a probe may follow. Returns true if the timer is armed. Called when new data is sent (`acked` is
-    /// false) or acknowledged.
+    /// Arms the timer for a tail loss probe, if a probe is allowed. Returns true if the timer is armed. Called when new
+    /// data is sent (`acked` is false) or acknowledged (`acked` is true).
     ///
     /// Source: RFC 8985 §7.2.
     #[inline]

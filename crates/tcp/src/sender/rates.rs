@@ -83,7 +83,6 @@ impl Sender {
         }
     }
 
-    /// Calls the controller if its timer is due.
     #[cold]
     pub(crate) fn run_controller_timer(&mut self, now: Time) {
         if now >= self.cc.timer_at() {

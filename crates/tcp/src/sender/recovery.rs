@@ -65,7 +65,6 @@ impl Sender {
         if self.detection.has_new_loss(&self.board, p, self.state, self.dupacks, fresh) {
             self.enter_recovery(cx, delivered);
         } else {
-            // the last argument is RFC 9937's SafeACK
             self.reduce_by_ack(p, delivered, acked > 0 && lost == 0);
         }
     }

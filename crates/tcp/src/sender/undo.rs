@@ -8,7 +8,6 @@ use crate::undo::{Evidence, Undo, duplicate};
 use units::Time;
 
 impl Sender {
-    /// Returns the number of reductions undone.
     pub(crate) fn undone(&self) -> u32 {
         self.undo.as_ref().map_or(0, |undo| undo.undone)
     }
@@ -30,7 +29,6 @@ impl Sender {
         self.suspicious = true;
     }
 
-    /// Records that a segment was retransmitted.
     #[inline]
     pub(super) fn note_resent(&mut self, p: &TcpParams, now: Time) {
         if let Some(undo) = self.undo_mut(p) {

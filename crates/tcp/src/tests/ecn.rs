@@ -51,7 +51,7 @@ fn both_ends_use_what_both_support() {
         (&old, &none, quiet, [0b011, 0b000, 0b000], [Off, Off]),
         (&old, &old, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
         (&old, &accecn, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
-        // the client uses RFC 3168's ECN or no ECN instead
+        // a client with AccECN falls back to RFC 3168's ECN, or to no ECN
         (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
         (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
         // neither SYN nor SYN-ACK is ECN-capable in the first case, both are in the next two, and one of them is marked in the

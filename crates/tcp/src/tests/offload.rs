@@ -23,8 +23,9 @@ fn data(n: &Net<'_>) -> Vec<(u64, u64, u32)> {
 
 #[test]
 fn a_burst_is_one_packet_and_has_one_ack() {
-    // Autosizing: at an RTT of 2 ms, a pacing rate of 2 x 10 segments per RTT is 14 140 bytes in 1/1024 s. Another
-    // 64 KB / 8 would make it a burst of 15 segments, but a burst is limited to half of the window, 5 segments.
+    // Autosizing: at an RTT of 2 ms, a pacing rate of 2 x 10 segments per RTT is 14 140 bytes in 1/1024 s. With the
+    // extra 64 KB / 8 for this RTT, a burst would have 15 segments, but it is limited to half of the window, 5
+    // segments.
     let p = tso();
     let mut n = Net::new(&p, 1, pass);
     n.connect(14_480, true);

@@ -27,11 +27,12 @@ fn reno_from_outside_sends_the_very_segments_of_reno() {
     assert_eq!(transfer(&with(plain.clone(), factory.clone())), transfer(&plain));
     let calls = factory.calls.lock().unwrap();
     assert!(calls.iter().any(|call| call.starts_with("introduce flow 1")), "{calls:?}");
-    // a congestion event is stamped with the time of the ACK or the timeout: after the first round trip of 50 ms
+    // a congestion event is stamped with the time of the ACK or the timeout. The handshake and the first flight take an
+    // RTT of 50 ms each, so no event is stamped before 100 ms
     let at = |call: &String| call.split(" at ").nth(1).and_then(|at| at.parse::<u64>().ok());
     let losses: Vec<u64> = calls.iter().filter(|call| call.starts_with("Loss")).filter_map(at).collect();
     assert!(losses.len() > 3 && losses.iter().all(|at| *at >= 100_000_000) && losses.is_sorted(), "{calls:?}");
-    // the timer of the sending end expires every 100 ms, from 200 to 400 ms
+    // the controller's timer expires every 100 ms, from 200 to 400 ms
     let timers: Vec<u64> = calls.iter().filter(|call| call.starts_with("timer")).filter_map(at).collect();
     for at in [200_000_000, 300_000_000, 400_000_000] {
         assert!(timers.contains(&at), "{timers:?}");

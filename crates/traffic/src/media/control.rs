@@ -20,7 +20,6 @@ pub(super) struct Context {
     pub(super) packet: f64,
     /// Size of a packet's headers, bytes.
     pub(super) headers: f64,
-    /// Time between frames.
     pub(super) frame_interval: Duration,
     /// The packets' ECN field.
     pub(super) ecn: Ecn,
@@ -66,9 +65,7 @@ pub(super) struct Frame {
 
 /// A rate controller.
 pub(super) trait MediaController {
-    /// Handles a report.
     fn on_feedback(&mut self, cx: &Context, feedback: &Feedback<'_>);
-    /// Handles a new frame.
     fn on_frame(&mut self, _cx: &Context, _frame: &Frame) {}
     /// Handles the departure of a packet; `in_flight` bytes are then in flight.
     fn on_sent(&mut self, _now: Time, _in_flight: u64) {}
@@ -88,6 +85,5 @@ pub(super) trait MediaController {
     fn queue_delay(&self) -> Option<Duration> {
         None
     }
-    /// Reports the state.
     fn probe(&self, cx: &Context, out: &mut Reading<'_>);
 }

@@ -46,7 +46,8 @@ const K_UP: f64 = 0.01;
 const K_DOWN: f64 = 0.000_18;
 /// Range of the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
-/// Excess over the threshold beyond which an estimate leaves it unchanged, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// Excess over the threshold beyond which an estimate does not change the threshold, ms.   Source:
+/// draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
 /// Maximum time that one step of the threshold covers, ms.   Ours: without this limit, a pause would change the threshold too much.
 const LONGEST_STEP: f64 = 100.0;
@@ -64,11 +65,11 @@ const LOSS_WINDOW: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
-    /// Share of the received rate to which over-use reduces the rate (beta). Default 0.85.
+    /// New rate after over-use, as a share of the received rate (beta). Default 0.85.
     pub beta: f64,
-    /// Growth per second far from convergence (eta). Default 1.08.
+    /// Factor by which the rate grows per second while it is far from convergence (eta). Default 1.08.
     pub increase: f64,
-    /// First threshold of the detector in ms (del_var_th). Default 12.5ms.
+    /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,
     /// Time for which the estimate must exceed the threshold to count as over-use (overuse_time_th). Default 10ms.
     pub overuse_time: Duration,
@@ -537,7 +538,7 @@ mod tests {
         assert!(detector.m < 0.0);
     }
 
-    /// Runs a flow of 100 packets of 1250 B per second, 1 Mbit/s, with this queueing delay and these losses.
+    /// Runs a flow of 100 packets of 1250 B per second (1 Mbit/s), with the given one-way delays and losses.
     fn run(gcc: &mut Gcc, from: u64, packets: u64, delay_ms: impl Fn(u64) -> f64, lost: impl Fn(u64) -> bool) {
         for n in from..from + packets {
             let sent = Time(n * 10_000_000);

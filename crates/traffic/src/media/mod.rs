@@ -6,10 +6,10 @@
 //!   controller  <---- packets newly arrived, lost or marked; round-trip time <---- reports --+
 //! ```
 //!
-//! A packet counts as lost if a report covers it without an arrival time and a packet at least three numbers higher has
-//! arrived, if a report begins after it, or if it is unreported after max(1 s, 4 srtt). Packets are not retransmitted. A frame
-//! is shown if all its packets arrive before the packets of a later frame, even if earlier frames are missing (a real decoder
-//! also needs the earlier frames).
+//! A packet counts as lost in three cases: a report covers it without an arrival time, and a packet at least three
+//! numbers higher has arrived; a report begins after it; or it is unreported after max(1 s, 4 srtt). Packets are not
+//! retransmitted. A frame is shown if all its packets arrive before the packets of a later frame, even if earlier
+//! frames are missing (a real decoder also needs the earlier frames).
 //!
 //! Source: RFC 8888 (feedback), RFC 8867 §4 (the parts of such a flow); each controller's file names its own source. Departs:
 //! RTP and RTCP are modelled by sizes and contents, not by bytes; one stream per flow, no audio, no retransmission, no error
@@ -108,13 +108,13 @@ struct Count {
     /// Bytes of payload that have arrived.
     payload: u64,
     marked: u64,
-    /// Sum of the targets, bit/s, at the frames in `targets`.
+    /// Sum of the targets at `targets` frames, bit/s.
     sum_of_targets: f64,
     targets: u64,
 }
 
 impl Count {
-    /// Returns the delay in ms that a share `q` of the frames that arrived whole do not exceed; NaN without any.
+    /// Returns the `q`-quantile of the delays of whole frames in ms; NaN if there are none.
     fn delay(&self, q: f64) -> f64 {
         let all: u64 = self.delays.values().sum();
         let rank = ((q * all as f64).ceil() as u64).max(1);

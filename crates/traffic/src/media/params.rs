@@ -12,7 +12,7 @@ use units::{BitRate, Bytes, Duration, Problem, positive, require, within};
 
 /// Size of a packet's headers, bytes: IPv4 20, UDP 8, RTP 12.
 pub(super) const HEADERS: u64 = 40;
-/// Maximum number of packets in a frame, which bounds the number sent at one time.
+/// Maximum number of packets in a frame. It bounds the number of packets sent at one time.
 const MAX_PACKETS: f64 = 1000.0;
 
 /// The rate controller.
@@ -125,7 +125,8 @@ pub struct MediaParams {
     pub max_rate: BitRate,
     /// Frames per second. Default 30.
     pub frame_rate: f64,
-    /// Time between key frames, rounded to whole frames; omitted: only the first frame, and the first after a pause. Default none.
+    /// Time between key frames, rounded to whole frames; omitted: only the first frame and the first frame after a
+    /// pause are key frames. Default none.
     pub key_interval: Option<Duration>,
     /// Size of a key frame as a multiple of the mean size. The other frames of a `key_interval` are smaller, so that the mean is the
     /// target. Default 3.

@@ -16,7 +16,6 @@ use units::{Duration, Time};
 /// Number of unreported packets that triggers a report.   Source: draft-ietf-ccwg-rfc8298bis-screamv2 §5.
 const MOST_UNREPORTED: u64 = 16;
 
-/// The arrival of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Arrival {
     pub(super) at: Time,
@@ -36,13 +35,12 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Returns the bytes on the wire.
+    /// Returns the size on the wire, bytes.
     pub(super) fn size(&self) -> u16 {
         (48 + (2 * self.arrivals.len()).next_multiple_of(4)).min(1500) as u16
     }
 }
 
-/// The receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Receiver {
     /// Number of the first packet in `arrivals`.

@@ -48,7 +48,7 @@ const LEAST_SCALE: f64 = 0.25;
 const MULTIPLICATIVE: f64 = 0.02;
 /// Number of round trips after a cut until the multiplicative part has reached its full value.   Source: §4.2.2.2.
 const POST_CONGESTION: u64 = 100;
-/// The window's headroom above the bytes in flight.   Source: §4.2.2.2.
+/// Limit of the window's growth, as a multiple of the bytes in flight; one packet is added.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;
 /// Minimum and maximum send window, as multiples of the reference window.   Source: §4.3.1.
 const OVERHEAD: [f64; 2] = [1.5, 3.0];

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   a packet of b bytes leaves at the earliest at next_at;   then  next_at = max(next_at, now - burst_interval) + 8 b / rate
-//!   bursts are `burst_interval` apart, so a burst carries the data of this time at the rate
+//!   bursts are at least `burst_interval` apart, and a burst carries the data of one interval at the pacing rate
 //!   with a window w, a packet leaves only if in flight + b <= w, or nothing is in flight
-//!   srtt += (rtt - srtt) / 8,   rtt = now - departure of the newest reported packet - time for which the receiver held it
+//!   srtt += (rtt - srtt) / 8,   rtt = now - departure of the newest reported packet - time from its arrival to the report
 //! ```
 
 use super::control::PacketReport;
@@ -16,7 +16,7 @@ use units::{Duration, Time};
 /// A missing packet counts as lost once a packet numbered this much higher has arrived, so that small
 /// reorderings are not losses.
 const REORDERING: u64 = 3;
-/// Minimum time after which an unreported packet counts as lost.   Ours.
+/// Minimum time after which an unreported packet counts as lost.   Our choice.
 const UNREPORTED: Duration = Duration::from_secs(1);
 
 /// A packet that waits to leave.
@@ -35,13 +35,13 @@ struct Sent {
     pending: bool,
 }
 
-/// The sender.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sender {
     waiting: VecDeque<Waiting>,
     /// Number of the next packet to leave.
     next: u64,
-    /// Packets that have left, from number `first` on. Kept for a while after their fate is known, for `payload`.
+    /// Packets that have left, starting with number `first`. Packets whose fate is known stay for a while, because
+    /// `payload` returns their sizes.
     out: VecDeque<Sent>,
     first: u64,
     /// Size of the pending packets on the wire, bytes.
@@ -54,7 +54,7 @@ pub(super) struct Sender {
     pub(super) acknowledged: u64,
 }
 
-/// Number of packets kept after their fate is known.
+/// Length of `out` above which its first packet is removed, if its fate is known.
 const KEPT: u64 = 2000;
 
 impl Sender {

@@ -3,7 +3,7 @@
 //! ```text
 //!   mean size of a frame   B = rate / (8 frame_rate),   rate = the controller's target `encoder_lag` ago
 //!   n frames from one key frame to the next (`key_interval`):   key frame  k B,   others  B (n - k) / (n - 1),   k = `key_size`
-//!   first frame, and the first after a pause: a key frame;   without `key_interval`, all others have size B
+//!   the first frame and the first frame after a pause are key frames;   without `key_interval`, all others have size B
 //!   spread: each size is multiplied by normal(1, `size_spread`), cut off at three standard deviations and at 0.1 and 1.9
 //! ```
 //!
@@ -13,7 +13,6 @@
 use std::collections::VecDeque;
 use units::{Duration, Rng, Time, math};
 
-/// The encoder.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FrameSource {
     /// Frames per second.

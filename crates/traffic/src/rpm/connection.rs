@@ -23,7 +23,6 @@ use crate::{ConnId, Direction, Host, Role};
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A foreign probe.
@@ -32,7 +31,6 @@ pub(super) enum Purpose {
     Load(Direction),
 }
 
-/// Stage in the life of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Tcp,
@@ -61,7 +59,6 @@ pub(super) enum Step {
     LoadReceived(u64),
 }
 
-/// One connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Connection {
     pub id: ConnId,
@@ -73,7 +70,7 @@ pub(super) struct Connection {
     left: u64,
     /// Bytes received since the load began, by receiving side.
     received: [u64; 2],
-    /// End of the last message, by receiving side.
+    /// End of the last message in bytes since the load began, by receiving side.
     ends: [u64; 2],
     /// Self probes with a message in flight, by receiving side: for each probe, the end of the message and the start of the
     /// probe.

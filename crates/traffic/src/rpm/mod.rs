@@ -4,10 +4,10 @@
 //!
 //! ```text
 //!   load       INP connections at the start, INC more after each interval (ID), up to MNP, in each loaded direction
-//!   probes     a pair every 1/MPS s, or less often because of PTC: a foreign probe (a new connection: TCP, TLS, GET) and a self
+//!   probes     a pair every 1/MPS s, or less often if PTC requires it: a foreign probe (a new connection: TCP, TLS, GET) and a self
 //!              probe (a GET on a load-generating connection, drawn uniformly)
 //!   goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
-//!   then RPM   computed from the probes answered in the last MAD intervals; the result when stable
+//!   then RPM   computed from the probes answered in the last MAD intervals; the result is the first stable value
 //! ```
 //!
 //! The arithmetic is in `score.rs`, the stages of a connection in `connection.rs`. A stage ends after `stage_intervals`, the
@@ -45,7 +45,6 @@ const SLOWEST: f64 = 1.0;
 const INTERVAL: u64 = 0;
 const PROBE: u64 = 1;
 
-/// The test's stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Goodput,
@@ -74,7 +73,7 @@ impl Progress {
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     ends: Time,
-    /// Load-generating connections during the interval.
+    /// Load-generating connections at the end of the interval.
     connections: usize,
     /// Goodput of the load in bit/s, down and up.
     goodput: [f64; 2],

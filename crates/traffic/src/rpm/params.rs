@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration};
 
-/// Bytes that a foreign probe exchanges, with all steps and headers.   Source: draft-ietf-ippm-responsiveness §5.3.
+/// Bytes that a foreign probe exchanges in all its steps, including headers.   Source: draft-ietf-ippm-responsiveness §5.3.
 pub(crate) const FOREIGN_BYTES: u64 = 5000;
 /// Bytes that a self probe exchanges.   Source: draft-ietf-ippm-responsiveness §5.3.
 pub(crate) const SELF_BYTES: u64 = 1000;
@@ -54,7 +54,8 @@ pub struct RpmParams {
     pub trim: f64,
     /// Largest standard deviation of stable values, as a fraction of the newest value (SDT). Default 0.05.
     pub tolerance: f64,
-    /// Largest number of pairs of a foreign and a self probe per second (MPS). Default 100.
+    /// Largest number of pairs of probes per second (MPS): a foreign probe on a new connection, and a self probe on a
+    /// load-generating connection. Default 100.
     pub probes_per_second: u32,
     /// Largest share of the goodput that probes may use (PTC), counting 5000 bytes per foreign probe and 1000 per self probe.
     /// Default 0.05.
@@ -65,9 +66,9 @@ pub struct RpmParams {
     pub notsent_lowat: Bytes,
     /// True if a TLS 1.3 handshake of one round trip follows each TCP handshake. Default true.
     pub tls: bool,
-    /// Payload of TLS's first flight, from the client. Default 517.
+    /// Payload of the TLS ClientHello. Default 517.
     pub client_hello: Bytes,
-    /// Payload of the server's answer: keys and certificates. Default 3000.
+    /// Payload of the server's answer to the ClientHello: keys and certificates. Default 3000.
     pub server_hello: Bytes,
     /// Payload of a GET. Default 300.
     pub request: Bytes,

@@ -14,12 +14,11 @@
 use std::collections::VecDeque;
 use units::Duration;
 
-/// The kinds of samples, in the order of [`RecentSamples`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sample {
     /// TCP handshake: from the SYN to the SYN-ACK, at the client.
     Tcp,
-    /// TLS handshake, divided by its round trips.
+    /// TLS handshake, which takes one round trip.
     Tls,
     /// From the GET to the last byte of its response, on the probe's connection.
     HttpForeign,
@@ -51,7 +50,7 @@ pub(super) struct Score {
 }
 
 impl RecentSamples {
-    /// Keeps the samples of `most` intervals.
+    /// Returns an empty list, which keeps the samples of the last `most` intervals.
     pub(super) fn new(most: u32) -> Self {
         Self { intervals: VecDeque::from([Interval::default()]), most: most as usize }
     }

@@ -18,7 +18,6 @@ enum Event {
     Stream(ConnId, Role),
 }
 
-/// An opened connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opened {
     pub(crate) at: Time,
@@ -50,12 +49,11 @@ struct Slot {
     streams: [Option<Time>; 2],
 }
 
-/// The host.
 pub(crate) struct Fake {
     now: Time,
     pub rng: Rng,
     rtt: Vec<u64>,
-    /// Future events and the indices of their connections. A broken connection receives no event.
+    /// Future events, each with the index of its connection. The events of a connection that has ended are skipped.
     queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
     slots: Vec<Slot>,

@@ -1,3 +1,1 @@
-//! Support for the tests of the applications.
-
 pub(crate) mod fake;

@@ -17,10 +17,11 @@
 //! `persistent`, each slot keeps its connection for the page (the html uses the first slot of its server), and both sides close
 //! all connections at the end of the page.
 //!
-//! *Failing*. If a connection ends before its object is complete, the object is requested again a second later (`on_failure =
-//! "retry"`), or given up. In that case, the object is missing, the slot is unused for the rest of the page, and the server's
-//! other slots fetch the remaining objects. A page is reported when none of its transfers is in progress; if objects are missing,
-//! it does not count as loaded. (ns-2 retries SYNs for ever, so no connection fails there.)
+//! *Failing*. If a connection ends before its object is complete, the object is requested again a second later
+//! (`on_failure = "retry"`), or given up. After giving up, the object is missing, the slot is unused for the rest of
+//! the page, and the server's other slots fetch the remaining objects. A page is reported when none of its transfers is
+//! in progress; a page with missing objects does not count as loaded. (ns-2 retries SYNs for ever, so no connection
+//! fails there.)
 //!
 //! Not stated in CableLabs 2012, and therefore parameters: the size of a GET, whether connections are kept, the order in which
 //! the 24 connections open, and the start of a page load, at the SYN or at the GET (20 ms apart for server 1).
@@ -36,7 +37,6 @@ use crate::conns::Conns;
 use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Role};
 use units::{Duration, Time};
 
-/// Phase of the current page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// No page is being loaded.
@@ -47,7 +47,7 @@ enum Phase {
     Objects,
 }
 
-/// One of the connections to a server.
+/// A place for one connection to a server, which fetches one object at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     conn: Option<ConnId>,
@@ -94,7 +94,6 @@ pub struct Web {
 }
 
 impl Web {
-    /// Returns the number of objects in a whole page: [`WebParams::objects_per_page`].
     #[cfg(test)]
     pub(crate) fn objects_per_page(&self) -> u32 {
         self.params.objects_per_page()

@@ -92,10 +92,10 @@ pub struct Lognormal {
     pub log10_mean: f64,
     /// Standard deviation of the decimal logarithm of the size. Default 0.84.
     pub log10_sd: f64,
-    /// Total bytes of all objects, to which every page is scaled. Default 614400.
+    /// Total bytes of all objects. The sizes of every page are scaled to this total. Default 614400.
     pub total: Bytes,
-    /// Time at which the sizes are drawn: `each_page`: before each page; `once`: before the first page (Appendix A lists one
-    /// set). Default `once`.
+    /// Time at which the sizes are drawn: before each page (`each_page`), or only before the first page (`once`),
+    /// because Appendix A lists one set. Default `once`.
     pub draw: Draw,
 }
 
@@ -166,7 +166,7 @@ pub enum Quota {
 pub struct WebParams {
     /// Content of a page: `{ uniform = {...} }`, `"listed"` or `{ lognormal = {...} }`. Default `uniform`.
     pub page: Page,
-    /// Number of servers, as in the application's `to`. Default 4.
+    /// Number of servers. The application's `to` must name as many. Default 4.
     pub servers: u32,
     /// Server of the html, counted from 1. Default 1.
     pub html_server: u32,
@@ -183,13 +183,15 @@ pub struct WebParams {
     /// Number of pages; omitted: until the end of the run.
     pub pages: Option<u64>,
     /// True if each slot keeps its connection for all objects of a page. If false, each object has its own connection, which fits
-    /// CableLabs 2012 better (see its study). Default false.
+    /// CableLabs 2012 better (see the study `cablelabs2012`). Default false.
     pub persistent: bool,
-    /// Condition that ends the requests to a server: `asked` or `retrieved`. Default `asked`.
+    /// Condition that ends the requests to a server: all objects are requested (`asked`) or have arrived (`retrieved`).
+    /// Default `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,
-    /// Start of a page load: `open` or `connected`. Default `open`.
+    /// Start of the page load time: the html's connection is opened (`open`) or established (`connected`). Default
+    /// `open`.
     pub measure_from: MeasureFrom,
     /// Action when a connection fails: `retry` or `give_up`. Default `retry`.
     pub on_failure: OnFailure,

@@ -211,8 +211,8 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
         end.since(start)
     };
     let whole = load(Quota::Asked, &[]);
-    // connection 0 carries the html, and connection 24 is the last connection to the server at 100 ms. Connection 24 fails after 50
-    // s and is opened again
+    // connection 0 carries the html, and connection 24 is the last connection to server 4, with a round trip of 100 ms.
+    // Connection 24 fails after 50 s and is opened again
     assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
     // 25 objects take five rounds over five connections, and also over six
     assert_eq!(load(Quota::Retrieved, &[24]), whole);

@@ -1,4 +1,5 @@
-//! Prints the CPU time of 60 s of quinn-proto at 100 Mbit/s behind each queue, and of the same two endpoints joined by a plain loop.
+//! Prints the CPU time for 60 simulated seconds of quinn-proto at 100 Mbit/s: behind each queue, and with the same two
+//! endpoints joined by a plain loop.
 //!
 //! The loop has no queue discipline. Like the link, it sends at 100 Mbit/s and delivers each datagram 20 ms later.
 

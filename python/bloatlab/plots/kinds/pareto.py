@@ -50,7 +50,7 @@ def _way(column: str) -> str | None:
 
 
 def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the two measures to draw: along x and along y."""
+    """Returns the measures to draw along x and along y; None if there are not two."""
     if columns:
         found = measures(of, columns)
         return (found[0], found[1]) if len(found) >= 2 else None

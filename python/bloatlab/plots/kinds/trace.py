@@ -28,8 +28,7 @@ _LINK = (
     ("active flows", ("active_flows", "new_flows_len")),
 )
 
-#: Columns that exist only for disciplines with two queues. Their sojourn times are not drawn, because they mix both
-#: queues.
+#: Columns that only disciplines with two queues have. `sojourn_ms` is then not drawn, because it mixes both queues.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
 #: The name of the queue that each column describes.

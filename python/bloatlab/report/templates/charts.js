@@ -1,5 +1,5 @@
 "use strict";
-// Interactive charts in place of the pictures. Each figure brings its data as JSON; uPlot draws; nothing is fetched.
+// Replaces the pictures with interactive charts. Each figure contains its data as JSON, and uPlot draws it; nothing is fetched.
 (() => {
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (name) => (name.startsWith("--") ? css(name) : name);
@@ -7,7 +7,7 @@
   const font = '12px ' + (css("--plain") || "sans-serif");
   const charts = [];
 
-  // The value nearest to the pointer: every series has x values of its own, so many are empty at the pointer's.
+  // Returns the index of a series' value nearest to the pointer. Series have different x values, so the series may have no value there.
   function nearest(u, series, hovered) {
     const values = u.data[series];
     if (values[hovered] != null) return hovered;
@@ -19,7 +19,7 @@
     return hovered;
   }
 
-  // One series of the panel becomes one of uPlot, or three: with the ends of its interval, which have no row in the legend.
+  // Converts the panel's series for uPlot. The ends of an interval become two more series, which have no row in the legend.
   function columns(panel) {
     const tables = [], series = [{ label: panel.x.label, value: (u, v) => tick(panel.x, v) }], bands = [], own = [];
     for (const s of panel.series) {
@@ -51,10 +51,10 @@
 
   const scale = (axis) => ({ time: false, distr: axis.log ? 3 : 1, range: (u, lo, hi) => (u.zoomed && lo < hi ? [lo, hi] : axis.range) });
 
-  // The width of the longest line of an axis's named places, about, in px of `font`.
+  // Returns the approximate width of the longest line of an axis's tick labels, in px, for `font`.
   const widest = (ticks) => 7 * Math.max(...ticks.flatMap(([, words]) => words.split("\n")).map((line) => line.length));
 
-  // `width`: of the chart, for the horizontal axis. If its named places have too little room, they are set smaller.
+  // Makes an axis. `width` is that of the chart, for the horizontal axis: if its tick labels have too little room, their font is smaller.
   function axis(given, side, width) {
     const crowded = side === 2 && given.ticks && given.ticks.length * widest(given.ticks) > width - 80;
     const made = {
@@ -63,7 +63,7 @@
       values: (u, splits) => splits.map((v) => (v == null ? "" : short(v))),
     };
     if (given.log) {
-      // 1, 2 and 5 times the powers of ten, or only the powers if the range is wide. uPlot's own ticks begin at the end of the range.
+      // 1, 2 and 5 times the powers of ten, or only the powers if the range is wide. uPlot's own ticks start at the lower limit.
       made.splits = (u, index, low, high) => {
         const found = [], steps = high / low < 300 ? [1, 2, 5] : [1];
         if (!(low > 0 && high > low)) return found;
@@ -84,7 +84,7 @@
     return made;
   }
 
-  // Reference levels and times, and the error bars of points.
+  // Draws the marks (reference levels and times) and the error bars of points.
   function drawMarks(u, panel) {
     const { ctx, bbox } = u, ratio = devicePixelRatio;
     ctx.save();
@@ -130,7 +130,7 @@
     ctx.restore();
   }
 
-  // uPlot's legend by keyboard, and without rows for the ends of intervals.
+  // Makes uPlot's legend usable by keyboard, and hides the rows for the ends of intervals.
   function legend(u, title, named) {
     const table = u.root.querySelector(".u-legend");
     table.setAttribute("role", "group");
@@ -140,7 +140,7 @@
       const head = row.querySelector("th"), value = row.querySelector("td");
       if (value) value.setAttribute("role", "presentation");
       if (u.series[n].edge) { row.hidden = true; return; }
-      // The row of x is hidden if the axis has no label (its places have names): uPlot would call the row "Value".
+      // The row of x is hidden if the axis has no label, because uPlot would call the row "Value".
       if (n === 0) { row.hidden = !named; head.setAttribute("role", "presentation"); return; }
       head.setAttribute("role", "button");
       head.tabIndex = 0;
@@ -169,7 +169,7 @@
     for (const button of document.querySelectorAll("button.whole")) if (button.dataset.link === link) button.hidden = true;
   }
 
-  // Zoom by dragging on one chart, and all that are linked with it and have the same axis follow.
+  // Zooms a chart, and all charts that are linked with it and have the same x axis.
   function zoom(from, min, max) {
     for (const { u, panel } of linked(from.link)) {
       if (panel.x.label !== from.panel.x.label) continue;
@@ -244,7 +244,7 @@
     button.addEventListener("click", () => reset(given.link));
   }
 
-  // Only what is in sight is drawn, so that a long report opens at once.
+  // Draws each chart only when it is about to come into view, so that a long report opens at once.
   function begin() {
     const seen = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) {
@@ -266,7 +266,7 @@
     placeNotes();
   }
 
-  // Reasons open beside their cell; without this script they open at the foot of the window.
+  // Places each reason beside its cell when it opens. Without this script, reasons open at the foot of the window.
   function placeNotes() {
     document.addEventListener("toggle", (e) => {
       const note = e.target;

@@ -155,7 +155,7 @@ def _crossed(table: Mapping[str, Any]) -> list[Trial]:
         label = table["label"].format(**words) if "label" in table else ", ".join(words.values())
         changes = READINGS[table["reading"]].changes if "reading" in table else {}
         variants[label] = functools.reduce(operator.or_, (own for _, own in chosen), dict(changes))
-    if "cases" in table:  # with `cases`, every variant is run in every listed case
+    if "cases" in table:
         listed = [Case(number, Queue[queue]) for number, queue in table["cases"]]
         return [trial for label, changes in variants.items() for trial in _each(listed, {label: changes})]
     queues = [Queue[name] for name in table["queues"]] if "queues" in table else list(Queue)

@@ -209,7 +209,7 @@ def candidates(case: str, metric: str) -> Sequence[Explanation]:
 
 
 def _row(key: str) -> Sequence[str]:
-    """Returns the keys of the cases with the same load, for this queue and the others."""
+    """Returns the keys of all cases with the same load as the case `key`, one per queue."""
     return [Case(int(key[1:3]), queue).key for queue in Queue]
 
 

@@ -3,8 +3,9 @@
     h1 --nic, 1 Gbit/s-- s0 ==up, 10 Mbit/s==> h2        1 ms per link and direction: RTT 4 ms
                             <=down, 10 Mbit/s=
 
-Q is the size of both queues of s0 - h2: Mininet's `max_queue_size` sets it for both interfaces of a link. Traffic: a flow
-from h1 to h2 that never ends, a ping every 0.1 s, and a page of 177 669 bytes that h2 fetches from h1 every 2 s.
+Q is the size of both queues of the link s0 - h2: Mininet's `max_queue_size` sets it for both interfaces of a link.
+Traffic: a flow from h1 to h2 that never ends, a ping every 0.1 s, and a page of 177 669 bytes that h2 fetches from h1
+every 2 s.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Case:
 
 
 def kit() -> list[Case]:
-    """Returns the cases as Mininet runs them, with super-segments in the queue. The tables are printed for Reno."""
+    """Returns the cases as Mininet runs them, with super-segments in the queue. The report has values only for Reno."""
     return [Case(cc, q, SUPER) for cc in CONGESTION for q in QUEUES]
 
 
@@ -129,7 +130,6 @@ def live_cases() -> list[Case]:
     return [*plain(), *today()]
 
 
-#: The experiments by name.
 EXPERIMENTS = DECLARED.experiments
 #: Length of a run in the experiment `jitter`, in s.
 JITTER_SECONDS = 180
@@ -164,7 +164,7 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
             link["jitter"] = f"{case.jitter_us}us"
     for app, given in network["app"].items():
         given["start"] = _start(app, seed)
-    # undoing spurious reductions, as the preset does, needs RACK
+    # the preset undoes spurious reductions, which needs RACK
     other = {"loss_detection": case.detection, "undo": "none", "frto": False} if case.detection else {}
     network["tcp"]["lab"] |= {"congestion_control": case.congestion, **other}
     network |= {"name": name, "seed": seed, "duration": f"{lab.seconds}s"}

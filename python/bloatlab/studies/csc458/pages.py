@@ -36,7 +36,6 @@ from bloatlab.tables import TextCell, TextTable, number, row
 #: Decimal places, by metric.
 DIGITS = {MEAN: 3, SD: 3, WAITS: 3, LARGEST: 1}
 
-#: The columns of the table of all cases.
 COLUMNS = DECLARED.columns("cases")
 
 

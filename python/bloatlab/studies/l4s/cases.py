@@ -7,11 +7,11 @@ the queue and its own transmission. In the L4S tests, half of the propagation de
     server 2 --+
     servers  <--delay-- r <---------------- home
 
-The L4S tests are by P. Heist and J. Morton (2020), as in their batch file and scripts; each row of `published.csv` names one
-of their runs. Two hosts and a middlebox run in network namespaces, without offloads (no super-packets). netem delays incoming
-packets by half the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its
-defaults. All TCP connections negotiate AccECN (tcp_ecn = 3). ACKs pass through a queue of the same kind, which is never
-full and is left out here.
+The L4S tests are by P. Heist and J. Morton (2020). Our cases follow their batch file and scripts; each row of
+`published.csv` names one of their runs. Two hosts and a middlebox run in network namespaces, without offloads (no
+super-packets). netem delays incoming packets by half the round trip. HTB shapes the output of the queue, which has its
+default parameters, to 50 or 10 Mbit/s of Ethernet frames. All TCP connections negotiate AccECN (tcp_ecn = 3). ACKs pass
+through a queue of the same kind, which is never full and is left out here.
 
     scenario 1   two uploads at once, 180 s; measured 118 to 178 s    DualPI2, pfifo, fq_codel
     scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
@@ -241,7 +241,8 @@ COUPLED = tuple(
     for stack in ("prague-rounds", "prague7")
     for rtt in (10.0, 20.0, 80.0)
 )
-#: The cases of `COUPLED` with a round trip of 80 ms, with four flows of each kind instead of one, because four windows rarely decrease at the same time.
+#: The cases of `COUPLED` with a round trip of 80 ms, with four flows of each kind instead of one, because four windows
+#: rarely decrease at the same time.
 SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)

@@ -19,7 +19,7 @@ _CASES: Mapping[str, Case] = {f"l4s {case}": case for case in cases()}
 def measure(result: Result) -> Measures:
     """Measures rates in Mbit/s, waits in the queue in ms, and shares in [0, 1].
 
-    A wait is the delay without the packet's own transmission.
+    A wait is the delay without the propagation delay and without the packet's own transmission.
     """
     case = _CASES[result.scenario.name]
     neck = result.summary["links"][NECK]

@@ -18,9 +18,7 @@ import polars as pl
 from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 
-#: Length of the blast, in s.
 SPAN_S = BLAST_S[1] - BLAST_S[0]
-
 
 #: The time before the blast, but after slow start, in s.
 _BEFORE = pl.col("t_s").is_between(5, BLAST_S[0], closed="left")

@@ -21,7 +21,6 @@ from bloatlab.tables import TextCell, TextTable, Tone, listed, number
 
 # ------------------------------------------------------------------------------------------------------------ tables
 
-#: The columns of tables.
 COLUMNS, VOICE, STATE, SMALL = map(DECLARED.columns, ("cases", "voice", "state", "small"))
 _GROUPS = [("", 1), ("under the blast", 6), ("share of the buffer, %", 3)]
 
@@ -112,7 +111,7 @@ _PERIODS = {"0-20": (0.0, 20.0), "20-60": (20.0, 60.0), "60-100": (60.0, 100.0),
 def _printed(name: str) -> tuple[list[float], list[float]]:
     """Returns TCP's throughput behind a queue as steps, as read from the chart in the slides.
 
-    If several slides show a period, the first one's value is used.
+    If several slides show a period, the value of the first slide is used.
     """
     found: dict[str, float] = {}
     for row in rows("mmcn1999"):

@@ -111,7 +111,6 @@ _PERIODS = {"0-20": "tcp_before_kbs", "20-60": "tcp_kbs", "60-100": "tcp_after_k
 
 
 def _row(row: Row, runs: Runs) -> Cell:
-    """Returns a row of the slides as a cell."""
     printed = [float(n[0]) for n in re.finditer(r"\d+(\.\d+)?", row.value)][:1]
     if row.metric.startswith("TCP throughput"):
         period = next(key for key in _PERIODS if key in row.metric)
@@ -200,7 +199,11 @@ Settings = Sequence[tuple[float, float]]
 
 
 def _power(runs: Runs) -> Settings | None:
-    """Returns, for each throughput of RED, the queue that drop-tail needs to reach it, interpolated between buffer sizes."""
+    """Returns RED's mean queue for each setting, and the queue that drop-tail needs for the same throughput.
+
+    Drop-tail's queue is interpolated between buffer sizes. Settings with a throughput outside drop-tail's range are
+    left out.
+    """
     keys = [*(f"two ftp, red {n}" for n in TWO_FTP_MIN_TH), *(f"two ftp, droptail {n}" for n in TWO_FTP_LIMITS)]
     points = [(median_of(runs, key, "rate_share"), median_of(runs, key, "queue_mean_packets")) for key in keys]
     known = [(share, queue) for share, queue in points if share is not None and queue is not None]

@@ -32,7 +32,7 @@ GREY, PAPER = style.GRID, style.PUBLISHED
 
 LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 
-#: The colours for the text's values.
+#: The colours of points for values from the paper's text, by the names in `study.toml`.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
 #: Additional values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is closest to the

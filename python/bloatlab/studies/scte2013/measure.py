@@ -103,9 +103,9 @@ def _mean(result: Result, name: str) -> float:
 
 
 def fates(result: Result, link: str) -> Measures:
-    """Counts drops at the head and at the tail, timeouts, and the gamer's lost packets.
+    """Counts drops of a full queue and early drops, timeouts, and the gamer's lost packets.
 
-    The gamer's losses are counted twice: all of them, and those after `SETTLED_S`.
+    There are two counts of the gamer's losses: all of them, and those after `SETTLED_S`.
     """
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
@@ -239,8 +239,8 @@ def after_changes(result: Result) -> Measures:
 def before_and_after(result: Result) -> Measures:
     """Returns the mean FTP latency before and after the link's only change.
 
-    The first mean is over the last 60 s before the change (or half of the time before it), the second over the last
-    60 s of the run (or as long as the first).
+    Both means are over the same length of time, 60 s or half of the time before the change, whichever is shorter: the
+    first directly before the change, the second at the end of the run.
     """
     changes = _changes(result)
     if len(changes) != 1:

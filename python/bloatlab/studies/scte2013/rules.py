@@ -7,9 +7,9 @@ theory          computed; counted
 parameter       used in the scenario, from which it is read back; not counted
 not tested      no run or computation could test it; not counted
 
-The explanations for statements that differ were written after the runs. Each cause has one, with the experiment that must
-support it. If the runs of the experiment support it, the cause is printed with the value; if they do not, or were not made,
-the statement is "not explained".
+The explanations for statements that differ were written after the runs. Each explanation names a cause and the
+experiment that must support it. If the runs of the experiment support the cause, it is printed with the value; if they
+do not, or were not made, the statement is "not explained".
 """
 
 from __future__ import annotations

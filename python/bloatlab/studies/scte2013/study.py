@@ -43,7 +43,6 @@ def _made(asked: Sequence[str]) -> list[Experiment]:
 
 
 def _batch(experiment: Experiment, seconds: int | None) -> Batch:
-    """Returns the batch of all runs of a grid."""
     return Batch(
         name=experiment.name,
         measure=CELLS,

@@ -21,7 +21,6 @@ from bloatlab.workloads.cable_loads import LOADED, NUMBERS
 
 DECLARED = Declared("today")
 
-#: The tables' columns.
 COLUMNS, ASKED, LOADS = map(DECLARED.columns, ("lines", "considerations", "loads"))
 
 #: Short names of the equipment, and the labels below an axis.

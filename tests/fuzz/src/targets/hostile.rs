@@ -12,7 +12,6 @@ use scenario::read::{self, Format};
 use serde_json::{Value, json};
 use sim::{WORK_PER_SLICE, World};
 
-/// Scenarios in which most links have no rate.
 pub(crate) const RATELESS: Target = Target {
     name: "rateless",
     minute: 3_000,
@@ -23,7 +22,6 @@ pub(crate) const RATELESS: Target = Target {
     start: Vec::new,
 };
 
-/// Scenarios with special characters in names.
 pub(crate) const NAMES: Target = Target {
     name: "names",
     minute: 100_000,
@@ -34,7 +32,6 @@ pub(crate) const NAMES: Target = Target {
     start: Vec::new,
 };
 
-/// Arbitrary text as a link's trace.
 pub(crate) const TRACE: Target = Target {
     name: "trace",
     minute: 500_000,

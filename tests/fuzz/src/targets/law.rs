@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 use units::{BitRate, Duration, Rng, Time};
 
-/// Any law, with an arbitrary sequence of calls.
 pub(crate) const LAW: Target = Target {
     name: "law",
     minute: 250_000,

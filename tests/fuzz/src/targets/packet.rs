@@ -8,7 +8,6 @@ use packet::craft::{self, Ip};
 use packet::header;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Arbitrary bytes as a packet.
 pub(crate) const PACKET: Target = Target {
     name: "packet",
     minute: 500_000,

@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 
-/// Any discipline, with an arbitrary sequence of calls.
 pub(crate) const QUEUE: Target = Target {
     name: "queue",
     minute: 150_000,
@@ -204,7 +203,7 @@ impl Bench<'_> {
                 self.spec
             );
         }
-        // timers beyond this number fire late, as on a busy host
+        // timers beyond these limits fire late, as on a busy host
         self.now = until.max(self.now);
     }
 
@@ -214,7 +213,7 @@ impl Bench<'_> {
         assert!(self.queue.counters().balance(b), "{:?}: the books do not balance", self.spec);
         let (short, segments, instances) = match self.spec {
             Spec::Droptail(p) => (u64::from(p.ns2_off_by_one), u64::from(p.super_segment), 1),
-            // each instance has this limit
+            // the limit applies to each of CAKE's instances
             Spec::Cake(p) => (0, 1, u64::from(p.instances)),
             _ => (0, 1, 1),
         };

@@ -84,7 +84,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
     p.receiver.ack_every = 1 + s.below(3) as u32;
     p.receiver.quick_acks = s.below(3) as u32;
     p.receiver.delayed_ack = Duration::from_millis(40);
-    // timers without ticks are exact
+    // a tick of zero makes timers exact
     p.rto.timer_tick = Duration::ZERO;
     p.receiver.dsack = s.chance(128);
     if p.validate().is_err() {

@@ -13,7 +13,6 @@ use scenario::Scenario;
 use scenario::read::{self, Format};
 use sim::{Column, Outcome, World};
 
-/// Valid scenarios, which are run.
 pub(crate) const VALID: Target = Target {
     name: "scenario",
     minute: 10_000,
@@ -24,7 +23,6 @@ pub(crate) const VALID: Target = Target {
     start: Vec::new,
 };
 
-/// Scenarios with the right structure and arbitrary values.
 pub(crate) const WILD: Target = Target {
     name: "wild",
     minute: 15_000,
@@ -35,7 +33,6 @@ pub(crate) const WILD: Target = Target {
     start: Vec::new,
 };
 
-/// Valid scenarios, which are built but not run.
 pub(crate) const BUILD: Target = Target {
     name: "build",
     minute: 40_000,

@@ -17,7 +17,6 @@ use std::sync::LazyLock;
 use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use units::{Duration, Time};
 
-/// Arbitrary ACKs, for a sender with any stack.
 pub(crate) const SENDER: Target = Target {
     name: "sender",
     minute: 10_000,

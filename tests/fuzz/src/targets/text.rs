@@ -8,7 +8,6 @@ use scenario::Scenario;
 use scenario::read::{self, Format};
 use units::Problem;
 
-/// Scenario files in TOML.
 pub(crate) const TOML: Target = Target {
     name: "toml",
     minute: 300_000,
@@ -19,7 +18,6 @@ pub(crate) const TOML: Target = Target {
     start: || examples().iter().map(|t| t.as_bytes().to_vec()).collect(),
 };
 
-/// Scenario files in JSON.
 pub(crate) const JSON: Target = Target {
     name: "json",
     minute: 400_000,

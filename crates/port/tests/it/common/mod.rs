@@ -28,7 +28,6 @@ impl FateSink for Drops {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// A port and its environment.
 pub(crate) struct Bench {
     pub port: Port,
     pub flows: FlowTable,
@@ -44,7 +43,7 @@ impl Bench {
         Self::named(spec, "up")
     }
 
-    /// Builds a bench whose random streams have this name.
+    /// Builds a bench whose random streams have names that begin with `name`.
     pub(crate) fn named(spec: &str, name: &str) -> Self {
         let port = Port::build(&read(spec).unwrap(), LinkId(0), 1, name).unwrap();
         Self { port, flows: FlowTable::default(), fates: Drops::default(), tape: Tape::default(), out: vec![], seq: 0 }

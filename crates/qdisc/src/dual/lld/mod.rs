@@ -3,9 +3,9 @@
 //! ```text
 //! arrival    ECT(1), CE or an NQB code point: L;  all others: C
 //! L          qdelay from the bytes in L and the packet (see `iaqm`), or from the virtual queue;  p_CL = min(1, k sqrt(p_C))
-//!            the sum of max(p_native, p_CL) over arrivals exceeds 1: mark the arrival, and subtract 1
-//!            queue protection sanctions the packet (see `protection`): it goes to C
-//!            L has no room (bytes >= limit - 2000): drop
+//!            if the sum of max(p_native, p_CL) over arrivals exceeds 1: subtract 1 from the sum, and mark the arrival
+//!            if queue protection sanctions the packet (see `protection`): the packet goes to C
+//!            if L has no room (bytes >= limit - 2000): drop
 //! C          DOCSIS-PIE with qdelay = 8 bytes / r_C
 //!            r_L = min(weight x AMSR, MSR_L, bits sent from L in the last interval / interval);  r_C = min(AMSR - r_L, MSR_C)
 //! turn       decided by the modem's grants or the CMTS's scheduler;  in front of any other link, by weighted round robin
@@ -95,7 +95,7 @@ struct Rates {
     ramp: Ramp,
     critical: Duration,
     l_buffer: u64,
-    /// Limit on the virtual queue's delay, if there is one.
+    /// Limit on the virtual queue's delay, if L has a virtual queue.
     l_delay: Duration,
     c_buffer: u64,
 }

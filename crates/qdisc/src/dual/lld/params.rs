@@ -11,7 +11,7 @@ use units::{Duration, Limit, Problem, ensure, within};
 /// Maximum of MAXTH, because its TLV is a 16-bit number of microseconds.
 const LONGEST: Duration = Duration(65_535_000);
 
-/// Estimation of the delay of the Low Latency queue on the arrival of a packet.
+/// How the delay of the Low Latency queue is estimated when a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
@@ -54,10 +54,10 @@ params! {
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         lg_aging: u8 = 19,
-        /// BI_SIZE: there are 2^bucket_id_size buckets, each for one flow, and an additional bucket, which all flows that find
-        /// no free bucket share.
+        /// BI_SIZE: 2^bucket_id_size buckets hold one flow each. One more bucket is shared by all flows that find no free
+        /// bucket.
         bucket_id_size: u8 = 5,
-        /// ATTEMPTS: number of buckets that are tried for a flow.
+        /// ATTEMPTS: number of buckets tried for a flow.
         attempts: u8 = 2,
         /// DOCSIS-PIE on the Classic queue. A null limit means 100ms at the queue's highest rate. This rate is the larger of the
         /// MSR and the peak rate of its service flow, or the aggregate's peak rate if the service flow has no rates.

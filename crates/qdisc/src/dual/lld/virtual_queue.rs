@@ -1,7 +1,7 @@
 //! The virtual queue of an upstream: the delay of the Low Latency queue without the time that bytes wait for the request loop.
 //!
 //! ```text
-//! vq          drains 1 s per s;  an arriving packet adds 8 size / MAX_RATE, which is undone if it does not stay in L
+//! vq          drains 1 s per s;  an arriving packet adds 8 size / MAX_RATE;  undone if the packet does not stay in L
 //! every half MAP interval:
 //!   average   += (bytes in L - average) / 2^7
 //!   allowed   = loop delay x (MAX_RATE - GGR) / 8 + GGR x GGI / 8          loop delay = MinReqGntDelay + a MAP interval
@@ -14,7 +14,7 @@
 //! raised to the excess.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
-//! Units: L in bytes of frames with the MAC header, packets without it.
+//! Units: the bytes queued in L, the Low Latency queue, include the MAC header; the sizes of arriving packets do not.
 //! Departs: the rest of a packet sent in fragments is not counted. Sampling stops while L is empty and the average is
 //! at most `allowed`; the next arrival applies the missed samples to the average.
 

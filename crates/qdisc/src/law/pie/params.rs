@@ -13,7 +13,7 @@ use units::{Bytes, Duration, Limit, Prob};
 pub enum PieVariant {
     /// RFC 8033 (2017) without its optional parts: target 15 ms, updates every 15 ms, bursts of 150 ms, the full tuning table.
     Rfc8033,
-    /// Linux sch_pie: like RFC 8033, but with de-randomised drops, a decay of 1 - 1/64, +0.02 per update while the delay
+    /// Linux sch_pie: like RFC 8033, but with de-randomised drops, a decay factor of 1 - 1/64, +0.02 per update while the delay
     /// exceeds 250 ms, and avpkt 1514. The decision on an arrival uses the current delay. Nothing is dropped while fewer than
     /// two packets are queued. Departures use up the burst allowance.
     Linux,
@@ -83,8 +83,8 @@ params! {
         bytemode: bool = false,
         /// MEAN_PKTSIZE, the mean packet size; null: 1000 bytes, 1514 (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
-        /// No early drop while at most this many bytes are queued; null: 2 avpkt, 2 avpkt - 1 (linux, which requires fewer than
-        /// two packets).
+        /// No early drop while at most this many bytes are queued; null: 2 avpkt, 2 avpkt - 1 (linux: fewer than two
+        /// packets).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
         /// The delay that is compared with half of `target`. If this delay is lower and the probability is below 0.2, the
         /// arrival is kept. Null: last_update, present (linux).
@@ -142,7 +142,6 @@ impl PieParams {
         self.limit.filter(|_| self.activation.get() > 0.0).map(|limit| limit.map(part))
     }
 
-    /// Returns true if the delay is derived from the departure rate.
     pub(crate) fn measures_departures(&self) -> bool {
         self.delay() == DelayEstimate::DepartureRate
     }

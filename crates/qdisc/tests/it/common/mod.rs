@@ -134,7 +134,6 @@ impl Bench {
         (0..n).map_while(|_| self.pull()).map(|p| p.flow.0).collect()
     }
 
-    /// Advances the time.
     pub(crate) fn wait(&mut self, ms: u64) {
         self.now = Time(self.now.0 + ms * 1_000_000);
     }

@@ -8,8 +8,8 @@ use sim::{Column, Outcome, World};
 use std::fmt::Write;
 use units::{Duration, Rng, Time};
 
-/// Parses a scenario. Start times and pauses that the text does not set are fixed. If the scenario is invalid, panics with a
-/// list of its problems.
+/// Parses a scenario. Sets `start_spread` and the `think_spread` of web users to 0 where the text does not set them. If
+/// the scenario is invalid, panics with a list of its problems.
 pub(crate) fn read(toml: &str) -> Scenario {
     let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
     read.start_spread.get_or_insert(Duration::ZERO);
@@ -51,7 +51,7 @@ impl Sink for Ear {
     }
 }
 
-/// Returns the whole outcome except the number of events, as text. It is text so that NaN equals NaN.
+/// Returns the whole outcome except the number of events. The result is text, so that NaN equals NaN.
 pub(crate) fn said(outcome: &Outcome) -> String {
     let mut summary = outcome.summary.clone();
     summary.as_object_mut().unwrap().remove("events");
@@ -70,7 +70,6 @@ pub(crate) fn number(outcome: &Outcome, path: &str) -> f64 {
     v.as_f64().unwrap_or_else(|| panic!("no number at {path}: {v}"))
 }
 
-/// Returns a column of a table.
 pub(crate) fn column<'a>(outcome: &'a Outcome, table: &str, name: &str) -> &'a Column {
     let table = outcome.tables.iter().find(|t| t.name == table).expect("a table of this name");
     &table.columns.iter().find(|c| c.0 == name).expect("a column of this name").1
@@ -176,7 +175,8 @@ pub(crate) enum Numbers {
 pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
-    /// True if networks may have links that are never on the fast path: CoDel, loss, shapers, schedules.
+    /// True if networks may have links that are never on the fast path: links with loss, a shaper, a schedule or a
+    /// DOCSIS modem.
     pub any_link: bool,
     /// True if networks may have links with delivery opportunities.
     pub opportunities: bool,
@@ -356,8 +356,9 @@ impl Dice {
     fn apps(&mut self, text: &mut String, hosts: &[String]) {
         for i in 0..2 + self.rng.below(5) {
             let from = self.rng.below(hosts.len() as u64) as usize;
-            // The hosts of a dumbbell alternate between its two sides, so an odd step leads to a host on the other side.
-            // Between two hosts on the same side, no link might limit the rate of a flow
+            // the hosts of a dumbbell alternate between its two sides, so an odd step leads to a host on the other
+            // side. A path between two hosts on the same side may have no link with a rate, so nothing would limit a
+            // flow
             let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
             let to = if to == from { (from + 1) % hosts.len() } else { to };
             let (from, to) = (&hosts[from], &hosts[to]);

@@ -34,7 +34,8 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// Starts an epoch in which nothing is acknowledged yet. Called after an ACK, for a new connection, and after an idle period.
+    /// Starts an epoch in which nothing is acknowledged yet. Called for a new connection, when an ACK ends the previous
+    /// epoch, and after an idle period.
     pub(super) fn restart(&mut self, now: Time) {
         self.epoch = now;
         self.acked = 0.0;

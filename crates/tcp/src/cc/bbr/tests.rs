@@ -72,7 +72,8 @@ fn the_handshake_is_the_first_round_trip_until_it_expires() {
     assert_eq!(b.rt_prop, Some(4_000));
     // the expected rate is the window of ten segments per 4 ms, times the gain of 2.89 and the margin of 0.99
     assert!((b.pacing_rate - 2.89 * 0.99 * 10_000.0 / 0.004).abs() < 1.0);
-    // the round trip of a segment takes 10 ms, with 6 ms of transmission; the small packets of the handshake took only 4 ms
+    // the round trip of a segment takes 10 ms, including 6 ms of transmission; the small packets of the handshake took
+    // only 4 ms
     for k in 1..=10_000 {
         let now = Time(5_000_000 + k * 1_000_000);
         step(&mut b, &mut w, &ack(now, k * 1000, 10_000, 10_000));

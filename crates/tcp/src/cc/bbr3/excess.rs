@@ -26,7 +26,6 @@ pub(super) struct Excess {
 }
 
 impl Excess {
-    /// Starts an interval at `now`.
     pub(super) fn restart(&mut self, now: Time) {
         (self.interval_start, self.delivered) = (now, 0.0);
     }

@@ -12,7 +12,6 @@
 
 use crate::cc::control::AckSample;
 
-/// Gain of alpha.
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
 /// Factor of alpha in the reduction of inflight_shortterm.
 const FACTOR: f64 = 1.0 / 3.0;
@@ -50,7 +49,6 @@ impl Marks {
         }
     }
 
-    /// Ends a round.
     pub(super) fn end_round(&mut self) {
         if self.delivered == 0 {
             self.ratio = 0.0;

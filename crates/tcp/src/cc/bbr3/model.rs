@@ -10,7 +10,7 @@ use units::Duration;
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval: the time without a lower RTT after which ProbeRTT begins.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Growth of the bandwidth per round, as a factor, above which the pipe is not full.
+/// Factor of growth of the bandwidth per round: with at least this growth, the pipe is not full yet.
 const FULL_BW_GROWTH: f64 = 1.25;
 /// Number of rounds with less growth than [`FULL_BW_GROWTH`] after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
@@ -21,7 +21,7 @@ pub(super) fn delivery_rate(rs: &RateSample) -> f64 {
 }
 
 impl Bbr3 {
-    /// Returns BBR.max_bw.
+    /// Returns BBR.max_bw, bytes per second.
     pub(super) fn max_bw(&self) -> f64 {
         self.path.max_bw_filter[0].max(self.path.max_bw_filter[1])
     }
@@ -52,7 +52,8 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceMaxBwFilter(): ends a ProbeBW cycle in the filter of max_bw. A cycle without a sample leaves the filter unchanged.
+    /// AdvanceMaxBwFilter(): starts a new ProbeBW cycle in the max_bw filter. If the current cycle has no sample, the filter does not
+    /// change.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.path.max_bw_filter[0] > 0.0 {
             self.path.max_bw_filter = [0.0, self.path.max_bw_filter[0]];
@@ -108,7 +109,7 @@ impl Bbr3 {
         self.pacing_rate = super::STARTUP_PACING_GAIN * super::PACING_MARGIN * cwnd / (f64::from(us.max(1)) * 1e-6);
     }
 
-    /// SetPacingRateWithGain(): sets the pacing rate from bw. Until the pipe has been full, the rate is never lowered.
+    /// SetPacingRateWithGain(): sets the pacing rate from bw. Before the pipe is first full, the rate may only rise.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.path.bw * super::PACING_MARGIN;
         if rate > 0.0 && (self.path.full_bw_reached || rate > self.pacing_rate) {
@@ -116,7 +117,6 @@ impl Bbr3 {
         }
     }
 
-    /// Returns true in ProbeRTT.
     pub(super) fn is_in_probe_rtt(&self) -> bool {
         self.phase == Phase::ProbeRtt
     }

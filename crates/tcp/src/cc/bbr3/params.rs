@@ -18,8 +18,8 @@ words! {
         /// Source: draft-ietf-ccwg-bbr-04.
         "draft" Draft,
         /// Google's version for Linux: the pacing gain is 0.347 in Drain and 0.91 in DOWN, and ACK aggregation is measured over
-        /// the last 5 to 10 rounds. This version responds to the share of marked packets if `ecn_feedback` counts marks and the
-        /// round trip is at most 5 ms.   Source: google/bbr, branch v3.
+        /// the last 5 to 10 rounds. This version responds to the share of marked packets if `ecn_feedback` is `dctcp` or `accecn`
+        /// and the minimum round-trip time is at most 5 ms.   Source: google/bbr, branch v3.
         "linux" Linux,
     }
 }

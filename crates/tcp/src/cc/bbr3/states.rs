@@ -16,7 +16,7 @@ const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 const DRAIN_ROUNDS: u64 = 3;
 /// Minimum wait between two probes, and the maximum random addition to it, seconds.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
-/// Maximum number of rounds to wait for coexistence with Reno.
+/// Maximum number of rounds from one probe to the next, for coexistence with Reno.
 const MOST_RENO_ROUNDS: f64 = 63.0;
 /// BBR.ProbeRTTDuration: the time in ProbeRTT with a small window.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
@@ -36,8 +36,8 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss(): decides that the pipe is full at the end of a round that began with a loss, was in
-    /// recovery throughout, and had too many losses.
+    /// CheckStartupHighLoss(): decides that the pipe is full after a full round of recovery with too many losses. In the Linux
+    /// form, two consecutive rounds with too many marks have the same effect.
     fn check_startup_high_loss(&mut self, s: &AckSample, rs: &RateSample) {
         let losses = self.bounds.loss_round_start
             && s.state == State::Recovery
@@ -68,8 +68,8 @@ impl Bbr3 {
         self.cycle.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
     }
 
-    /// IsRenoCoexistenceProbeTime(): returns true after one round per segment of the target window, at most 63 rounds. So BBR
-    /// probes about as often as Reno would.
+    /// IsRenoCoexistenceProbeTime(): returns true once the number of rounds since the last probe reaches the target window in
+    /// segments, or 63. So BBR probes about as often as Reno would.
     pub(super) fn is_reno_coexistence_probe_time(&self, cwnd: f64) -> bool {
         let reno_rounds = (self.target_inflight(cwnd) / self.mss).floor();
         f64::from(self.cycle.rounds_since_probe_up) >= reno_rounds.min(MOST_RENO_ROUNDS)
@@ -181,7 +181,8 @@ impl Bbr3 {
         self.bdp_multiple(self.path.bw, super::PROBE_RTT_CWND_GAIN).max(super::MIN_PIPE_CWND * self.mss)
     }
 
-    /// HandleProbeRTT(): waits until the data in flight fits into the window of ProbeRTT, and then for 200 ms and a round.
+    /// HandleProbeRTT(): waits until the data in flight fits into the window of ProbeRTT, and then for at least 200 ms and
+    /// one round.
     fn handle_probe_rtt(&mut self, cwnd: &mut f64, s: &AckSample) {
         if self.cycle.probe_rtt_done_stamp.is_none() {
             if s.in_flight as f64 <= self.probe_rtt_cwnd() {

@@ -103,8 +103,8 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         self.call(0, |e, p, now, io| e.write(p, now, bytes, io))
     }
 
-    /// Processes the next event, if there is one up to `end`. Returns the step if the event was at end 0, or an inner `None`
-    /// if it was at end 1.
+    /// Processes the next event up to the time `end`. Returns `None` if there is no such event, `Some(None)` for an
+    /// event at the receiver, and the step for an event at the sender.
     pub(crate) fn step(&mut self, end: Time) -> Option<Option<Step>> {
         let packet = self.flying.first_key_value().map_or(Time::NEVER, |(k, _)| k.0);
         let timers = [self.ends[0].deadline(), self.ends[1].deadline()];
@@ -116,7 +116,7 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         self.now = self.now.max(next);
         let (i, ack, sent) = if packet == next {
             let (_, (to, mut s)) = self.flying.pop_first()?;
-            // for a plain pure ACK, a host's fast path leaves out the sequence number and the time stamp
+            // like a host's fast path, leaves out the sequence number and the time stamp of a plain pure ACK
             if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                 (s.seq, s.ts_val) = (0, 0);
             }
