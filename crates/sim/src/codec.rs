@@ -8,7 +8,7 @@
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its own stamp |
 //! | counting ACK | as a plain ACK, but its ECN bits hold AccECN's counter | the ACK | the echoed stamp | its own stamp |
 //! | plain data | data of a side that has received only the SYN of the other side | its number | its stamp | ACK 1, the echo |
-//! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its own stamp |
+//! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | nothing |
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
 //! The first three forms make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the
@@ -161,17 +161,20 @@ struct Body {
 /// ACKs are in flight when thousands of flows lose packets at the same time.
 ///
 /// Blocks are (start - ACK, length). The first block is not empty, and lies below the ACK if it reports a duplicate (RFC
-/// 2883). With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the echoed stamp
-/// instead.
+/// 2883). With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the stamps instead.
 #[derive(Clone, Copy, Debug)]
 struct Sacks {
     first: (u32, NonZeroU32),
     more: [(u32, u32); 2],
-    /// A fourth block, or the echoed stamp with length 0.
+    /// A fourth block; or the echoed stamp, and [`Sacks::STAMPS`] with the microseconds from that stamp to the ACK's own.
     last: (u32, u32),
 }
 
 impl Sacks {
+    /// Set in the second number of `last` if it holds stamps: a block's length is below 2^31. It leaves 31 bits for the time between
+    /// the stamps, which is enough for 35 minutes.
+    const STAMPS: u32 = 1 << 31;
+
     /// Packs the blocks. All blocks lie within a receive window (2 GiB at most) of the ACK, so differences fit into 32
     /// bits.
     fn new(segment: &Segment) -> Self {
@@ -180,7 +183,8 @@ impl Sacks {
         let (start, len) = parts.next().unwrap_or_default();
         let mut next = || parts.next().unwrap_or_default();
         let more = [next(), next()];
-        let last = parts.next().unwrap_or((segment.ts_ecr, 0));
+        let stamps = (segment.ts_ecr, segment.ts_val.wrapping_sub(segment.ts_ecr) | Self::STAMPS);
+        let last = parts.next().unwrap_or(stamps);
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
@@ -199,11 +203,14 @@ impl Sacks {
     fn segment(&self, ack: u64, flags: Flags, ecn: Ecn) -> Segment {
         let mut s = Segment { ack, flags, has_ack: true, ecn, ..Segment::default() };
         let parts = [(self.first.0, self.first.1.get()), self.more[0], self.more[1], self.last];
-        for (start, len) in parts.into_iter().filter(|(_, len)| *len > 0) {
+        for (start, len) in parts.into_iter().filter(|(_, len)| (1..Self::STAMPS).contains(len)) {
             let start = ack.wrapping_add_signed(i64::from(start as i32));
             s.sack.push(SackBlock { start, end: start + u64::from(len) });
         }
-        s.ts_ecr = if self.last.1 == 0 { self.last.0 } else { 0 };
+        if self.last.1 >= Self::STAMPS {
+            s.ts_ecr = self.last.0;
+            s.ts_val = s.ts_ecr.wrapping_add(self.last.1 - Self::STAMPS);
+        }
         s
     }
 }
@@ -348,8 +355,8 @@ mod tests {
     fn sacks_keep_a_segment() {
         let flags = Flags::PURE_ACK.with(Flags::SACK).with(Flags::ECE);
         for blocks in 1..=4_u64 {
-            let ts_ecr = if blocks < 4 { 0xffff_fff0 } else { 0 };
-            let mut s = Segment { ack: 1 << 40, ts_ecr, flags, has_ack: true, ..Segment::default() };
+            let (ts_val, ts_ecr) = if blocks < 4 { (0x7fff_ffef, 0xffff_fff0) } else { (0, 0) };
+            let mut s = Segment { ack: 1 << 40, ts_val, ts_ecr, flags, has_ack: true, ..Segment::default() };
             for i in 0..blocks {
                 let start = (1 << 40) + 1 + i * 500_000_000;
                 s.sack.push(SackBlock { start, end: start + 1 + i });
@@ -358,7 +365,7 @@ mod tests {
         }
         // a block that reports a duplicate 2 GiB below the ACK
         let start = (1 << 40) - (1 << 31);
-        let mut s = Segment { ack: 1 << 40, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
+        let mut s = Segment { ack: 1 << 40, ts_val: 7, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
         s.sack.push(SackBlock { start, end: start + 1448 });
         assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
     }
@@ -411,11 +418,12 @@ mod tests {
                 Form::Sack => {
                     seen[2] += 1;
                     seen[6] += u32::from(segment.flags.has(Flags::ACE));
-                    // four blocks leave no room for the echoed stamp
-                    let ts_ecr = if segment.sack.as_slice().len() < 4 { segment.ts_ecr } else { 0 };
+                    // four blocks leave no room for time stamps
+                    let stamped = segment.sack.as_slice().len() < 4;
+                    let (ts_val, ts_ecr) = if stamped { (segment.ts_val, segment.ts_ecr) } else { (0, 0) };
                     // the codec sets SACK_WHOLE for queues if the blocks cover all data that the receiver has
                     let flags = flags.with(packet.flags.and(Flags::SACK_WHOLE));
-                    let kept = Segment { seq: 0, ts_val: 0, ts_ecr, flags, ..segment };
+                    let kept = Segment { seq: 0, ts_val, ts_ecr, flags, ..segment };
                     assert_eq!(bodies.sack(&packet), kept);
                 }
                 Form::Whole => {
@@ -436,7 +444,7 @@ mod tests {
             seq: rng.below(1 << 40),
             ack,
             ts_val: clock_us(sent),
-            ts_ecr: rng.below(1 << 32) as u32,
+            ts_ecr: clock_us(sent).wrapping_sub(rng.below(1 << 31) as u32),
             has_ack: true,
             ..Segment::default()
         };

@@ -58,7 +58,7 @@ impl Sender {
         if cx.rx.ecn != EcnUse::Off {
             self.count_marks(cx.rx, segment, acked, &mut sample);
         }
-        if segment.ts_val != 0 && segment.ts_ecr != 0 {
+        if segment.ts_val != 0 && segment.ts_ecr != 0 && p.reads_ack_time() {
             sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
         }
         if sample.lost > 0 {
