@@ -85,7 +85,7 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     with style.drawing():
-        drawn = NewFigure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+        drawn = NewFigure(figsize=(size[0] * columns, size[1] * rows))
         grid = drawn.subplots(rows, columns, squeeze=False).ravel()
         for axes, panel in zip(grid, panels, strict=False):
             _draw(axes, panel)
@@ -95,7 +95,18 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
         for axes, panel in zip(grid, panels, strict=False):
             _marks(axes, panel.marks, (0.8 * 72.0 * size[0], 0.7 * 72.0 * size[1]))
         _legends(drawn, grid, panels)
+        lay_out(drawn)
     return drawn
+
+
+def lay_out(drawn: Figure, **gaps: float) -> None:
+    """Sets the positions of panels and legends; `gaps` are options of matplotlib's constrained layout.
+
+    If the figure had a layout engine, matplotlib would draw it twice to save it.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
+
+    ConstrainedLayoutEngine(**gaps).execute(drawn)
 
 
 def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
@@ -142,7 +153,8 @@ def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
     files.write(svg, _svg(drawn))
     with style.drawing(), files.beside(png) as aside:
-        drawn.savefig(aside, format="png", dpi=200, facecolor="white", metadata={"Software": None})
+        options: dict[str, Any] = {"facecolor": "white", "metadata": {"Software": None}}
+        drawn.savefig(aside, format="png", dpi=200, bbox_inches=_box(drawn), **options)
     return svg, png
 
 
@@ -164,17 +176,26 @@ def apart(svg: str) -> str:
 
 #: The SVG of each figure. Making the SVGs takes most of a report's time, so each is made only once.
 _DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
+#: The box around all that a figure draws, in inches.
+_BOXES: WeakKeyDictionary[Figure, Any] = WeakKeyDictionary()
 
 
 def _svg(drawn: Figure) -> str:
-    """Returns the figure as SVG source, and freezes its layout."""
+    """Returns the figure as SVG source."""
     if drawn not in _DRAWN:
         buffer = io.StringIO()
         with style.drawing():
-            drawn.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-        drawn.set_layout_engine("none")
+            options: dict[str, Any] = {"transparent": True, "metadata": {"Date": None, "Creator": None}}
+            drawn.savefig(buffer, format="svg", bbox_inches=_box(drawn), **options)
         _DRAWN[drawn] = buffer.getvalue()
     return _DRAWN[drawn]
+
+
+def _box(drawn: Figure) -> Any:
+    """Returns the figure's box with a margin. Call it within `style.drawing`."""
+    if drawn not in _BOXES:
+        _BOXES[drawn] = drawn.get_tightbbox().padded(style.RC["savefig.pad_inches"])
+    return _BOXES[drawn]
 
 
 def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS) -> tuple[NDArray[Any], NDArray[Any]]:

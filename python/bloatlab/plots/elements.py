@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bloatlab.plots import style
-from bloatlab.plots.draw import plain_legend, thin
+from bloatlab.plots.draw import lay_out, plain_legend, thin
 from bloatlab.plots.kind import Options
 from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Axes, Figure, Width
@@ -49,18 +49,13 @@ def sized_figure(width: Width, height: float) -> SizedFigure:
     from bloatlab.plots.notebook import NotebookFigure  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
-    of = SizedFigure(NotebookFigure(width, figsize=(inches, inches * height)), width)
-    _layout(of)
-    return of
+    return SizedFigure(NotebookFigure(width, figsize=(inches, inches * height)), width)
 
 
-def _layout(of: SizedFigure) -> Any:
-    """Returns the figure's layout engine, which sets the gaps."""
-    of.figure.set_layout_engine("constrained")
+def _lay_out(of: SizedFigure) -> None:
+    """Lays the figure out, with gaps that depend on the size of its text."""
     gap = of.text / 72.0
-    layout: Any = of.figure.get_layout_engine()
-    layout.set(w_pad=0.5 * gap, h_pad=0.4 * gap, hspace=0.02, wspace=0.02)
-    return layout
+    lay_out(of.figure, w_pad=0.5 * gap, h_pad=0.4 * gap, hspace=0.02, wspace=0.02)
 
 
 def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
@@ -196,10 +191,7 @@ def fits_beside(of: SizedFigure, height: float, count: int) -> bool:
 
 def settle(of: SizedFigure) -> None:
     """Lays the figure out, and moves labels at the right edge apart until none overlap."""
-    layout = _layout(of)
-    layout.execute(of.figure)
-    # moving labels does not change the layout, so saving the figure need not compute it again
-    of.figure.set_layout_engine("none")
+    _lay_out(of)
     for axes in of.figure.axes:
         texts: list[Any] = [text for text in axes.texts if text.get_gid() == _BESIDE]
         if len(texts) < 2:
@@ -257,8 +249,7 @@ _POSITIONS = (
 
 def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, float, str]]) -> list[str]:
     """Labels points (text, x, y, colour), after laying the figure out; returns the labels that did not fit."""
-    of.figure.draw_without_rendering()
-    of.figure.set_layout_engine("none")
+    _lay_out(of)
     box = axes.get_window_extent()
     taken = [text.get_window_extent() for text in axes.texts]
     pixels = [axes.transData.transform((x, y)) for _, x, y, _ in labels]
