@@ -264,12 +264,14 @@ def table(store: Store) -> pl.DataFrame:
         return runs.join(db.query('SELECT * FROM queue ORDER BY seed, "t_s"'), on="seed", how="left")
 
 
-def test_two_writers_killed_thirty_times_lose_nothing(tmp_path: Path):
+def test_two_writers_killed_thirty_times_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A short version of `tools/kill_sweep.py`: two writers share a store, and one or the other is killed and
     restarted.
 
-    They are forks of a process that has already loaded the package, so that 30 restarts take only seconds.
+    They are forks of a process that has already loaded this module, so that 30 restarts take only seconds.
     """
+    # Python 3.11 does not pass its module path to that process, which would skip the module without a word
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     store = Store(tmp_path / "store", lambda _: None)
